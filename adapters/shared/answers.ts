@@ -104,13 +104,15 @@ type Answer<Kind extends ChatAnswer['kind']> = ChatAnswer & { kind: Kind }
 interface LinkWords {
   heading: string
   does: string
+  /** Whom or what it is about, whatever was written behind the command. */
+  means: string
   button: string
   advice: string
 }
 
 /** The words around a one-time link, and how long it works; `platform` is its name for people. */
 export function linkWords(
-  { purpose, expires_at }: Answer<'link'>,
+  { purpose, expires_at, names_nobody }: Answer<'link'>,
   platform: string,
   now: Date,
 ): LinkWords & { lines: Piece[][]; summary: string } {
@@ -119,6 +121,7 @@ export function linkWords(
   const left = timeLeft(expires_at, now)
   const lines = [
     [words(known.does)],
+    ...(names_nobody ? [[words(`What you wrote behind the command plays no part: ${known.means}`)]] : []),
     [bold('Works once, for '), bold(left), words(' · until '), moment(expires_at)],
   ]
   return { ...known, heading, lines, summary: `${heading}: a link for you alone, for ${left}.` }
@@ -128,18 +131,21 @@ const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
   link: {
     heading: 'Link your identity',
     does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
+    means: 'whoever signs in there and confirms is linked with you here, and nobody else.',
     button: 'Link my identity…',
     advice: 'For you alone. Never share this link: the person who confirms it would pass for you here.',
   },
   browser: {
     heading: 'Make a browser known',
     does: 'Open this link in the browser that should be known. Signing in there still takes your e-mail and a code.',
+    means: 'it is about the browser that opens it, and your own account.',
     button: 'Make this browser known…',
     advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
   },
   channel: {
     heading: 'Have this channel notified of requests',
     does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
+    means: 'it is about the channel in which it was typed.',
     button: 'Connect this channel…',
     advice: 'For you alone. Never share this link.',
   },

@@ -98,8 +98,8 @@ function quorumWords({ status, quorum: { approved, needed }, waits_for }: CardVi
     return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
   }
   // Else it says who of them.
-  if (needed === 1) return waits_for.length > 1 ? undefined : 'one vote decides.'
-  return `${approved} of ${needed} so far. One rejection rejects.`
+  if (needed === 1) return waits_for.length > 1 ? undefined : 'one decides.'
+  return `${approved} of ${needed}. One rejection rejects.`
 }
 
 /** How people call a way of proving presence. */
@@ -160,7 +160,8 @@ function statusLines(view: CardView): Piece[][] {
   const progress = quorumWords(view)
   return [
     ...timeLines(view),
-    ...(progress === undefined ? [] : [[bold('Approvals: '), words(progress)]]),
+    // One line of a phone.
+    ...(progress === undefined ? [] : [[bold('Votes: '), words(progress)]]),
     ...peopleLines(view),
   ]
 }

@@ -87,7 +87,7 @@ function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
 function openEnd(view: CardView): types.KnownBlock[] {
   return [
     actionButtons(view),
-    note(`Nothing is decided in Slack: the buttons open the approval page. ${view.request_id}`),
+    note(`Nothing is decided in Slack: buttons open the page. ${view.request_id}`),
     ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
   ]
 }

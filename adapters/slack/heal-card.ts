@@ -46,7 +46,8 @@ export async function healCard(deps: HealDeps, body: unknown): Promise<void> {
       platform === 'slack' && message?.tenant === tenant && message.conversation === pressed.conversation,
   )
   const card = here.find(({ message }) => message?.message === pressed.message)
-  if (card === undefined && !(await mayHeal(deps, request, identity))) return
+  // Where its card stands it was read already, by an owner found by e-mail alone, too.
+  if (card === undefined && here.length === 0 && !(await mayHeal(deps, request, identity))) return
   if (card === undefined)
     return healStray(deps, request, pressed, over ? 'over' : here.length > 0 ? 'twice' : 'alone')
   if (!over || card.state === 'leased') return

@@ -73,7 +73,7 @@ export function eventOf(activity: Activity): ActivityEvent {
     case 'installationUpdate':
       return presenceOf(source, installed(activity), activity.action === 'add')
     case 'conversationUpdate':
-      return presenceOf(source, membership(activity), false)
+      return presenceOf(withinTeam(source, activity), membership(activity), false)
     default:
       return { kind: 'nothing' }
   }
@@ -109,6 +109,13 @@ function installed({ action }: Activity): boolean | undefined {
   return action?.startsWith('remove') ? false : undefined
 }
 
+/** The end of one channel says nothing of its team. */
+function withinTeam(source: BotSource, { channelData }: Activity): BotSource {
+  if (channelData?.eventType !== 'channelDeleted') return source
+  const { team: _, ...conversation } = source.conversation
+  return { ...source, conversation }
+}
+
 /** Is the bot itself among those who came or went? */
 function membership({ recipient, membersAdded, membersRemoved, channelData }: Activity): boolean | undefined {
   const bot = recipient?.id
@@ -133,7 +140,12 @@ function sourceOf({
   const channel = channelData?.channel?.id ?? conversation.id.split(';')[0] ?? conversation.id
   const name = [channelData?.team?.name, channelData?.channel?.name].filter(Boolean).join(' / ')
   return {
-    conversation: { kind, service_url: serviceUrl, conversation_id: conversation.id },
+    conversation: {
+      kind,
+      service_url: serviceUrl,
+      conversation_id: conversation.id,
+      ...(channelData?.team?.id ? { team: channelData.team.id } : {}),
+    },
     activity_id: id ?? '',
     ...(replyToId ? { message_id: replyToId } : {}),
     ...(user !== undefined && UUID.test(user) ? { user } : {}),

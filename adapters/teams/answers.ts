@@ -109,6 +109,8 @@ export interface AnsweringParts {
   calls: BotCalls
   conversations: Conversations
   tenant: string
+  /** What the tenant is called, or its id. */
+  organisation: string
 }
 
 /**
@@ -148,12 +150,12 @@ function forEverybody(answer: ChatAnswer): ChatAnswer {
 
 /** Only a link made by the signed-in person says who that is here (T37). */
 async function speakerOf(
-  { conversations, tenant }: AnsweringParts,
+  { conversations, tenant, organisation }: AnsweringParts,
   { user, user_name, channel, channel_name }: BotCommand,
 ): Promise<ChatSpeaker | undefined> {
   if (user === undefined) return undefined
   const identity = { platform: 'teams', tenant, user } as const
-  const shown_as = { person: user_name ?? user, workspace: tenant }
+  const shown_as = { person: user_name ?? user, workspace: organisation }
   if (channel === undefined) return { identity, shown_as }
   const name = channel_name ?? (await conversations.nameOf(channel)) ?? channel
   return {

@@ -11,6 +11,8 @@ export interface BotConversation {
   kind: 'person' | 'group' | 'channel'
   service_url: string
   conversation_id: string
+  /** Of a channel: the team it belongs to, where Teams said so. */
+  team?: string | undefined
 }
 
 /** Where a message goes: into a conversation, to a person whose conversation has to be opened first, as a new thread of a channel. */
@@ -52,7 +54,7 @@ export interface BotCommand extends BotSource {
   text: string
 }
 
-/** The bot was added (`here`), or removed. */
+/** The bot was added (`here`), or removed; with a team of the conversation to or from all of its channels. */
 export interface BotPresence extends BotSource {
   here: boolean
   /** A person has just got the app for themselves. */

@@ -20,6 +20,8 @@ export interface Conversations {
   ofPerson(user: string): Promise<BotAddress>
   ofChannel(channel: string): Promise<BotAddress>
   findByEmail(email: string): Promise<string | undefined>
+  /** The team that a channel belongs to. */
+  teamOf(channel: string): Promise<string | undefined>
   /** What a channel was called when it was last named. */
   nameOf(channel: string): Promise<string | undefined>
 }
@@ -90,6 +92,7 @@ export function createConversations(
       if (known?.kind === 'group') return known
       return { kind: 'thread', service_url: known?.service_url ?? (await serviceUrl()), channel }
     },
+    teamOf: async (channel) => (await conversationOf(channel))?.team,
     findByEmail: async (email) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
     nameOf: async (channel) => (await store.find(PLATFORM, tenant, channel))?.name,
   }
@@ -103,11 +106,12 @@ const conversationSchema = z.object({
   kind: z.enum(['person', 'group', 'channel']),
   service_url: z.string(),
   conversation_id: z.string(),
+  team: z.string().optional(),
 })
 
 /** A conversation as JSON text, for the store. */
-export function writeConversation({ kind, service_url, conversation_id }: BotConversation): string {
-  return JSON.stringify({ kind, service_url, conversation_id })
+export function writeConversation({ kind, service_url, conversation_id, team }: BotConversation): string {
+  return JSON.stringify({ kind, service_url, conversation_id, team })
 }
 
 /** @returns undefined for what this version did not write */

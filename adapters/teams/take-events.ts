@@ -8,6 +8,7 @@ import { findOwnBootstrap } from '../../src/flow/bootstrap/review-consent.ts'
 import { isTheirs } from '../../src/flow/chat/find-addresses.ts'
 import type { Background } from '../../src/flow/chat/open-work.ts'
 import { type CardSubject, isOver, showCard } from '../../src/flow/chat/show-card.ts'
+import { noteChannels } from '../../src/flow/chat/trouble.ts'
 import { viewConsent } from '../../src/flow/chat/view-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { partIn } from '../../src/flow/people/delegates.ts'
@@ -30,7 +31,10 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
   const { deps, conversations, tenant } = parts
   return {
     async onInstalled(presence) {
-      if (!presence.here) return conversations.leave(presence)
+      if (!presence.here) {
+        await conversations.leave(presence)
+        return noteChannelsOf(parts, presence, false)
+      }
       await meet(parts, background, presence, true)
       if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
       background.run(
@@ -88,11 +92,12 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
 
 /** Keeps where it came from; asks the directory for a person's address when it is not known, or when they add the app again. */
 async function meet(
-  { deps, conversations, calls }: AnsweringParts,
+  parts: AnsweringParts,
   background: Background,
   source: BotSource,
   installed: boolean,
 ): Promise<void> {
+  const { deps, conversations, calls } = parts
   const met = await conversations.meet(source)
   if (met === undefined || (met.email !== undefined && !installed)) return
   background.run(async () => {
@@ -102,27 +107,34 @@ async function meet(
       if (found.ok) email = (await conversations.describe(met, found.value)) ?? email
       else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
     }
-    if (met.kind === 'person' || installed) await bringWhatWaits(deps, { ...met, email })
+    if (met.kind === 'person') await bringWhatWaits(deps, { ...met, email })
+    else if (installed) await noteChannelsOf(parts, source, true)
   }, 'what waits for a person or channel in Teams was not brought')
 }
 
-/** The app has come to them: what found no place to go to, or could not be edited there, is tried again. */
+/** The app has come to the person: what found no place to go to, or could not be edited there, is tried again. */
 async function bringWhatWaits(
   { users, cards, clock }: FlowDeps,
-  {
-    kind,
-    tenant,
-    who,
-    email,
-  }: Pick<ChatConversation, 'kind' | 'tenant' | 'who'> & { email: string | undefined },
+  { tenant, who, email }: Pick<ChatConversation, 'tenant' | 'who'> & { email: string | undefined },
 ): Promise<void> {
   const platform = 'teams'
-  const wake = (recipient: CardRecipient) =>
-    cards.wake({ recipient: recipientKey({ platform, recipient }) }, clock.now())
-  if (kind === 'channel') return wake({ kind, tenant, channel: who })
   const linked = await users.findByIdentity(identityKey({ platform, tenant, user: who }))
   const person = linked ?? (email === undefined ? undefined : await users.findByEmail(email))
-  if (person !== undefined) await wake({ kind: 'approver', user_id: person.id })
+  if (person === undefined) return
+  const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: person.id } })
+  await cards.wake({ recipient }, clock.now())
+}
+
+/** Teams tells of the app in a team once, for all its channels. */
+async function noteChannelsOf(
+  { deps, conversations, tenant }: AnsweringParts,
+  { conversation: { kind, team }, channel }: BotSource,
+  here: boolean,
+): Promise<void> {
+  if (kind === 'person') return
+  const isMeant = async (one: string) =>
+    one === channel || (team !== undefined && (await conversations.teamOf(one)) === team)
+  await noteChannels(deps, { platform: 'teams', tenant }, here, isMeant)
 }
 
 /** Ids of activities are counted by conversation. */
@@ -177,7 +189,7 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   return { message, card, page: view.links.details }
 }
 
-/** The same for an agent that asks for a key: the owner alone, in their own conversation. There are no details to show. */
+/** The same for an agent that asks for a key: the owner alone, in their own chat. There are no details to show. */
 async function answerConsentPress(
   deps: FlowDeps,
   tenant: string,
@@ -185,7 +197,9 @@ async function answerConsentPress(
   id: string,
 ): Promise<PressAnswer> {
   if (click.conversation.kind !== 'person') return { words: PRESS_WORDS.notHere }
-  const person = await personOf(deps, tenant, click)
+  const linked = await personOf(deps, tenant, click)
+  const sent = linked === undefined ? await sentByEmail(deps, tenant, click, id) : undefined
+  const person = linked ?? sent?.person
   if (person === undefined) return { words: PRESS_WORDS.notLinked }
   const bootstrap = await findOwnBootstrap(deps, person, id)
   if (bootstrap === undefined) return { words: PRESS_WORDS.notYours }
@@ -193,7 +207,8 @@ async function answerConsentPress(
   const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, owner))
   const view = viewConsent(bootstrap, deps.settings.baseUrl)
   await heal(deps, tenant, click, { card, request: bootstrap, view })
-  return { message: renderConsent(view), card, page: view.links.details }
+  const shown = sent === undefined ? view : { ...view, invite_to_link: true as const }
+  return { message: renderConsent(shown), card, page: view.links.details }
 }
 
 /** For whom a press is answered; `invite_to_link` as on cards. */
@@ -212,8 +227,12 @@ async function recipientOf(
     return cards.some((card) => isFor(card, recipient)) ? { recipient } : { words: PRESS_WORDS.notHere }
   }
   const person = await personOf(deps, tenant, click)
-  if (person === undefined)
-    return (await sentByEmail(deps, tenant, click, request)) ?? { words: PRESS_WORDS.notLinked }
+  if (person === undefined) {
+    const sent = request && (await sentByEmail(deps, tenant, click, request.id))
+    return sent === undefined
+      ? { words: PRESS_WORDS.notLinked }
+      : { recipient: sent.recipient, invite_to_link: true }
+  }
   if (request === undefined || (await partIn(deps, person, request)) === undefined)
     return { words: PRESS_WORDS.notYours }
   return { recipient: { kind: 'approver', user_id: person.id } }
@@ -227,15 +246,14 @@ async function sentByEmail(
   { cards, users }: Pick<FlowDeps, 'cards' | 'users'>,
   tenant: string,
   { user }: Pick<BotClick, 'user'>,
-  request: ApprovalRequest | undefined,
-): Promise<Asked | undefined> {
-  for (const card of request === undefined || user === undefined ? [] : await cards.ofRequest(request.id)) {
+  id: string,
+): Promise<{ recipient: CardRecipient; person: User } | undefined> {
+  for (const card of user === undefined ? [] : await cards.ofRequest(id)) {
     const { recipient, platform, message } = card
     if (recipient.kind !== 'approver' || platform !== 'teams' || message?.by_email !== true) continue
     const person = await users.find(recipient.user_id)
-    const here = message.tenant === tenant && message.user === user
-    if (here && isTheirs(card, platform, message, person, [tenant]))
-      return { recipient, invite_to_link: true }
+    const here = person !== undefined && message.tenant === tenant && message.user === user
+    if (here && isTheirs(card, platform, message, person, [tenant])) return { recipient, person }
   }
   return undefined
 }

@@ -13,6 +13,7 @@ import {
 } from '../../src/domain/card-view.ts'
 import type { MessageRef } from '../../src/domain/chat.ts'
 import { invalidField, refusal } from '../../src/domain/errors.ts'
+import { given } from '../../src/domain/given.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { createBackground } from '../../src/flow/chat/open-work.ts'
@@ -91,7 +92,7 @@ type Failed = ChatOutcome<never> & { ok: false }
 
 /** Sends cards to Teams: one tenant, one attempt a call, never an error. */
 function createTeamsPort(
-  { tenantId }: Pick<TeamsSettings, 'tenantId'>,
+  { tenantId, tenantName: name }: Pick<TeamsSettings, 'tenantId' | 'tenantName'>,
   calls: BotCalls,
   conversations: Conversations,
   log: FlowDeps['log'],
@@ -107,6 +108,7 @@ function createTeamsPort(
     platform: 'teams',
     lookupIsLocal: true,
     tenantsOf: async () => [tenantId],
+    setupFor: async () => ({ mode: 'one', workspaces: [{ tenant: tenantId, ...given({ name }) }] }),
     lookup: (tenant, email) =>
       told(async () => {
         const user = tenant === tenantId ? await conversations.findByEmail(email) : undefined
@@ -183,7 +185,7 @@ async function fitting<T>(
 ): Promise<ChatOutcome<T>> {
   if (isMovedView(view)) return send(renderMoved(view))
   if (isGreetingView(view)) return send(renderGreeting(view))
-  if (isConsentView(view)) return send(renderConsent(view))
+  if (isConsentView(view)) return send(refreshing(view, renderConsent(view)))
   if (isNoticeView(view)) return send(renderNotice(view))
   const started = performance.now()
   const answer = await send(refreshing(view, renderCard(view)))
@@ -223,7 +225,8 @@ function createTeamsReceiver(
   deps: FlowDeps,
 ): { mount: Mount; stop(): Promise<void> } {
   const background = createBackground(deps.log)
-  const parts = { deps, calls: bot, conversations, tenant: settings.tenantId }
+  const { tenantId: tenant, tenantName: organisation = tenant } = settings
+  const parts = { deps, calls: bot, conversations, tenant, organisation }
   const events = takeEvents(parts, background)
   const checkToken = createTokenGuard(settings.appId, createTokenKeys(settings.openIdUrl, deps), deps)
   return {

@@ -146,7 +146,7 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
 
 /** Is Microsoft Teams set up, for which organisation, and what to do next. */
 function teamsSection(
-  { configured, tenants, unavailable }: ChatApps['teams'],
+  { configured, tenants, name, unavailable }: ChatApps['teams'],
   identities: readonly ChatIdentity[],
   context: PageContext,
 ): HTMLElement {
@@ -160,7 +160,11 @@ function teamsSection(
   }
   part.body.append(
     ...troubles('Microsoft Teams', unavailable),
-    p('Cards go to the organisation ', ...tenants.map((tenant) => el('code', {}, tenant)), '.'),
+    p(
+      'Cards go to the organisation ',
+      ...(name === undefined ? tenants.map((tenant) => el('code', {}, tenant)) : [chatName(name)]),
+      '.',
+    ),
     hint(
       'The operator of this service has connected this one organisation for all accounts; it cannot be changed here. Each approver adds the Countersign app in Teams once and writes to it, so that it may write to them.',
     ),
@@ -171,11 +175,17 @@ function teamsSection(
 
 /** Since when a workspace takes no cards, why, and what to do. */
 function troubles(platform: string, unavailable: ChatApps['slack']['unavailable'] = []): HTMLElement[] {
-  return unavailable.map(({ tenant, since, reason, advice }) => {
+  return unavailable.map(({ tenant, ...trouble }) => {
     const where = tenant === null ? [] : [' in ', el('code', {}, tenant)]
-    const what = [' since ', moment(since), ' (', el('code', {}, reason), '). ']
-    return notice('warning', `${platform} takes no cards`, ...where, ...what, advice)
+    return noCards([`${platform} takes no cards`, ...where], trouble)
   })
+}
+
+function noCards(
+  what: Child[],
+  { since, reason, advice }: NonNullable<ChatChannel['unavailable']>,
+): HTMLElement {
+  return notice('warning', ...what, ' since ', moment(since), ' (', el('code', {}, reason), '). ', advice)
 }
 
 /** Channels that read action, requester and status of every request of the account. */
@@ -204,7 +214,7 @@ function channelsSection(
 }
 
 function channelEntry(
-  { platform, tenant, channel, ...shown }: ChatChannel,
+  { platform, tenant, channel, unavailable, ...shown }: ChatChannel,
   context: PageContext,
 ): HTMLElement {
   const panel = rowPanel()
@@ -223,7 +233,11 @@ function channelEntry(
   }
   return chatEntry(
     [chatName(name)],
-    [hint(`${wordsOf(platform).workspace} `, chatName(workspace)), ...nameWarnings(name, workspace)],
+    [
+      hint(`${wordsOf(platform).workspace} `, chatName(workspace)),
+      ...nameWarnings(name, workspace),
+      ...(unavailable ? [noCards(['It takes no cards'], unavailable)] : []),
+    ],
     panel.opener('Remove', { 'aria-label': `Remove ${visibleString(name)}` }, remove),
     panel.element,
   )

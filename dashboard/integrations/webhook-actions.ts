@@ -144,7 +144,7 @@ const WORDS: Record<EventType, string> = {
   'key.created': 'An API key is made',
   'key.revoked': 'An API key is revoked',
   'delivery.exhausted': 'A callback or webhook was given up',
-  'chat.unavailable': 'A chat workspace takes no cards',
+  'chat.unavailable': 'A chat workspace or channel takes no cards',
   'chat.restored': 'A chat workspace takes cards again',
   'webhook.test': 'A test',
 }

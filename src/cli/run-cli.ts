@@ -3,6 +3,7 @@ import { loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
+import { damageTold, diskTrouble } from '../store/failures.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { ManifestOptions, PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
@@ -308,6 +309,8 @@ function describeError(error: unknown): Told {
   if (error instanceof Error && known !== undefined) return { error: known, message: error.message, exitCode }
   if (error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES'))
     return { error: 'not_permitted', message: error.message, exitCode }
+  const trouble = diskTrouble(error) ?? damageTold(error)
+  if (trouble !== undefined) return { error: 'store_unusable', message: trouble, exitCode }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return { error: 'internal_error', message: String(redact(text)), exitCode }
 }

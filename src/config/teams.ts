@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { given } from '../domain/given.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -12,6 +13,7 @@ export const teamsVariables = {
   TEAMS_APP_ID: z.string().regex(UUID, 'must be the application (client) id of the bot, a UUID').optional(),
   TEAMS_APP_PASSWORD: z.string().optional(),
   TEAMS_TENANT_ID: z.string().regex(UUID, 'must be the directory (tenant) id, a UUID').optional(),
+  TEAMS_TENANT_NAME: z.string().trim().max(100, 'must be at most 100 characters').optional(),
   TEAMS_OPENID_URL: address.optional(),
   TEAMS_LOGIN_URL: address.optional(),
   TEAMS_SERVICE_HOSTS: z.string().optional(),
@@ -27,6 +29,8 @@ export interface TeamsSettings {
   readonly appPassword: string
   /** The one tenant that is served. */
   readonly tenantId: string
+  /** What people call it: Teams tells its id alone. */
+  readonly tenantName?: string
   /** OpenID metadata of the Bot Framework's token issuer. */
   readonly openIdUrl: string
   /** Where our own tokens come from. */
@@ -76,6 +80,7 @@ export function readTeams(
     appId: unauthenticated ? '' : (TEAMS_APP_ID ?? '').toLowerCase(),
     appPassword: unauthenticated ? '' : (TEAMS_APP_PASSWORD ?? ''),
     tenantId: (TEAMS_TENANT_ID ?? '').toLowerCase(),
+    ...given({ tenantName: values.TEAMS_TENANT_NAME || undefined }),
     openIdUrl: values.TEAMS_OPENID_URL ?? OPENID_URL,
     loginUrl: withoutSlash(values.TEAMS_LOGIN_URL ?? LOGIN_URL),
     serviceHosts: Object.freeze(

@@ -1,28 +1,35 @@
 import { type ChatPlatform, UNKNOWN_TENANT } from './chat.ts'
+import { given } from './given.ts'
 
-/** A workspace takes nothing from the app at all: a state of the installation, not of a person or a card. */
+/** A workspace, or one channel of it, takes nothing from the app: a state of the installation, not of a person or a card. */
 export interface ChatTrouble {
   platform: ChatPlatform
   /** `UNKNOWN_TENANT` when the platform did not even say which one it is. */
   tenant: string
+  /** That channel alone; absent: the whole workspace. */
+  channel?: string
+  /** What the channel was called when it was connected. */
+  name?: string
   /** The platform's own code, or ours: `not_installed`, `app_removed`. */
   reason: string
   since: Date
 }
 
-/** Is this the trouble of that workspace, or of one that was not known by name yet? */
-export function isTroubleOf(
-  { platform, tenant }: Pick<ChatTrouble, 'platform' | 'tenant'>,
-  where: Pick<ChatTrouble, 'platform' | 'tenant'>,
-): boolean {
-  return platform === where.platform && (tenant === where.tenant || tenant === UNKNOWN_TENANT)
+/** A workspace, or a channel of it. */
+export type ChatPlace = Pick<ChatTrouble, 'platform' | 'tenant' | 'channel'>
+
+/** Is this the trouble of that very place, or of a workspace that was not known by name yet? */
+export function isTroubleOf({ platform, tenant, channel }: ChatPlace, where: ChatPlace): boolean {
+  const named = tenant === where.tenant || tenant === UNKNOWN_TENANT
+  return platform === where.platform && named && channel === where.channel
 }
 
 /** `data` of `chat.unavailable`, and with the time of `chat.restored`. */
-export function troubleData({ platform, tenant, reason, since }: ChatTrouble, restored?: Date) {
+export function troubleData({ platform, tenant, channel, reason, since }: ChatTrouble, restored?: Date) {
   return {
     platform,
     tenant: tenant === UNKNOWN_TENANT ? null : tenant,
+    ...given({ channel }),
     reason,
     since: since.toISOString(),
     ...(restored === undefined ? {} : { restored_at: restored.toISOString() }),
@@ -35,6 +42,14 @@ export const PLATFORM_NAMES: Record<ChatPlatform, string> = { slack: 'Slack', te
 const INSTALL_AGAIN =
   'Add the app to the workspace again. Where the operator of this service set one bot token, SLACK_BOT_TOKEN then needs the new one.'
 const LACKS_SCOPES = 'Give the app the scopes that docs/slack.md lists, and install it again.'
+
+const OR_REMOVE = 'Or remove the channel on the page Integrations.'
+
+/** What to do where one channel is meant. */
+const CHANNEL_ADVICE: Record<ChatPlatform, string> = {
+  slack: `Invite the app to the channel again, /invite @Countersign: the next card is posted there. ${OR_REMOVE}`,
+  teams: `Add the app to the team or group chat again: what waits is posted then. ${OR_REMOVE}`,
+}
 
 /** What to do, by reason; the rest has the last line of its platform. */
 const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string }> = {
@@ -55,7 +70,12 @@ const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string 
 }
 
 /** What to do about it, in a sentence or two. */
-export function troubleAdvice({ platform, reason }: Pick<ChatTrouble, 'platform' | 'reason'>): string {
+export function troubleAdvice({
+  platform,
+  channel,
+  reason,
+}: Pick<ChatTrouble, 'platform' | 'channel' | 'reason'>): string {
+  if (channel !== undefined) return CHANNEL_ADVICE[platform]
   const known = ADVICE[platform]
   return (Object.hasOwn(known, reason) ? known[reason] : undefined) ?? known.otherwise
 }

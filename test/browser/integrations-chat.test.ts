@@ -118,6 +118,9 @@ describeInBrowser('chat on the page of integrations', () => {
     ]
     await open()
     expect(await text('Microsoft Teams')).toContain('Cards go to the organisation tid-1.')
+    area.apps.teams = { ...area.apps.teams, name: 'Example Ltd' }
+    await open()
+    expect(await text('Microsoft Teams')).toContain('Cards go to the organisation Example Ltd.')
     expect(await text('Microsoft Teams')).toContain(
       'You are linked as Ana in Teams; unlink on your account page.',
     )
@@ -129,6 +132,16 @@ describeInBrowser('chat on the page of integrations', () => {
     suite.server().state.chat.channels = [SAMPLE_CHANNEL]
     await open()
     expect(await text('Channels notified of every request')).toContain('#deploys Slack workspace Example Ltd')
+    const unavailable = {
+      since: '2026-11-20T10:00:00.000Z',
+      reason: 'not_in_channel',
+      advice: 'Invite it again.',
+    }
+    suite.server().state.chat.channels = [{ ...SAMPLE_CHANNEL, unavailable }]
+    await open()
+    expect(await text('Channels notified of every request')).toMatch(
+      /#deploys .*It takes no cards since .*2026.* \(not_in_channel\)\. Invite it again\./,
+    )
     await page.getByRole('button', { name: 'Remove #deploys' }).click()
     const sent = page.waitForRequest('**/account/channels/remove')
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()

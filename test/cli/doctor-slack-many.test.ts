@@ -1,9 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { type InstallSetting, slackEnv, startInstallSetting } from '../adapters/slack/install-setting.ts'
+import {
+  type InstallSetting,
+  SIGNING_SECRET,
+  slackEnv,
+  startInstallSetting,
+} from '../adapters/slack/install-setting.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { databaseUri, TEST_SECRETS } from '../support/service.ts'
 import { install } from '../support/slack-consent.ts'
+import { createSlackDriver } from '../support/slack-driver.ts'
 
 interface Check {
   name: string
@@ -107,5 +113,27 @@ describe('countersign doctor slack, where workspaces install the app', () => {
       fix: expect.stringContaining('SEALING_KEY'),
     })
     expect(otherKey.run.code).toBe(1)
+  })
+
+  it('says since when a workspace takes no cards, why, and what to do, until it has the app again', async () => {
+    const { service, slack, ana } = setting
+    await install(slack, ana.browser, 'ana')
+    expect((await examine()).of('Cards')).toBeUndefined()
+    const driver = createSlackDriver({
+      url: service.url,
+      signingSecret: SIGNING_SECRET,
+      teamId: slack.teamId,
+    })
+    expect((await driver.event({ type: 'app_uninstalled' })).status).toBe(200)
+    const { chat_troubles } =
+      (await service.composition.deps.accounts.find(await setting.accountOf(ana))) ?? expect.unreachable()
+    expect((await examine()).of('Cards')).toEqual({
+      name: 'Cards',
+      status: 'warn',
+      detail: `none are taken since ${chat_troubles?.[0]?.since.toISOString()} (app_removed)`,
+      fix: expect.stringContaining('Add the app to the workspace again.'),
+    })
+    await install(slack, ana.browser, 'ana')
+    expect((await examine()).of('Cards')).toBeUndefined()
   })
 })

@@ -4,9 +4,11 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { beginTrouble } from '../../src/flow/chat/trouble.ts'
 import { type Certificate, makeCertificate } from '../outbound/receiver.ts'
 import { cli, cliProcess, useDataDir } from '../support/cli.ts'
 import { bodyOf, closeServer, listenLocally } from '../support/local-server.ts'
+import { addPerson } from '../support/people.ts'
 import { databaseUri, freePort, TEST_SECRETS } from '../support/service.ts'
 import { startTeamsIdentity, type TeamsIdentity } from '../support/teams-identity.ts'
 import { personNumber, TEAMS_PASSWORD, useTeams } from '../support/teams-service.ts'
@@ -262,7 +264,33 @@ describe('countersign doctor teams', () => {
     const more = await examined(setting.tenantId)
     expect(more.of('Conversations')?.detail).toBe('2 people, 1 channel')
     expect((await examined(randomUUID())).of('Conversations')?.status).toBe('warn')
-  }, 60_000)
+
+    // What takes no cards, and since when.
+    expect(more.of('Cards')).toBeUndefined()
+    const { accounts } = composition.deps
+    const { account_id } = await addPerson(setting.service, 'owner@example.com')
+    const { tenantId: tenant, channel } = setting
+    const connected = { platform: 'teams', tenant, channel, name: 'Platform / ‮Releases' }
+    const stored = composition.connection.collection<{ _id: string }>('accounts')
+    await stored.updateOne({ _id: account_id }, { $set: { channels: [connected] } })
+    await setting.driver.installation(personNumber(setting, 2), 'remove', { channel })
+    const since = async () =>
+      (await accounts.find(account_id))?.chat_troubles?.map((one) => one.since.toISOString()) ?? []
+    const [removed] = await since()
+    expect((await examined(tenant)).of('Cards')).toEqual({
+      name: 'Cards',
+      status: 'warn',
+      detail: `none are taken in “Platform / [U+202E]Releases” since ${removed} (app_removed)`,
+      fix: expect.stringMatching(/^Add the app to the team or group chat again: .*remove the channel/),
+    })
+    const disabled = { platform: 'teams', tenant, reason: 'BotDisabledByAdmin' } as const
+    await beginTrouble(composition.deps, account_id, disabled)
+    const [, later] = await since()
+    expect((await examined(tenant)).of('Cards')).toMatchObject({
+      detail: `none are taken since ${later} (BotDisabledByAdmin), and 1 more`,
+      fix: 'An administrator has to allow the app in the Teams admin center.',
+    })
+  }, 90_000)
 
   it('says so when the store cannot be opened', async () => {
     const { folder } = await useDataDir()

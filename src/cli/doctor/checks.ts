@@ -4,6 +4,7 @@ import { type Config, ConfigError, loadConfig, loadProductionProblems } from '..
 import type { ChatPlatform } from '../../domain/chat.ts'
 import { troubleAdvice } from '../../domain/chat-trouble.ts'
 import { redact } from '../../domain/redact.ts'
+import { visibleString } from '../../domain/text.ts'
 import type { CommandResult } from '../terminal.ts'
 
 /** One line of the doctor's report. */
@@ -33,14 +34,15 @@ export function reasonOf(error: unknown): string {
   return String(redact(error instanceof Error ? error.message : String(error)))
 }
 
-/** What the running service has noted: since when which workspaces take no cards. Nothing, where all is well. */
+/** What the running service has noted: since when which workspaces and channels take no cards. Nothing, where all is well. */
 export async function checkCards(config: Config, platform: ChatPlatform): Promise<Check[]> {
   if (!hasStore(config)) return []
   try {
     const [first, ...more] = await inspectTroubles(config, platform)
     if (first === undefined) return []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
-    const detail = `none are taken since ${first.since.toISOString()} (${first.reason})${others}`
+    const where = first.channel === undefined ? '' : ` in “${visibleString(first.name ?? first.channel)}”`
+    const detail = `none are taken${where} since ${first.since.toISOString()} (${first.reason})${others}`
     return [warn('Cards', detail, troubleAdvice(first))]
   } catch (error) {
     return [fail('Cards', reasonOf(error), 'Run: npx countersign doctor')]

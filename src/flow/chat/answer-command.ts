@@ -37,7 +37,8 @@ export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: 
     return refused
   }
   const person = await personOf(deps, speaker)
-  return answerPerson(deps, speaker, person, command.verb)
+  const answer = await answerPerson(deps, speaker, person, command)
+  return answer.kind === 'link' && command.more ? { ...answer, names_nobody: true } : answer
 }
 
 /** Who linked the identity that speaks. */
@@ -49,11 +50,13 @@ async function answerPerson(
   deps: FlowDeps,
   speaker: ChatSpeaker,
   person: User | undefined,
-  verb: Exclude<Command['verb'], 'verify'>,
+  { verb, more }: Exclude<Command, { verb: 'verify' }>,
 ): Promise<ChatAnswer> {
   const { platform } = speaker.identity
   if (verb === 'help' || verb === 'unknown') return answerHelp(platform, person, verb)
   if (verb === 'link') return askToLink(deps, speaker, person)
+  // It would not take back the link of whoever is named, but the speaker's own.
+  if (verb === 'unlink' && more) return notices.unlinksNobodyElse(platform)
   if (person === undefined) return verb === 'unlink' ? notices.wasNotLinked() : notices.notLinked(platform)
   switch (verb) {
     case 'pending':

@@ -13,6 +13,7 @@ import {
   type Job,
   LANDED_MS,
   note,
+  notePlace,
   recordCard,
   stepAfter,
 } from './record-card.ts'
@@ -58,7 +59,7 @@ export async function attemptCard(
     progress.failure ??= { outcome: 'failed' }
   if (progress.failure === undefined) await bring(job, showing, over)
   if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
-  await noteWorkspace(job)
+  await notePlace(job)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
   const misleads = over && progress.shown < card.wanted && (progress.message !== undefined || perhaps)
   return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
@@ -73,15 +74,6 @@ async function bring(job: Job, showing: Showing, over: boolean): Promise<void> {
   if (!theirs) return move(job, showing, message, isOthers(card, showing) || over)
   if (card.shown < card.wanted || card.stale || card.message === undefined)
     await update(job, showing, message)
-}
-
-/** Whether the workspace takes anything from the app is told of the workspace, not of this card. */
-async function noteWorkspace({ deps, card, progress }: Job): Promise<void> {
-  const { failure, message, attempts } = progress
-  if (failure?.outcome === 'unavailable' && failure.tenant !== undefined)
-    await deps.troubles.failed(card, failure.tenant, failure.code ?? 'unknown')
-  else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted'))
-    await deps.troubles.worked(card, message.tenant)
 }
 
 /** Says nothing, and waits for nothing more. */

@@ -31,7 +31,14 @@ export type ChatAnswer =
       commands: { usage: string; does: string }[]
     }
   /** A one-time link; `purpose` words are ours. */
-  | { kind: 'link'; purpose: 'link' | 'browser' | 'channel'; url: string; expires_at: Date }
+  | {
+      kind: 'link'
+      purpose: 'link' | 'browser' | 'channel'
+      url: string
+      expires_at: Date
+      /** What the speaker wrote behind the command plays no part. */
+      names_nobody?: true
+    }
   | {
       kind: 'pending'
       rows: PendingRow[]
@@ -79,6 +86,11 @@ export const notices = {
     done(
       'Unlinked',
       `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
+    ),
+  unlinksNobodyElse: (platform: ChatPlatform) =>
+    refused(
+      'Only for yourself',
+      `Nothing was done. Type ${commandLine(platform, 'unlink')} alone to take back your own link; others take back theirs.`,
     ),
   wasNotLinked: () => done('Not linked', 'This account is not linked, so there is nothing to take back.'),
   noCodes: () =>

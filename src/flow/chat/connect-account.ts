@@ -232,7 +232,7 @@ export async function finishInstall(
   if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
 }
 
-/** How each platform is set up for an account (undefined: not at all on this service), and what takes no cards. */
+/** How each platform is set up for an account (undefined: not at all on this service), and which workspaces take no cards. */
 interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
   troubles: ChatTrouble[]
 }
@@ -247,7 +247,8 @@ export async function readChatApps(
     return port && setupFor(port, accountId)
   }
   const [slack, teams] = await Promise.all([setupOf('slack'), setupOf('teams')])
-  return { slack, teams, troubles: (await deps.accounts.find(accountId))?.chat_troubles ?? [] }
+  const { chat_troubles = [] } = (await deps.accounts.find(accountId)) ?? {}
+  return { slack, teams, troubles: chat_troubles.filter(({ channel }) => channel === undefined) }
 }
 
 async function setupFor(port: ChatPort, accountId: string): Promise<ChatSetup> {

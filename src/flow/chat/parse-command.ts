@@ -17,13 +17,17 @@ export type Command =
       /** `/verify` was typed, not the general command: answers name it so. */
       slash?: true
     }
-  | { verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel' }
+  | {
+      verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel'
+      /** Something stands behind a command that takes nothing: a name, perhaps, of somebody or something else. */
+      more?: true
+    }
 
 const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] as const
 
 /**
  * Reads a command as people type and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
- * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none are ignored. Never throws.
+ * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none change nothing, and are told of. Never throws.
  * @param baseUrl the service's public origin: links to its approval pages are read as ids. Of another site none is: what is
  * said of the request would seem to be said of that page.
  */
@@ -34,7 +38,9 @@ export function parseCommand(text: string, baseUrl = ''): Command {
   const [, word = '', rest = ''] = /^(\p{L}+)(.*)$/su.exec(said) ?? []
   const verb = word.toLowerCase()
   if (verb === 'verify') return readVerify(rest, baseUrl, /^\/verify/i.test(typed))
-  return { verb: PLAIN_VERBS.find((known) => known === verb) ?? 'unknown' }
+  const known = PLAIN_VERBS.find((one) => one === verb)
+  if (known === undefined) return { verb: 'unknown' }
+  return /[\p{L}\p{N}]/u.test(rest) ? { verb: known, more: true } : { verb: known }
 }
 
 /** The last word, also right behind what closes a pasted text. */

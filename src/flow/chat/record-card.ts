@@ -198,3 +198,21 @@ export function note(
 ): void {
   progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
 }
+
+/**
+ * Whether the workspace, or the channel, takes anything from the app is told of that place, not of this card. An edit says
+ * nothing of a channel: it may be refused, and pass, where a post does not.
+ */
+export async function notePlace({ deps, card, progress }: Job): Promise<void> {
+  const { failure, message, attempts, gone } = progress
+  const { tenant, code = 'unknown' } = failure ?? {}
+  const channel = card.recipient.kind === 'channel' ? { channel: card.recipient.channel } : {}
+  if (failure?.outcome === 'unavailable' && tenant !== undefined)
+    await deps.troubles.failed(card, { tenant }, code)
+  else if (failure?.outcome === 'unreachable' && tenant !== undefined && message === undefined && !gone) {
+    if ('channel' in channel) await deps.troubles.failed(card, { tenant, ...channel }, code)
+  } else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted')) {
+    const posted = attempts.some(({ what, outcome }) => what !== 'update' && outcome === 'accepted')
+    await deps.troubles.worked(card, { tenant: message.tenant, ...(posted ? channel : {}) })
+  }
+}

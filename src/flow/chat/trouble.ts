@@ -1,7 +1,14 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import { type Card, type ChatPlatform, recipientKey } from '../../domain/chat.ts'
-import { type ChatTrouble, isTroubleOf, PLATFORM_NAMES, troubleData } from '../../domain/chat-trouble.ts'
+import {
+  type ChatPlace,
+  type ChatTrouble,
+  isTroubleOf,
+  PLATFORM_NAMES,
+  troubleData,
+} from '../../domain/chat-trouble.ts'
 import { buildEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import { waitingConsents } from '../bootstrap/review-consent.ts'
@@ -9,34 +16,66 @@ import type { FlowDeps } from '../deps.ts'
 import { waiterFor } from '../people/delegates.ts'
 import { makeCards } from './follow-cards.ts'
 
-/** A workspace. */
-type Place = Pick<ChatTrouble, 'platform' | 'tenant'>
-
 type TroubleDeps = Pick<FlowDeps, 'accounts' | 'cards' | 'clock' | 'random' | 'log'>
 
-/** The workspace takes nothing from the app: told to the account's webhooks and its owner, once. */
+/** The workspace, or a channel of the account, takes nothing from the app: told to its webhooks and its owner, once. */
 export async function beginTrouble(
   deps: TroubleDeps,
   accountId: string,
-  { platform, tenant, reason }: Omit<ChatTrouble, 'since'>,
+  { reason, ...place }: Omit<ChatTrouble, 'since' | 'name'>,
 ): Promise<void> {
   const account = await deps.accounts.find(accountId)
   if (account === undefined) return
-  const trouble = { platform, tenant, reason, since: deps.clock.now() }
+  const { name } = account.channels.find((channel) => isTroubleOf(channel, place)) ?? {}
+  const trouble = { ...place, ...given({ name }), reason, since: deps.clock.now() }
   const told = tell(deps, 'chat.unavailable', account, trouble, trouble.since)
   if (await deps.accounts.beginTrouble(accountId, trouble, told))
-    deps.log.warn({ account_id: accountId, platform, tenant, reason }, 'a chat workspace takes no cards')
+    deps.log.warn({ account_id: accountId, ...place, reason }, 'a chat workspace or channel takes no cards')
 }
 
-/** The workspace takes cards (again): told to every account that was told otherwise, and their cards are tried at once. */
-export async function endTrouble(deps: TroubleDeps, place: Place): Promise<void> {
+/** It takes cards (again): told to every account that was told otherwise, and their cards are tried at once. */
+export async function endTrouble(deps: TroubleDeps, place: ChatPlace): Promise<void> {
   for (const account of await deps.accounts.inTrouble()) {
     for (const trouble of (account.chat_troubles ?? []).filter((one) => isTroubleOf(one, place))) {
       const at = deps.clock.now()
       const told = tell(deps, 'chat.restored', account, trouble, at)
       if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
-      deps.log.info({ account_id: account.id, ...place }, 'a chat workspace takes cards again')
-      await deps.cards.hurry(account.id, place.platform, at)
+      deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel takes cards again')
+      await bringTo(deps, account.id, place)
+    }
+  }
+}
+
+/** What failed in the workspace, or found no place in the channel, is tried now. */
+async function bringTo(
+  { cards, clock }: TroubleDeps,
+  accountId: string,
+  { platform, tenant, channel }: ChatPlace,
+): Promise<void> {
+  if (channel === undefined) return cards.hurry(accountId, platform, clock.now())
+  const recipient = recipientKey({ platform, recipient: { kind: 'channel', tenant, channel } })
+  await cards.wake({ recipient }, clock.now())
+}
+
+/**
+ * The app came to channels of a workspace (`here`), or was taken out of them. A platform may tell of many at once, such as all
+ * of a team: `isMeant` says which.
+ */
+export async function noteChannels(
+  deps: TroubleDeps,
+  { platform, tenant }: ChatPlace,
+  here: boolean,
+  isMeant: (channel: string) => Promise<boolean>,
+): Promise<void> {
+  for (const { id, channels } of await deps.accounts.withChannels(tenant)) {
+    for (const { channel, ...other } of channels) {
+      if (other.platform !== platform || other.tenant !== tenant || !(await isMeant(channel))) continue
+      const place = { platform, tenant, channel }
+      if (!here) await beginTrouble(deps, id, { ...place, reason: 'app_removed' })
+      else {
+        await endTrouble(deps, place)
+        await bringTo(deps, id, place)
+      }
     }
   }
 }
@@ -48,10 +87,11 @@ function tell(
   trouble: ChatTrouble,
   at: Date,
 ) {
-  const { platform, tenant, reason } = trouble
+  const { platform, tenant, channel, reason } = trouble
   const data = troubleData(trouble, type === 'chat.restored' ? at : undefined)
   // What names the owner is a notice to them as well (`domain/factor-notice.ts`).
-  const name = `${PLATFORM_NAMES[platform]}: ${reason}`
+  const where = channel === undefined ? '' : `, ${trouble.name ?? channel}`
+  const name = `${PLATFORM_NAMES[platform]}${where}: ${reason}`
   const audit: AuditEntry = {
     eid: drawId(deps, 'evt'),
     type,
@@ -59,18 +99,20 @@ function tell(
     actor: { kind: 'service' },
     account_id: id,
     subject: id,
-    detail: { platform, tenant, reason, user_id: owner_id, name },
+    detail: { platform, tenant, ...given({ channel }), reason, user_id: owner_id, name },
   }
   return { audit, event: buildEvent({ id: drawId(deps, 'evt'), type, at, data }) }
 }
 
-/** Notes what attempts at cards say about the workspaces they went to. */
+/** Notes what attempts at cards say about the workspaces and channels they went to. */
 export interface TroubleWatch {
-  /** The workspace refused the app itself. */
-  failed(card: Card, tenant: string, reason: string): Promise<void>
-  /** The workspace accepted something. */
-  worked(card: Card, tenant: string): Promise<void>
+  /** It refused the app itself. */
+  failed(card: Card, where: Omit<ChatPlace, 'platform'>, reason: string): Promise<void>
+  /** It accepted something. */
+  worked(card: Card, where: Omit<ChatPlace, 'platform'>): Promise<void>
 }
+
+const REFUSED: ReadonlySet<string | undefined> = new Set(['unavailable', 'unreachable'])
 
 /** So long what is in trouble is remembered: a card that is accepted at once costs no look. */
 const REMEMBERED_MS = 60_000
@@ -82,7 +124,7 @@ const REMEMBERED_MS = 60_000
 export function createTroubleWatch(deps: TroubleDeps): TroubleWatch {
   let known: readonly ChatTrouble[] = []
   let until = Number.NEGATIVE_INFINITY
-  const inTrouble = async (place: Place): Promise<boolean> => {
+  const inTrouble = async (place: ChatPlace): Promise<boolean> => {
     const now = deps.clock.now().getTime()
     if (now >= until) {
       known = (await deps.accounts.inTrouble()).flatMap(({ chat_troubles = [] }) => chat_troubles)
@@ -97,17 +139,19 @@ export function createTroubleWatch(deps: TroubleDeps): TroubleWatch {
     )
   }
   return {
-    failed: ({ account_id, platform }, tenant, reason) =>
+    failed: ({ account_id, platform }, where, reason) =>
       quietly(async () => {
-        await beginTrouble(deps, account_id, { platform, tenant, reason })
+        await beginTrouble(deps, account_id, { platform, ...where, reason })
         until = Number.NEGATIVE_INFINITY
       }),
-    worked: ({ platform, attempts }, tenant) =>
+    worked: ({ platform, attempts }, { tenant, channel }) =>
       quietly(async () => {
-        const place = { platform, tenant }
-        if (attempts.at(-1)?.outcome !== 'unavailable' && !(await inTrouble(place))) return
-        await endTrouble(deps, place)
-        until = Number.NEGATIVE_INFINITY
+        const workspace = { platform, tenant }
+        for (const place of channel === undefined ? [workspace] : [workspace, { ...workspace, channel }]) {
+          if (!REFUSED.has(attempts.at(-1)?.outcome) && !(await inTrouble(place))) continue
+          await endTrouble(deps, place)
+          until = Number.NEGATIVE_INFINITY
+        }
       }),
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AccountChannel } from '../../domain/account.ts'
 import { type ChatIdentity, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
-import { type ChatTrouble, troubleAdvice } from '../../domain/chat-trouble.ts'
+import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -85,6 +85,12 @@ export const identitiesAnswer = z
   .strictObject({ identities: z.array(identityAnswer) })
   .meta({ id: 'ChatIdentities' })
 
+const troubleFields = {
+  since: timeField,
+  reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
+  advice: z.string().meta({ description: 'What to do, in a sentence or two.' }),
+}
+
 const channelAnswer = z
   .strictObject({
     platform: platformField,
@@ -92,6 +98,10 @@ const channelAnswer = z
     channel: z.string().meta({ example: 'C024BE91L' }),
     name: channelName.optional(),
     workspace: workspace.optional(),
+    unavailable: z
+      .strictObject(troubleFields)
+      .optional()
+      .meta({ description: 'It takes no cards now; the app was taken out of it, for one.' }),
   })
   .meta({ id: 'ChatChannel', description: 'A channel that is notified of every request of the account.' })
 
@@ -111,9 +121,7 @@ const unavailable = z
   .array(
     z.strictObject({
       tenant: tenant.nullable().meta({ description: 'Null while the platform did not name it.' }),
-      since: timeField,
-      reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
-      advice: z.string().meta({ description: 'What to do, in a sentence or two.' }),
+      ...troubleFields,
     }),
   )
   .meta({ description: 'Workspaces that take no cards of the account now.' })
@@ -144,6 +152,7 @@ export const chatAppsAnswer = z
     teams: z.strictObject({
       configured: z.boolean().meta({ description: 'Is Microsoft Teams set up on this service?' }),
       tenants: z.array(z.string()).meta({ description: 'The organisation the operator connected.' }),
+      name: z.string().optional().meta({ description: 'What the operator calls it.', example: 'Acme' }),
       unavailable: unavailable.optional(),
     }),
   })
@@ -189,14 +198,14 @@ export function presentIdentity(identity: LinkedIdentity): Answer<typeof identit
 }
 
 /** A channel as the account's owner sees it. */
-export function presentChannel({
-  platform,
-  tenant,
-  channel,
-  name,
-  workspace,
-}: AccountChannel): Answer<typeof channelAnswer> {
-  return { platform, tenant, channel, name, workspace }
+export function presentChannel(
+  shown: AccountChannel,
+  troubles: readonly ChatTrouble[] = [],
+): Answer<typeof channelAnswer> {
+  const { platform, tenant, channel, name, workspace } = shown
+  const trouble = troubles.find((one) => isTroubleOf(one, shown))
+  const unavailable = trouble && presentTrouble(trouble)
+  return { platform, tenant, channel, name, workspace, unavailable }
 }
 
 /** How one platform is set up for an account. */
@@ -215,7 +224,11 @@ export function presentChatApps({
 > {
   const unavailableOn = (platform: 'slack' | 'teams') => {
     const found = troubles.filter((one) => one.platform === platform)
-    return found.length === 0 ? undefined : found.map(presentTrouble)
+    if (found.length === 0) return undefined
+    return found.map((one) => ({
+      tenant: one.tenant === UNKNOWN_TENANT ? null : one.tenant,
+      ...presentTrouble(one),
+    }))
   }
   return {
     slack: {
@@ -231,19 +244,15 @@ export function presentChatApps({
     teams: {
       configured: teams !== undefined,
       tenants: (teams?.workspaces ?? []).map(({ tenant }) => tenant),
+      name: teams?.workspaces[0]?.name,
       unavailable: unavailableOn('teams'),
     },
   }
 }
 
-function presentTrouble(trouble: ChatTrouble): Answer<typeof unavailable>[number] {
-  const { tenant, since, reason } = trouble
-  return {
-    tenant: tenant === UNKNOWN_TENANT ? null : tenant,
-    since: since.toISOString(),
-    reason,
-    advice: troubleAdvice(trouble),
-  }
+function presentTrouble(trouble: ChatTrouble) {
+  const { since, reason } = trouble
+  return { since: since.toISOString(), reason, advice: troubleAdvice(trouble) }
 }
 
 export const chatOperations = operations('Chat', {

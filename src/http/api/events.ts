@@ -59,6 +59,7 @@ const troubleFacts = z.object({
     .string()
     .nullable()
     .meta({ description: 'The workspace; null while the platform did not name it.' }),
+  channel: z.string().optional().meta({ description: 'Where one connected channel alone is meant.' }),
   reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
   since: timeField,
 })
@@ -191,7 +192,7 @@ const SUMMARIES: Record<EventType, string> = {
   'key.created': 'An API key was made',
   'key.revoked': 'An API key was revoked',
   'delivery.exhausted': 'A delivery was given up after its last try',
-  'chat.unavailable': 'A chat workspace takes no cards of the account',
+  'chat.unavailable': 'A chat workspace, or a channel, takes no cards of the account',
   'chat.restored': 'It takes them again, and gets what waited',
   'webhook.test': 'A test of the webhook',
 }

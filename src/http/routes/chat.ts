@@ -60,8 +60,9 @@ const removeIdentity: Endpoint<typeof okAnswer> = (deps) => async (request, resp
 }
 
 const channels: Endpoint<typeof channelListAnswer> = (deps) => async (_request, response) => {
-  const account = await ownAccount(deps, sessionOf(response))
-  response.json({ data: account.channels.map(presentChannel), next_cursor: null })
+  const { channels, chat_troubles } = await ownAccount(deps, sessionOf(response))
+  const data = channels.map((channel) => presentChannel(channel, chat_troubles))
+  response.json({ data, next_cursor: null })
 }
 
 const removeOne: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {

@@ -88,7 +88,7 @@ describe('the six states of a card', () => {
   it('shows how far a quorum is', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
-    const progress = '1 of 2 so far. One rejection rejects.'
+    const progress = '1 of 2. One rejection rejects.'
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(progress)
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(
       '\nApproved by: Ben Okafor\nWaits for: You',

@@ -115,7 +115,7 @@ const OUR_WORDS = [
   /^(✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn by the caller)$/,
   /^(Approve…|Reject…|Details)$/,
   /^(End of what the caller wrote|The caller gave no further details\.)$/,
-  /^(Nothing is decided in Slack: the buttons open the approval page\. )?req_7k2m9q4r8s1t6w5x0yzabcdefg$/,
+  /^(Nothing is decided in Slack: buttons open the page\. )?req_7k2m9q4r8s1t6w5x0yzabcdefg$/,
 ]
 
 describe('names', () => {

@@ -169,6 +169,21 @@ describe('the app’s own place', () => {
       channel: 'D0000ANA',
       thread_ts: '1700000000.000100',
     })
+    const nobody = 'What you wrote behind the command plays no part: whoever signs in there and confirms'
+    await driver.event(typed('link ben <mailto:ben@example.com|ben@example.com>'))
+    expect(answer()).toContain(nobody)
+    await driver.event(typed('Link!'))
+    expect(answer()).toContain('Link your Slack identity')
+    expect(answer()).not.toContain('behind the command')
+    const { users } = service.composition.deps
+    const ana = await addPerson(service, 'ana@example.com')
+    const chat = [{ ...slackIdentity(slack.teamId), linked_at: new Date() }]
+    await users.change(ana.id, ana.version, { chat }, [])
+    await driver.event(typed('unlink <@U0BEN>'))
+    expect(answer()).toContain('Nothing was done. Type /countersign unlink alone')
+    expect((await users.find(ana.id))?.chat).toHaveLength(1)
+    slack.calls.length = 0
+    for (const text of ['help', 'please approve it']) await driver.event(typed(text))
     const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
     await driver.event(typed(`verify <${page}|${page}>`))
     expect(answer()).toContain('There is no such request')

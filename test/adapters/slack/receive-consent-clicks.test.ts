@@ -88,6 +88,27 @@ describe('T46: the button of the card of an agent that asks for a key', () => {
     await waitUntil(async () => expect(await shown(id)).toContain('Rejected'))
   })
 
+  it('mends one that was posted twice, of an owner who is found by e-mail alone, too', async () => {
+    const { begun, card } = await asked()
+    const { channel, text, blocks } = card
+    const copy = async () => {
+      const posted = await both.slack.call('chat.postMessage', {
+        channel,
+        text,
+        blocks: JSON.stringify(blocks),
+      })
+      return { ...card, ts: String(posted.ts) }
+    }
+    const now = async ({ ts }: { ts: string }) =>
+      shownText((await both.slack.history(channel)).find((message) => message.ts === ts)?.blocks)
+    const [first, second] = [await copy(), await copy()]
+    await press(first)
+    await waitUntil(async () => expect(await now(first)).toContain('Shown once more below'))
+    expectStatus(await consent(both.service, both.owner, begun, 'rejected'), 200)
+    await press(second)
+    await waitUntil(async () => expect(await now(second)).toContain('Rejected'))
+  })
+
   it('looks at no message but the owner’s own card, and at none for a forged link', async () => {
     const { id, card } = await approved()
     const from = both.slack.calls.length

@@ -52,7 +52,10 @@ describe('Refresh on the card of an agent that asks for a key', () => {
       for (const reply of replies) {
         const card = expectAnswer(reply, CARD)
         expect(cardText(card)).toContain('Give this caller an API key?')
-        expect(card).toEqual(cardIn(ownCard()))
+        // But for what has it drawn anew at every look, which the answer to it does not need.
+        const { refresh, ...stands } = cardIn(ownCard()) ?? expect.unreachable()
+        expect(refresh.action).toMatchObject({ verb: REFRESH, data: { request_id: id } })
+        expect(card).toEqual(stands)
         for (const hidden of [begun.secret, begun.code, begun.code.replace('-', '')])
           expect(reply.text).not.toContain(hidden)
       }
@@ -90,6 +93,34 @@ describe('Refresh on the card of an agent that asks for a key', () => {
     await users.change(owner.id, owner.version, { chat: [] }, [])
     const said = expectAnswer(await press(both.owners, REFRESH, { request_id: id }), MESSAGE)
     expect(said).toContain('does not know you here yet')
+    await linkTo(both.teams, owner, both.owners)
+  })
+
+  it('shows an owner who was found by e-mail what their card says, to its end, and how to say who they are', async () => {
+    const { users, chats } = both.service.composition.deps
+    const { driver, tenantId } = both.teams
+    await driver.installation(both.owners, 'add')
+    const port = chats.find(({ platform }) => platform === 'teams') ?? expect.unreachable()
+    await waitUntil(async () =>
+      expect(await port.lookup(tenantId, both.owner.email)).toMatchObject({
+        value: { user: both.owners.id },
+      }),
+    )
+    const owner = (await users.find(both.owner.userId)) ?? expect.unreachable()
+    await users.change(owner.id, owner.version, { chat: [] }, [])
+    const asks = await begin(both.service, both.owner.email)
+    const { id: request_id } = await stored(both.service, asks.secret)
+    await untilCardsRest(both, request_id, 2)
+    const refreshed = async () =>
+      cardText(expectAnswer(await press(both.owners, REFRESH, { request_id }), CARD))
+    expect(await refreshed()).toMatch(/Give this caller an API key[\s\S]*found by your e-mail address/)
+    expect(expectAnswer(await press(both.others, REFRESH, { request_id }), MESSAGE)).toBe(NOT_YOURS)
+    const elsewhere = { request_id: id }
+    expect(expectAnswer(await press(both.owners, REFRESH, elsewhere), MESSAGE)).toContain('does not know you')
+    expectStatus(await consent(both.service, both.owner, asks), 200)
+    await waitUntil(async () =>
+      expect(await refreshed()).toContain('Approved: the agent can collect its key'),
+    )
     await linkTo(both.teams, owner, both.owners)
   })
 

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
+import { auditOf } from '../../support/audit.ts'
+import { stored as storedIn } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { enrolWithPasskey } from '../../support/enrolled.ts'
 import type { TeamsPerson } from '../../support/teams-connector.ts'
 import { BOT } from '../../support/teams-driver.ts'
 import { personNumber, startTeams } from '../../support/teams-service.ts'
 
 let setting: Awaited<ReturnType<typeof startTeams>>
 beforeAll(async () => {
-  setting = await startTeams({ people: 8 })
+  setting = await startTeams({ people: 8, env: { TEAMS_TENANT_NAME: 'Example Ltd' } })
 })
 afterAll(() => setting.close())
 
@@ -145,6 +148,17 @@ describe('a person', () => {
     expect(await stored(person.id)).toBeNull()
   })
 
+  it('is shown the organisation by its name where they link', async () => {
+    const person = personNumber(setting, 1)
+    const before = setting.connector.in(person.id).length
+    await setting.driver.message(person, 'link')
+    await waitUntil(() => expect(setting.connector.in(person.id)).toHaveLength(before + 1))
+    const [, token] = /\/link#([\w-]+)/.exec(JSON.stringify(setting.connector.in(person.id).at(-1))) ?? []
+    const { browser } = await enrolWithPasskey(setting.service, 'about-to-link@example.com')
+    const look = await browser.post('/api/v1/chat-links/look', { token })
+    expect(look.body).toMatchObject({ person: 'Person 1', workspace: 'Example Ltd' })
+  })
+
   it('is nobody without an id of the directory', async () => {
     const person = personNumber(setting, 7)
     for (const aadObjectId of [undefined, '', 'U1', '../../etc']) {
@@ -173,6 +187,7 @@ describe('a channel', () => {
       kind: 'channel',
       service_url: connector.serviceUrl,
       conversation_id: channel,
+      team: expect.stringMatching(/^19:/),
     })
     expect(await stored(person.id)).toBeNull()
     await driver.message(person, 'help', { channel })
@@ -194,6 +209,71 @@ describe('a channel', () => {
     }
     await driver.installation(person, 'x', { channel, activity: { ...fields, channelData } })
     expect(await stored(channel)).toBeNull()
+  })
+})
+
+describe('a connected channel', () => {
+  it('is said to be without the app from the hour its team removes it, until the team has it again', async () => {
+    const { driver, service, tenantId } = setting
+    const person = personNumber(setting, 8)
+    const { browser, userId } = await enrolWithPasskey(service, 'owner-of-channels@example.com')
+    const ids = ['19:releases@thread.tacv2', '19:another-team@thread.tacv2', '19:chat@thread.v2']
+    const [releases = '', elsewhere = ''] = ids
+    const channels = ids.map((channel) => ({
+      platform: 'teams',
+      tenant: tenantId,
+      channel,
+      name: `N ${channel}`,
+    }))
+    const accounts = storedIn(service, 'accounts')
+    await accounts.updateOne({ owner_id: userId }, { $set: { channels } })
+    /** Teams names a team by its first channel; there the app comes and goes. */
+    const inTeam = (team: string, channel = team, more = {}) => ({
+      channel,
+      activity: {
+        conversation: { id: channel, conversationType: 'channel', tenantId },
+        channelData: { tenant: { id: tenantId }, team: { id: team }, ...more },
+      },
+    })
+    await driver.message(person, 'help', { ...inTeam('19:general', releases, { channel: { id: releases } }) })
+    await driver.message(person, 'help', { ...inTeam('19:other', elsewhere, { channel: { id: elsewhere } }) })
+    const withoutApp = async () => {
+      const { data } = (await browser.get('/api/v1/account/channels')).body
+      return Array.from(data, (entry) => Object(entry)).filter(({ unavailable }) => unavailable !== undefined)
+    }
+    expect(await withoutApp()).toEqual([])
+    const gone = { eventType: 'channelDeleted', channel: { id: '19:third' } }
+    await driver.update(person, {}, inTeam('19:general', '19:third', gone))
+    expect(await withoutApp()).toEqual([])
+    for (let times = 0; times < 2; times += 1)
+      await driver.installation(person, 'remove', inTeam('19:general'))
+    expect(await withoutApp()).toMatchObject([
+      {
+        channel: releases,
+        unavailable: {
+          since: expect.any(String),
+          reason: 'app_removed',
+          advice: expect.stringContaining('Add the app to the team or group chat again'),
+        },
+      },
+    ])
+    const apps = (await browser.get('/api/v1/account/chat-apps')).body
+    expect(apps.teams).toEqual({ configured: true, tenants: [tenantId], name: 'Example Ltd' })
+    await driver.update(person, { membersAdded: [BOT] }, inTeam('19:general'))
+    await waitUntil(async () => expect(await withoutApp()).toEqual([]))
+    const accountOf = () => accounts.findOne({ owner_id: userId })
+    const { outbox, _id: subject } = (await accountOf()) ?? expect.unreachable()
+    expect(Array.from(Object(outbox), ({ body }) => JSON.parse(body))).toMatchObject([
+      { type: 'chat.unavailable', data: { channel: releases, reason: 'app_removed' } },
+      { type: 'chat.restored', data: { channel: releases, restored_at: expect.any(String) } },
+    ])
+    expect(await auditOf(service, { type: 'chat.unavailable', subject })).toHaveLength(1)
+    // What is said of a channel ends with it.
+    await driver.update(person, { membersRemoved: [BOT] }, inTeam('19:general'))
+    expect(await withoutApp()).toHaveLength(1)
+    const channel = { platform: 'teams', tenant: tenantId, channel: releases }
+    await browser.post('/api/v1/account/channels/remove', channel)
+    expect(await accountOf()).toMatchObject({ channels: [{}, {}], chat_troubles: [] })
   })
 })
 

@@ -11,6 +11,7 @@ import {
   decidedRequest,
   SIX_VIEWS,
   sampleRequest,
+  sampleVote,
   TO_ANA,
   TO_CHANNEL,
   USUAL_CONTEXT,
@@ -102,8 +103,12 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     await page.close()
   })
 
-  it('of a usual request fit a phone’s screen, in Teams and in Slack', async () => {
-    const view = viewCard(sampleRequest({}, USUAL_CONTEXT), TO_ANA)
+  const TWO = { ...sampleRequest().requirement, quorum: 2 }
+  it.each([
+    ['a usual request', sampleRequest({}, USUAL_CONTEXT)],
+    ['one of two votes', sampleRequest({ requirement: TWO, votes: [sampleVote()] }, USUAL_CONTEXT)],
+  ])('of %s fit a phone’s screen, in Teams and in Slack', async (_name, request) => {
+    const view = viewCard(request, TO_ANA)
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
     onTestFinished(() => page.close())
     const drawn = [pageOf(drawBlocks(slackCard(view).blocks, 'light'), 'light')]
@@ -115,6 +120,24 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     // What is to be decided and the way there, before anything that need not be read first.
     const reject = await page.getByRole('link', { name: 'Reject…' }).boundingBox()
     expect(reject?.y).toBeLessThan(844 / 2)
+  })
+
+  it('hold a word longer than the line as it was written, and leave it to the client to break it', async () => {
+    const word = 'x'.repeat(250)
+    const context = { reason: word, tool_arguments: { [word]: word }, [word]: word }
+    const view = viewCard(sampleRequest({ action: word }, context), TO_ANA)
+    const slack = slackCard(view).blocks
+    const teams = renderDetails(view).card
+    // A break of ours would be copied along with a path or a hash, and be a character that the reader does not see.
+    for (const sent of [slack, teams]) expect(JSON.stringify(sent)).toContain(word)
+    // These two renderers do not break words, as the clients do; nothing else keeps them from it.
+    const breaking = '<style>* { overflow-wrap: anywhere !important }</style>'
+    for (const html of [pageOf(drawBlocks(slack, 'light'), 'light'), cardPage([teams], 'light')]) {
+      const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+      onTestFinished(() => page.close())
+      await page.setContent(`${html}${breaking}`)
+      expect(await overflow(page)).toBe(0)
+    }
   })
 
   it('give our moments in the reader’s own zone', async () => {

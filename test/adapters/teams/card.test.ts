@@ -95,7 +95,7 @@ describe('the six states of a card', () => {
   it('shows how far a quorum is', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
-    expect(cardText(drawn(request, TO_ANA))).toContain('\nApprovals: 1 of 2 so far. One rejection rejects.\n')
+    expect(cardText(drawn(request, TO_ANA))).toContain('\nVotes: 1 of 2. One rejection rejects.\n')
     expect(cardText(drawn(request, TO_BEN))).toMatch(/^You approved\. Waiting for others\n/)
     expect(titles(drawn(request, TO_BEN))).toEqual(['Open the approval page', 'Details', 'Refresh'])
   })

@@ -93,20 +93,22 @@ it.each([
   ['', 'help'],
   [' / ', 'help'],
   ['/countersign', 'help'],
-  ['HELP me', 'help'],
+  ['HELP me', 'help', true],
   ['Pending', 'pending'],
   ['/link', 'link'],
+  ['link <@U0BEN|ben>', 'link', true],
+  ['link …!', 'link'],
   ['unlink', 'unlink'],
   ['browser\n', 'browser'],
-  ['channel please', 'channel'],
+  ['channel #deploys', 'channel', true],
   ['approve', 'unknown'],
   [REQ, 'unknown'],
   ['verifyx', 'unknown'],
   ['links', 'unknown'],
   ['!', 'unknown'],
   ['constructor', 'unknown'],
-])('reads %j as %s', (text, verb) => {
-  expect(parseCommand(text)).toEqual({ verb })
+] as const)('reads %j as %s', (text, verb, more?: true) => {
+  expect(parseCommand(text)).toEqual({ verb, ...(more && { more }) })
 })
 
 const blank = fc.stringMatching(/^[ \t\n\u00a0\u200b]{0,5}$/)

@@ -62,11 +62,43 @@ it('is over with the next card that is accepted, also when none waits and anothe
   const id = await requester.request()
   await untilAtRest(worker, id)
   const [stored = expect.unreachable()] = await worker.deps.cards.ofRequest(id)
-  await other.failed({ ...stored, ...card }, 'T1', 'invalid_auth')
+  await other.failed({ ...stored, ...card }, { tenant: 'T1' }, 'invalid_auth')
   const read = async () => (await worker.deps.accounts.find(requester.account.id))?.chat_troubles ?? []
   expect(await read()).toHaveLength(1)
-  await createTroubleWatch(worker.deps).worked(stored, 'T-other')
+  await createTroubleWatch(worker.deps).worked(stored, { tenant: 'T-other' })
   expect(await read()).toHaveLength(1)
-  await createTroubleWatch(worker.deps).worked(stored, 'T1')
+  await createTroubleWatch(worker.deps).worked(stored, { tenant: 'T1' })
   expect(await read()).toEqual([])
+})
+
+it('of one channel is its own: people get their cards, its owner hears of it there, and what waited comes once it posts', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const { users, accounts, trail } = worker.deps
+  const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys' } as const
+  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { channels: [channel] } })
+  const owner = (await users.find(requester.user.id)) ?? expect.unreachable()
+  const here = { platform: 'slack', tenant: 'T1', user: 'U-owner', linked_at: new Date(0) } as const
+  await users.change(owner.id, owner.version, { chat: [here] }, [])
+  const troubles = async () => (await accounts.find(requester.account.id))?.chat_troubles ?? []
+  chat.behave(({ to }) => (to === 'C1' ? { outcome: 'unreachable', code: 'not_in_channel' } : undefined))
+  await worker.start()
+  const ids = [await requester.request(), await requester.request()]
+  for (const id of ids) await untilAtRest(worker, id, 2)
+  expect(await troubles()).toMatchObject([
+    { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys', reason: 'not_in_channel' },
+  ])
+  expect(chat.of('U1')).toHaveLength(2)
+  await waitUntil(() =>
+    expect(chat.notices.map(({ view }) => view.notice)).toMatchObject([
+      { type: 'chat.unavailable', name: 'Slack, deploys: not_in_channel' },
+    ]),
+  )
+  chat.behave(() => undefined)
+  ids.push(await requester.request())
+  await waitUntil(() => expect(chat.of('C1')).toHaveLength(3))
+  await waitUntil(async () => expect(await troubles()).toEqual([]))
+  const told = (await trail.list({ account_id: requester.account.id, limit: 50 })).map(({ entry }) => entry)
+  expect(told.filter((entry) => entry?.type === 'chat.unavailable')).toHaveLength(1)
+  await waitUntil(() => expect(chat.notices).toHaveLength(2))
 })
