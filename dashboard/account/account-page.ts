@@ -13,12 +13,12 @@ import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/but
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
-import { day, moment, showsUtc, showUtc } from '../../webauthn-page/kit/dom/moment.ts'
+import { chooseZone, chosenZone, day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
 import { platformsOf } from '../integrations/chat-sections.ts'
 import { chatAppsShape } from '../integrations/integration-shapes.ts'
-import { choiceField } from '../parts/fields.ts'
+import { type Choice, choiceField } from '../parts/fields.ts'
 import { chatEntry, entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import { type AccountView, roleName } from '../shell/account-view.ts'
@@ -58,7 +58,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     timesSection(),
     membershipsSection(accounts, done),
   )
-  return { title: 'Account', scene }
+  return { title: 'Account', scene, wide: true }
 }
 
 /** Accounts of others in which the person works; undefined when there are none. */
@@ -97,21 +97,32 @@ function timesSection(): HTMLElement {
     'Times',
     'How this browser writes them. Lists say how long ago; the exact time shows on hover.',
   )
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-  const choices = [
-    ['', `Your time zone (${zone})`],
-    ['UTC', 'UTC'],
-  ] as const
-  const choice = choiceField({ label: 'Time zone', name: 'zone', choices, value: showsUtc() ? 'UTC' : '' })
+  const choice = choiceField({ label: 'Time zone', name: 'zone', choices: zones(), value: chosenZone() })
   choice.input.addEventListener('change', () =>
     part.slot.attempt(() => {
-      showUtc(choice.input.value === 'UTC')
+      chooseZone(choice.input.value)
       // Every format is made when a page is loaded.
       location.reload()
     }),
   )
   part.body.append(choice.row)
   return part.element
+}
+
+/** Those the browser knows, by continent. */
+function zones(): Choice[] {
+  const groups = new Map<string, [string, string][]>()
+  for (const zone of Intl.supportedValuesOf('timeZone')) {
+    const [group = '', ...place] = zone.split('/')
+    if (place.length === 0) continue
+    const label = place.join(', ').replaceAll('_', ' ')
+    groups.set(group, [...(groups.get(group) ?? []), [zone, label]])
+  }
+  return [
+    ['', `The browser’s own (${Intl.DateTimeFormat().resolvedOptions().timeZone})`],
+    ['UTC', 'UTC'],
+    ...[...groups].map(([group, choices]) => ({ group, choices })),
+  ]
 }
 
 /** The service takes 60 seconds to 7 days. */

@@ -13,7 +13,7 @@ import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el, hint, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
-import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { day, moment, timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import {
   createPasskey,
@@ -27,6 +27,7 @@ import { authenticatorWords } from '../parts/authenticator-words.ts'
 import { checkBox, choiceField } from '../parts/fields.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
+import { atWallTime, wallTime } from '../parts/wall-time.ts'
 import type { Done } from '../shell/page-entry.ts'
 
 /** `done` reloads the page's data and shows its sentence. */
@@ -311,12 +312,12 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
 
 /** In the reader's own zone, to the minute. */
 function timeField(label: string, name: string, value: Date): Field {
-  const local = new Date(value.getTime() - value.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-  return field({ label, name, attributes: { type: 'datetime-local', required: true, value: local } })
+  const attributes = { type: 'datetime-local', required: true, value: wallTime(value, timeZone).slice(0, 16) }
+  return field({ label, name, attributes })
 }
 
 function readTime(time: Field): string | undefined {
-  const read = new Date(time.input.value)
+  const read = atWallTime(time.input.value, timeZone)
   if (!Number.isNaN(read.getTime())) return read.toISOString()
   return wrong(time, 'Enter a day and a time.')
 }

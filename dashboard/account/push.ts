@@ -34,7 +34,7 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
   )
   if ('failure' in push) return showFailure(part, push.failure, () => done())
   const { public_key: publicKey, devices } = push
-  const own = devices.find(({ id }) => id === ownDeviceId())
+  const own = devices.find(({ id }) => id === recalled(OWN_ID))
   part.body.append(
     own === undefined ? turnOn(part, publicKey, done) : p('Notifications are on in this browser.'),
   )
@@ -64,7 +64,7 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
     const { device } = await post('/me/push', body, newDeviceShape)
-    rememberDevice(device.id)
+    remember(OWN_ID, device.id)
     await done('This browser shows notifications now.')
   }
   return div(
@@ -138,7 +138,7 @@ async function removeDevice(
   if (!sure) return
   await post(`/me/push/${id}/remove`, {}, okShape)
   if (own) {
-    rememberDevice(null)
+    remember(OWN_ID, null)
     await unsubscribe()
   }
   await done('Notifications are turned off there.')
@@ -159,6 +159,33 @@ function pushAbility(): PushAbility {
   const apple = /iPhone|iPad|iPod/.test(navigator.userAgent) || isTablet()
   if (!can) return apple ? 'home_screen_first' : 'unsupported'
   return Notification.permission === 'denied' ? 'refused' : 'possible'
+}
+
+/** How to put the service on the home screen, for a phone where that helps; undefined after it was put away. */
+export function installHint(): HTMLElement | undefined {
+  const words = wayToInstall()
+  if (words === undefined || recalled(HINT) !== null) return undefined
+  const away = button('Do not show again', 'quiet', () => {
+    remember(HINT, 'off')
+    element.replaceChildren('This is not shown again in this browser.')
+    element.tabIndex = -1
+    element.focus()
+  })
+  const element = hint(words, ' ', away)
+  return element
+}
+
+const HINT = 'countersign.install-hint'
+
+/** Windows inside of other apps have no home screen to offer, and none of what is asked for here. */
+function wayToInstall(): string | undefined {
+  const ability = pushAbility()
+  if (ability === 'home_screen_first' && 'PublicKeyCredential' in window)
+    return Reflect.get(navigator, 'standalone') === false
+      ? 'To be notified on this device, put Countersign on the home screen: press Share, then “Add to Home Screen”, and open it from there.'
+      : undefined
+  if (ability !== 'possible' || !/Android/.test(navigator.userAgent)) return undefined
+  return 'Countersign opens from the home screen like an app: choose “Add to Home screen” or “Install app” in the menu of the browser.'
 }
 
 const WORKER = '/sw.js'
@@ -214,19 +241,19 @@ async function unsubscribe(): Promise<void> {
 /** Which of the devices this browser is: remembered here, since the service shows no subscription. */
 const OWN_ID = 'countersign.push-device'
 
-function ownDeviceId(): string | null {
+function recalled(name: string): string | null {
   try {
-    return localStorage.getItem(OWN_ID)
+    return localStorage.getItem(name)
   } catch {
     return null
   }
 }
 
-function rememberDevice(id: string | null): void {
+function remember(name: string, value: string | null): void {
   try {
-    if (id === null) localStorage.removeItem(OWN_ID)
-    else localStorage.setItem(OWN_ID, id)
+    if (value === null) localStorage.removeItem(name)
+    else localStorage.setItem(name, value)
   } catch {
-    // Where nothing may be kept, the list shows the browser like any other.
+    // Where nothing may be kept, the list shows the browser like any other, and the hint comes back.
   }
 }

@@ -26,7 +26,7 @@ export class DecideTogether {
   readonly #slot = noticeSlot()
   readonly #body = div('batch-body')
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
-  readonly #draft = { comment: '' }
+  readonly #draft = { text: '' }
   #busy = false
   #unseen: Unseen | undefined
 
@@ -169,7 +169,7 @@ export class DecideTogether {
   async #decide(items: readonly CheckedReview[], totp: string | undefined, slot: NoticeSlot): Promise<void> {
     const reviews = items.map(({ review }) => review)
     const who = { decision: this.#decision, actor: this.#actor, audience: audience() }
-    this.#showResults(items, await submitBatch({ reviews, ...who, ...this.#draft }, totp, slot))
+    this.#showResults(items, await submitBatch({ reviews, ...who, comment: this.#draft.text }, totp, slot))
   }
 
   /** What is left leaves the form as it is: a closed prompt, a wrong code, no answer. */

@@ -48,7 +48,14 @@ export async function inboxPage(context: PageContext): Promise<PageView> {
     waiting,
     consentsSection(consents),
   )
+  if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
   return { title: inboxTitle(pending.value.data.length), scene, wide: true }
+}
+
+/** Below everything: it comes late, and must move nothing. Nobody misses it where it does not come. */
+async function hintToInstall(scene: HTMLElement): Promise<void> {
+  const found = await import('../account/push.ts').catch(() => undefined)
+  scene.append(found?.installHint() ?? '')
 }
 
 const MEANINGS = {

@@ -258,7 +258,7 @@ export function waitingFilter(changed: () => void): WaitingFilter {
   const of = nameChoice('of', 'Account asking', 'Any account', query, chosen)
   const impact = highImpact(query, chosen)
   return {
-    element: div('inbox-filters', asker.element, of.element, impact.element),
+    element: div('inbox-filters', impact.element, asker.element, of.element),
     fits: ({ requested_by, high_impact }) =>
       asker.fits(requested_by.key_name) && of.fits(requested_by.account_name) && impact.fits(high_impact),
     offer(waiting) {

@@ -4,6 +4,7 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
+import { zoned } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
 import { canDecide } from './inbox-row.ts'
@@ -31,6 +32,8 @@ export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
 
 /** There is room for the chosen request beside the list. */
 const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
+
+const CLOCK = zoned({ timeStyle: 'short' })
 
 class WaitingSection {
   readonly #waiting: Waiting
@@ -175,7 +178,7 @@ class WaitingSection {
         this.#reached(true)
         return 'over'
       }
-      const at = this.#seen.toLocaleTimeString(undefined, { timeStyle: 'short' })
+      const at = CLOCK.format(this.#seen)
       this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${sentenceOf(error)} The page tries again by itself.`
       this.#reached(false)
       return 'failed'

@@ -49,7 +49,7 @@ export async function membersPage(context: PageContext): Promise<PageView> {
     note(whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
   )
   const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(done))
-  return { title: 'Members', scene }
+  return { title: 'Members', scene, wide: true }
 }
 
 function whoDecides(members: readonly Member[]): string {

@@ -2,6 +2,7 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
+import { timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { ChoiceField } from './fields.ts'
@@ -114,7 +115,7 @@ function addressOf(
   filters: Filters,
   more: readonly (readonly [string, string])[] = [],
 ): string {
-  return withFilters(context.ofAccount(api), [...forService(filters), ...more])
+  return withFilters(context.ofAccount(api), [...forService(filters, timeZone), ...more])
 }
 
 function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
@@ -189,7 +190,7 @@ function exportLinks(
 ): HTMLElement[] {
   const address = `/api/v1${context.ofAccount(`${api}/export`)}`
   return (['csv', 'ndjson'] as const).map((format) =>
-    link(withFilters(address, [['format', format], ...forService(filters)]), format.toUpperCase(), {
+    link(withFilters(address, [['format', format], ...forService(filters, timeZone)]), format.toUpperCase(), {
       class: 'button quiet',
       download: true,
       'aria-label': `Download as ${format.toUpperCase()}`,

@@ -1,3 +1,5 @@
+import { atWallTime } from './wall-time.ts'
+
 /** What a list is narrowed to, as the address says it: name and value, never empty. */
 export type Filters = ReadonlyMap<string, string>
 
@@ -19,19 +21,20 @@ export function withFilters(path: string, filters: Iterable<readonly [string, st
 }
 
 /**
- * The filters as the service takes them, `to` exclusive: the days `from` and `to` of the reader's calendar become the first
- * moments of that day and of the one after. What is no day goes out as it is, so that the service says what is wrong.
+ * The filters as the service takes them, `to` exclusive: the days `from` and `to` of that zone, or of the browser's own, become
+ * the first moments of that day and of the one after. What is no day goes out as it is, so that the service says what is wrong.
  */
-export function forService(filters: Filters): [string, string][] {
+export function forService(filters: Filters, timeZone: string | undefined): [string, string][] {
   return [...filters].map(([name, value]) => {
-    if (name === 'from') return [name, startOf(value, 0)]
-    return [name, name === 'to' ? startOf(value, 1) : value]
+    if (name === 'from') return [name, startOf(value, 0, timeZone)]
+    return [name, name === 'to' ? startOf(value, 1, timeZone) : value]
   })
 }
 
-function startOf(day: string, later: 0 | 1): string {
-  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day) ?? []
+function startOf(day: string, later: 0 | 1, timeZone: string | undefined): string {
+  const start = new Date(`${day}T00:00:00Z`)
   // February 30th would quietly become a day in March.
-  if (year === undefined || new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day) return day
-  return new Date(Number(year), Number(month) - 1, Number(date) + later).toISOString()
+  if (start.toJSON()?.slice(0, 10) !== day) return day
+  start.setUTCDate(start.getUTCDate() + later)
+  return atWallTime(start.toISOString().slice(0, 19), timeZone).toISOString()
 }

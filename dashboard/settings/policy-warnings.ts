@@ -22,8 +22,9 @@ export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] 
       notice(
         'warning',
         ...gone.flatMap(({ name }, index) => [index > 0 && ', ', callerText(name)]),
-        gone.length === 1 ? ' is' : ' are',
-        ' still named but no longer an approver of the account, and does not count. Saving the policy drops the name.',
+        gone.length === 1
+          ? ' is still named but no longer an approver of the account, and does not count. Saving the policy drops the name.'
+          : ' are still named but no longer approvers of the account, and do not count. Saving the policy drops the names.',
       ),
     )
   return warnings

@@ -28,7 +28,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
     quotaSection(account),
     nameSection(account, done),
   )
-  return { title: 'Settings', scene }
+  return { title: 'Settings', scene, wide: true }
 }
 
 /** What the account is called: approvers see it as where a request comes from. */

@@ -9,6 +9,7 @@ import { splitVotes } from '../../src/signing/votes.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
 import { announce, div, el, folded, hint, lede, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
@@ -24,7 +25,12 @@ import { type NameOf, nameless } from './verdict.ts'
  * behind the `#` is not sent along with the address.
  */
 export async function verifyPage({ signal, member }: PublicVisit): Promise<PageView> {
-  const bench = new Bench(signal, member === undefined ? nameless : await loadNames(member))
+  const draft = keptDraft('verify', signal)
+  const reader = member?.user.approver ?? ''
+  // What somebody pasted before they signed in is theirs; what a person pasted is not for who comes after them.
+  if (draft.author !== '' && draft.author !== reader) draft.text = ''
+  draft.author = reader
+  const bench = new Bench(signal, draft, member === undefined ? nameless : await loadNames(member))
   bench.followAddress()
   return { title: 'Verify a receipt', scene: bench.scene }
 }
@@ -39,16 +45,22 @@ class Bench {
     hint: 'A receipt or an answer with one, as JSON; or a request’s link or id (req_… or dec_…).',
     attributes: { rows: 5, autocomplete: 'off', autocapitalize: 'off' },
   })
+  readonly #entry: HTMLDetailsElement
   readonly #result = div('verify-place')
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
+  readonly #draft: Draft
   readonly #nameOf: NameOf
   #pinned: VerificationKey[] | undefined
   #last: Brought | undefined
   #turn = 0
 
-  constructor(signal: AbortSignal, nameOf: NameOf) {
+  constructor(signal: AbortSignal, draft: Draft, nameOf: NameOf) {
     this.#signal = signal
+    this.#draft = draft
+    this.#text.input.value = draft.text
+    this.#text.input.addEventListener('input', () => (draft.text = this.#text.input.value))
+    this.#entry = this.#bringing()
     this.#nameOf = nameOf
     this.scene = div(
       'verify',
@@ -56,7 +68,7 @@ class Bench {
       lede(
         'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
       ),
-      this.#entry(),
+      div('card verify-entry', this.#entry, this.#slot.element, this.#keys()),
       this.#result,
     )
   }
@@ -73,24 +85,27 @@ class Bench {
     look()
   }
 
-  #entry(): HTMLElement {
+  /** Folded as soon as something is checked: then the verdict is what one came for. */
+  #bringing(): HTMLDetailsElement {
     const check = (): Promise<void> => this.#check({ text: this.#text.input.value })
     const zone = dropZone(
       this.#signal,
       (brought) => this.#check(brought),
       (sentence) => this.#refuse(sentence),
     )
-    const pin = keyPin(async (keys) => {
+    const entry = folded(
+      'Bring a receipt',
+      div('exact-body', zone, form({}, check, this.#text.row, submitButton('Check'))),
+    )
+    entry.open = true
+    return entry
+  }
+
+  #keys(): HTMLElement {
+    return keyPin(async (keys) => {
       this.#pinned = keys
       if (this.#last !== undefined) await this.#check(this.#last, { focus: false })
     })
-    return div(
-      'card verify-entry',
-      zone,
-      form({}, check, this.#text.row, submitButton('Check')),
-      this.#slot.element,
-      pin,
-    )
   }
 
   async #check(brought: Brought, { focus = true } = {}): Promise<void> {
@@ -106,13 +121,16 @@ class Bench {
       this.#refuse(outcome.sentence)
       return
     }
+    if (brought !== this.#last) this.#entry.open = false
     this.#last = brought
+    this.#draft.text = brought.text
     this.#show(outcome, brought.name, pinned !== undefined, focus)
   }
 
   /** Nothing was checked, so nothing of an earlier check may stay. */
   #refuse(sentence: string): void {
     this.#last = undefined
+    this.#entry.open = true
     this.#result.replaceChildren()
     this.#slot.show('error', sentence)
   }

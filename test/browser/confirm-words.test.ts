@@ -87,13 +87,15 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
   it('who decides for them, and from when until when', async () => {
     area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
     await open('/account')
+    await page.evaluate(`localStorage.setItem('time-zone', 'Asia/Tokyo')`)
+    await open('/account')
     const delegate = page.getByRole('region', { name: 'Delegate' })
     expect(await delegate.innerText()).toContain('The signed statement of each decision then names both')
     await delegate.getByLabel('From').fill('2030-03-04T08:00')
     await delegate.getByLabel('Until').fill('2030-03-09T17:30')
     await press('Let them decide for me')
     expect(await asked()).toMatch(
-      /^Confirm that Bo Lind \(bo@example\.com\) decides for you from 4 Mar 2030, 08:00:00 .+ until 9 Mar 2030, 17:30:00 .+\.$/,
+      /^Confirm that Bo Lind \(bo@example\.com\) decides for you from 4 Mar 2030, 08:00:00 GMT\+9 until 9 Mar 2030, 17:30:00 GMT\+9\.$/,
     )
   })
 

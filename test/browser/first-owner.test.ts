@@ -48,6 +48,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     expect(page.url()).toBe(`${service.url}/a/${id}?d=approve`)
     expect(await page.content()).not.toContain(rawKey)
+    await page.getByText('Add a comment').click()
     await page.getByLabel('Comment (optional)').fill('Tests are green.')
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()

@@ -69,6 +69,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     await heading(ben, 'No such request for you').waitFor()
     await ben.page.goto(`/requests/${both}?${company}`)
     await ben.page.getByRole('link', { name: 'Review' }).click()
+    await ben.page.getByText('Add a comment').click()
     await ben.page.getByLabel('Comment (optional)').fill('Looks right.')
     await ben.page.getByRole('button', { name: 'Approve' }).click()
     await heading(ben, 'You approved. Waiting for others').waitFor()

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
 import { type KeysArea, keysArea, sampleKey } from '../support/page-keys-answers.ts'
 import { lookAtScenes, type PageScene } from '../support/page-scenes.ts'
@@ -114,4 +115,14 @@ describeInBrowser('the page of API keys, for everybody', () => {
   const suite = usePageSuite(area)
 
   lookAtScenes(suite, { area, name: 'keys', path: '/keys' }, SCENES)
+
+  it('offers what can be done with a key in one line, on a phone too', async () => {
+    const { page } = await suite.visit({ viewport: { width: 360, height: 740 } })
+    await page.goto('/keys')
+    const buttons = page.locator('.entry-buttons').first().locator('button')
+    await buttons.first().waitFor()
+    const tops = await Promise.all((await buttons.all()).map(async (one) => (await one.boundingBox())?.y))
+    expect(tops).toHaveLength(4)
+    expect(new Set(tops).size).toBe(1)
+  })
 })

@@ -153,6 +153,7 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       const id = await ask({ service, key: person.key }, { action: 'Drop the table مرحبا' })
       await window.become(person.cookies)
       await window.open(`/a/${id}?d=reject`)
+      await window.press('Add a comment')
       await window.fill('Comment (optional)', 'Not on a Friday.')
       await window.fill('Code from your authenticator app', person.code())
       await window.press('Reject')

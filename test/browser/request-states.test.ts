@@ -122,6 +122,7 @@ describeInBrowser('the states of a request', () => {
     suite.server().state.review = review
     await visitor.page.goto(path)
     const comment = visitor.page.getByLabel('Comment (optional)')
+    await visitor.page.getByText('Add a comment').click()
     await comment.fill('half a sent')
     suite.server().state.review = { ...review, quorum: { needed: 3, approved: 1 }, votes: [VOTE] }
     await visitor.page.clock.runFor(4500)
@@ -248,6 +249,7 @@ describeInBrowser('the states of a request', () => {
   it('shows nothing again to who is signed out meanwhile and comes back, and keeps the comment', async () => {
     const { page } = visitor
     await page.goto(path)
+    await page.getByText('Add a comment').click()
     await page.getByLabel('Comment (optional)').fill('Half a thought')
     suite.server().state.signedIn = false
     // As when a browser keeps the page that one leaves, and shows it again.
@@ -284,6 +286,7 @@ describeInBrowser('the states of a request', () => {
   it('asks to sign in again when the session ends, keeps the comment, and comes back', async () => {
     await stopClock(visitor.page)
     await visitor.page.goto(path)
+    await visitor.page.getByText('Add a comment').click()
     await visitor.page.getByLabel('Comment (optional)').fill('Fine with me.')
     await visitor.page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
     await visitor.page.getByLabel('Code from your authenticator app').fill('123456')

@@ -118,6 +118,40 @@ describeInBrowser('the history of requests', () => {
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests`)
   })
 
+  it('writes times, and reads days, in the zone that the reader chose, and outlives one the browser does not know', async () => {
+    area.rows = [sampleRow({ created_at: '2026-07-14T23:30:00.000Z' })]
+    const { page } = visitor
+    const hover = () => rows().locator('time[datetime^="2026-07"]').getAttribute('title')
+    const start = async (): Promise<string | null> => {
+      await page.goto('/requests?from=2026-11-01')
+      await heading('1 request found').waitFor()
+      return new URLSearchParams(area.asked.at(-1)).get('from')
+    }
+    const choose = async (zone: string): Promise<void> => {
+      await page.goto('/account')
+      const reloaded = page.waitForEvent('load')
+      await page.getByLabel('Time zone').selectOption(zone)
+      await reloaded
+    }
+    for (const [zone, day, exact] of [
+      ['Pacific/Auckland', '2026-10-31T11:00:00.000Z', '15 Jul 2026, 11:30:00 GMT+12'],
+      // Clocks are put back on that day.
+      ['America/New_York', '2026-11-01T04:00:00.000Z', '14 Jul 2026, 19:30:00 GMT-4'],
+      ['UTC', '2026-11-01T00:00:00.000Z', '14 Jul 2026, 23:30:00 UTC'],
+    ] as const) {
+      await choose(zone)
+      expect(await page.getByLabel('Time zone').inputValue()).toBe(zone)
+      expect(await start()).toBe(day)
+      expect(await hover()).toBe(exact)
+    }
+    await page.evaluate(`localStorage.setItem('time-zone', 'Mars/Olympus')`)
+    const own = String(await page.evaluate(`new Date(2026, 10, 1).toISOString()`))
+    expect(await start()).toBe(own)
+    await choose('')
+    expect(await start()).toBe(own)
+    expect(visitor.incidents).toEqual([])
+  })
+
   it('tells keys of one name apart in the filter, by their prefix', async () => {
     const [first, second] = suite.server().state.keys
     if (first === undefined || second === undefined) return expect.unreachable()

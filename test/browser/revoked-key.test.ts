@@ -34,6 +34,7 @@ describeInBrowser('a request of a key that was revoked since', () => {
     const { state } = suite.server()
     await page.goto(`/a/${sampleReview().id}`)
     const comment = page.getByRole('textbox', { name: /^Comment/ })
+    await page.getByText('Add a comment').click()
     await comment.fill('Looks right')
     state.review = { ...sampleReview(), ...state.review, requested_by: LOST }
     await warnings(page).waitFor()

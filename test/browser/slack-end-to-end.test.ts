@@ -116,6 +116,7 @@ describeInBrowser('Slack, from a curl to a verdict in the channel', () => {
     expect(await status(service.url, key, id)).toMatchObject({ status: 'pending' })
 
     await page.goto(approve)
+    await page.getByText('Add a comment').click()
     await page.getByLabel('Comment (optional)').fill('Matches the purchase order.')
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()

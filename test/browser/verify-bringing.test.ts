@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { toJwks } from '../../src/signing/keys.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { usePageSuite } from '../support/page-suite.ts'
-import { checksIn, openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
+import { bringAnother, checksIn, openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
 import { answerWith, live, sandbox, vote } from '../verify-page/receipts.ts'
 
 const MIB = 1_048_576
@@ -61,7 +61,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
       const verdict = await shownVerdict(page)
       expect(verdict.kind).toBe(kind)
       expect(verdict.text).toContain(`From the file receipt-${process.pid}.json.`)
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
   })
 
@@ -72,7 +72,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
       await drop(page, target, { files: [RECEIPT] })
       expect((await shownVerdict(page)).kind).toBe('approved')
       expect(await page.locator('.drop-zone.over').count()).toBe(0)
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
     await drop(page, '.drop-zone', { text: RECEIPT })
     expect((await shownVerdict(page)).kind).toBe('approved')
@@ -124,6 +124,33 @@ describeInBrowser('bringing a receipt to the public page', () => {
     expect(incidents).toEqual([])
   })
 
+  it('keeps in this tab what was pasted, for its author, and folds it once it is checked', async () => {
+    const { page, calls } = await open()
+    const field = page.getByLabel('Receipt, link or id')
+    await paste(page, `${RECEIPT} `)
+    await shownVerdict(page)
+    expect(await field.isVisible()).toBe(false)
+    await bringAnother(page)
+    await field.fill(RECEIPT)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    suite.server().state.signedIn = true
+    await page.goBack()
+    await expect.poll(() => field.inputValue()).toBe(RECEIPT)
+    // Within the document, too.
+    await page.getByRole('link', { name: 'Inbox', exact: true }).click()
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+    await page.goBack()
+    await expect.poll(() => field.inputValue()).toBe(RECEIPT)
+    for (const request of calls) expect(request.url() + request.postData()).not.toContain('signed_payload')
+    expect(page.url()).toBe(`${suite.server().url}/verify`)
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+    suite.server().state.signedIn = false
+    await page.reload()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    expect(await field.inputValue()).toBe('')
+  })
+
   it('T43: shows hostile text of a payload, a key id and a file name as text only', async () => {
     const { page, incidents } = await open()
     const script = '<script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -137,16 +164,16 @@ describeInBrowser('bringing a receipt to the public page', () => {
     await page.getByText('Raw payload and signature').click()
     const raw = page.getByRole('group', { name: 'Text as received, not to be believed' })
     expect(await raw.innerText()).toContain(`${script}[U+202E]evil[U+200B]`)
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, { ...vote(), public_key_id: hostile })
     expect((await shownVerdict(page)).text).toContain('not in the key set that it was checked against')
     await page.getByText('Raw payload and signature').click()
     expect(await page.locator('.exact .facts').last().innerText()).toContain('[U+202E]evil')
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await drop(page, '.drop-zone', { files: [RECEIPT], name: `${hostile}.json` })
     expect((await shownVerdict(page)).text).toContain(`From the file ${script}[U+202E]evil[U+200B].json.`)
     const { intent: _gone, ...bare } = vote()
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, { ...answerWith(bare), action: hostile })
     expect((await shownVerdict(page)).kind).toBe('invalid')
     expect(await page.locator('main').innerText()).not.toContain('alert(1)</script><img')
@@ -229,7 +256,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     ])
     expect(await compare('', '{')).toEqual([expect.stringContaining('not a JSON object')])
     const { intent: _gone, ...bare } = decision
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, bare)
     await shownVerdict(page)
     await page.getByText('Is it the action that I know of?').click()

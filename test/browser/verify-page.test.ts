@@ -8,6 +8,7 @@ import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/l
 import { useServiceSuite } from '../support/service-suite.ts'
 import {
   answerOf,
+  bringAnother,
   callbackOf,
   checksIn,
   dryRun,
@@ -99,7 +100,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(await checksIn(page, 'passed')).toContain('The one asked for')
       const id = text.includes('/') ? approvedId : text
       expect(pathsOf(calls)).toEqual([`/api/v1/approvals/${id}/verify`, '/.well-known/jwks.json'])
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
   })
 
@@ -161,7 +162,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(verdict.kind).toBe('invalid')
       expect(verdict.text).toContain(words)
       await page.unroute('**/verify')
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
   })
 
@@ -252,7 +253,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(verdict.heading).toMatch(/^Not valid for production: a dry-run approved this/)
       expect(verdict.text.toUpperCase()).toContain('DRY-RUN · SANDBOX · NO PERSON DECIDED')
       expect(await checksIn(page, 'dry-run')).toEqual(['Not a dry-run'])
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
   })
 
@@ -275,7 +276,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(verdict).toMatchObject({ kind: 'none', heading })
       expect(verdict.text).toContain(words)
       expect(verdict.text).toContain('nothing is signed that could be checked here')
-      await page.getByLabel('Receipt, link or id').focus()
+      await bringAnother(page)
     }
     expect(pathsOf(calls)).not.toContain('/.well-known/jwks.json')
     await paste(page, { id: pending, status: 'pending', action: 'Wait' })
@@ -304,13 +305,13 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await decideByPasskey(setting, id, 'approved')
     const later = await answerOf(setting, id)
     expect(Object(later.decision).public_key_id).toBe(next.kid)
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     calls.length = 0
     await paste(page, later)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
     expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, approved)
     expect((await shownVerdict(page)).kind).toBe('approved')
 
@@ -323,11 +324,11 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       await deps.keys.reload()
     }
     await revoke(decidedAt + 60_000)
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, approved)
     expect((await shownVerdict(page)).text).toContain('The key was revoked later')
     await revoke(decidedAt - 60_000)
-    await page.getByLabel('Receipt, link or id').focus()
+    await bringAnother(page)
     await paste(page, approved)
     const refused = await shownVerdict(page)
     expect(refused.kind).toBe('invalid')

@@ -1,6 +1,6 @@
-import type { Locator } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -13,7 +13,8 @@ describeInBrowser('what waits for a person', () => {
   beforeEach(async () => {
     visitor = await suite.visit()
   })
-  const rows = (): Locator => visitor.page.locator('.inbox-row')
+  const rowsOf = (page: Page): Locator => page.locator('.inbox-row')
+  const rows = (): Locator => rowsOf(visitor.page)
   const open = async (): Promise<void> => {
     await visitor.page.goto('/')
     await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
@@ -265,6 +266,9 @@ describeInBrowser('what waits for a person', () => {
     const { page } = visitor
     await page.setViewportSize({ width: 390, height: 700 })
     await open()
+    const { x = 0, width = 0 } =
+      (await page.getByText('High impact', { exact: true }).first().boundingBox()) ?? {}
+    expect(x + width).toBeLessThanOrEqual(390)
     await page.getByLabel('Asked by').selectOption('ops')
     expect(await rows().filter({ visible: true }).count()).toBe(20)
     await page.getByLabel('High impact').check()
@@ -281,6 +285,59 @@ describeInBrowser('what waits for a person', () => {
     await rows().nth(15).waitFor()
     await expect.poll(() => page.evaluate('scrollY')).toBe(700)
   })
+
+  it.each([
+    [
+      'an iPhone',
+      'iPhone; CPU iPhone OS 17_0 like Mac OS X',
+      false,
+      'press Share, then “Add to Home Screen”',
+    ],
+    ['the app on an iPhone', 'iPhone; CPU iPhone OS 17_0 like Mac OS X', true, undefined],
+    ['Android', 'Linux; Android 14; Pixel 8', undefined, 'in the menu of the browser'],
+  ])(
+    'says on %s how it comes to the home screen, until it is put away',
+    async (_, system, standalone, words) => {
+      const { page, incidents } = await suite.visit({
+        userAgent: `Mozilla/5.0 (${system}) AppleWebKit/605.1.15`,
+        viewport: { width: 390, height: 844 },
+        hasTouch: true,
+        isMobile: true,
+      })
+      // As Safari is there; Chromium without windows refuses notifications from the start.
+      await page.addInitScript(`{
+      const standalone = ${JSON.stringify(standalone ?? null)}
+      if (standalone !== null) {
+        delete window.PushManager
+        Object.defineProperty(navigator, 'standalone', { value: standalone })
+      } else Object.defineProperty(Notification, 'permission', { value: 'default' })
+    }`)
+      const loaded = page.waitForResponse('**/assets/push-*.js')
+      await page.goto('/')
+      await rowsOf(page).first().waitFor()
+      await loaded
+      const hint = page.locator('.inbox > .hint')
+      if (words === undefined) {
+        await page.evaluate('new Promise((done) => setTimeout(done))')
+        expect(await hint.count()).toBe(0)
+        return
+      }
+      await hint.waitFor()
+      expect(await hint.innerText()).toContain(words)
+      expect(await axeViolations(page)).toEqual([])
+      expect(await overflow(page)).toBeLessThanOrEqual(0)
+      await hint.getByRole('button', { name: 'Do not show again' }).click()
+      expect(await page.evaluate('document.activeElement.textContent')).toBe(
+        'This is not shown again in this browser.',
+      )
+      const again = page.waitForResponse('**/assets/push-*.js')
+      await page.reload()
+      await rowsOf(page).first().waitFor()
+      await again
+      expect(await hint.count()).toBe(0)
+      expect(incidents).toEqual([])
+    },
+  )
 
   it('is worked through by keyboard, whose keys `?` tells and one tick takes away', async () => {
     const { page } = visitor

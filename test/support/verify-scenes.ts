@@ -16,8 +16,16 @@ export async function openVerify(page: Page, path = '/verify'): Promise<void> {
   await page.getByRole('heading', { name: 'Verify a receipt' }).waitFor()
 }
 
+/** Unfolds the place for a receipt and takes the focus there, away from an earlier verdict. */
+export async function bringAnother(page: Page): Promise<void> {
+  const field = page.getByLabel('Receipt, link or id')
+  if (!(await field.isVisible())) await page.getByText('Bring a receipt').click()
+  await field.focus()
+}
+
 /** Pastes a text and has it checked. */
 export async function paste(page: Page, text: string | object): Promise<void> {
+  await bringAnother(page)
   const field = page.getByLabel('Receipt, link or id')
   await field.fill(typeof text === 'string' ? text : JSON.stringify(text))
   await page.getByRole('button', { name: 'Check', exact: true }).click()

@@ -2,6 +2,7 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
+import { type Draft, keptDraft } from '../kit/dom/draft.ts'
 import { announce, type Child, div, el, link } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
@@ -21,9 +22,7 @@ import {
   barTop,
   createConnection,
   type DecisionFormOptions,
-  type Draft,
   decisionForm,
-  keptDraft,
   whatIsKept,
 } from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
@@ -52,7 +51,7 @@ export class DecidePage {
   constructor(id: string, wanted: Outcome | undefined) {
     this.#id = id
     this.#wanted = wanted
-    this.#draft = keptDraft(id)
+    this.#draft = keptDraft(`comment:${id}`)
     const again = (): void => {
       if (document.visibilityState === 'visible' && this.#shown?.review.status === 'pending') this.#follow(0)
     }
@@ -91,7 +90,7 @@ export class DecidePage {
     this.#shown = checked
     const { review } = checked
     const author = review.approver ?? review.on_behalf_of?.delegate ?? ''
-    if (this.#draft.author !== author) this.#draft.comment = ''
+    if (this.#draft.author !== author) this.#draft.text = ''
     this.#draft.author = author
     const pending = review.status === 'pending'
     this.#time = { ...checked }
@@ -152,7 +151,7 @@ export class DecidePage {
       const own = ownVote(review)
       if (own === undefined)
         return notice('warning', 'your decision is not recorded; the request was over before.')
-      this.#draft.comment = ''
+      this.#draft.text = ''
       const sentence = own.decision === 'approved' ? 'our approval is recorded' : 'our rejection is recorded'
       announce(`Y${sentence}`)
       return notice('success', `y${sentence}.`)

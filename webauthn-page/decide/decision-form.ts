@@ -2,11 +2,13 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Review } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
+import type { Draft } from '../kit/dom/draft.ts'
 import { type Child, div, el, folded } from '../kit/dom/element.ts'
+import { zoned } from '../kit/dom/moment.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
-import { ACTION_ID, isWide } from '../kit/request/request-scene.ts'
+import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
 import { askToRead, type Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
@@ -50,7 +52,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
-      await postWord({ path, said: { decision }, comment: options.draft.comment, shown }, totp, ballot.slot)
+      await postWord({ path, said: { decision }, comment: options.draft.text, shown }, totp, ballot.slot)
       // Before the receipt is here: from now on it is true.
       ballot.slot.show(
         'success',
@@ -75,7 +77,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   }
   return div(
     'decision-form',
-    isWide() || options.draft.comment !== '' ? comment.row : folded('Add a comment', comment.row),
+    options.draft.text !== '' ? comment.row : folded('Add a comment', comment.row),
     !ballot.codeOnly && ballot.choice,
     ballot.hint,
     bar,
@@ -137,7 +139,7 @@ function isStale(error: unknown): error is RequestFailure {
   )
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const CLOCK = zoned({ timeStyle: 'medium' })
 
 /** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
 export function createConnection(): { element: HTMLElement; alive(): void; lost(): void } {
@@ -156,44 +158,7 @@ export function createConnection(): { element: HTMLElement; alive(): void; lost(
   }
 }
 
-/** The comment that a person is writing, and who that is by their reference. */
-export interface Draft {
-  comment: string
-  author: string
-}
-
-/**
- * What was being written in this tab before it was loaded anew, for its author alone: the page empties it for another one.
- * Kept in the tab whenever it is left.
- */
-export function keptDraft(id: string): Draft {
-  const key = `comment:${id}`
-  const draft = read(key)
-  const keep = (): void => {
-    try {
-      if (draft.comment === '') sessionStorage.removeItem(key)
-      else sessionStorage.setItem(key, JSON.stringify(draft))
-    } catch {
-      // Refused with cookies: then the comment ends with the page.
-    }
-  }
-  addEventListener('pagehide', keep)
-  // Phones end a page in the background without another word.
-  document.addEventListener('visibilitychange', keep)
-  return draft
-}
-
-function read(key: string): Draft {
-  try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(key) ?? '{}')
-    const { comment = '', author = '' } = Object(kept)
-    return { comment: String(comment), author: String(author) }
-  } catch {
-    return { comment: '', author: '' }
-  }
-}
-
 /** What a person whose session ended is told of their decision. */
-export function whatIsKept({ comment }: Draft): Child[] {
-  return ['Nothing was recorded. ', comment.trim() === '' ? 'Sign in and decide.' : 'Your comment is kept.']
+export function whatIsKept({ text }: Draft): Child[] {
+  return ['Nothing was recorded. ', text.trim() === '' ? 'Sign in and decide.' : 'Your comment is kept.']
 }

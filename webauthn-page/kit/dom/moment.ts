@@ -3,27 +3,37 @@ import { announce, el } from './element.ts'
 
 const ZONE = 'time-zone'
 
-/** Whether this browser is to show times in UTC rather than in the zone of its reader. */
-export function showsUtc(): boolean {
+/**
+ * The time zone that the reader chose in this browser; empty for the browser's own. It is kept here and not with the person:
+ * pages that nobody is signed in to write times, too, and a person may travel with one device of several.
+ */
+export function chosenZone(): string {
   try {
-    return localStorage.getItem(ZONE) === 'UTC'
+    const zone = localStorage.getItem(ZONE) ?? ''
+    // Throws where this browser does not know the zone: that must not take every page down.
+    new Intl.DateTimeFormat(undefined, { timeZone: zone })
+    return zone
   } catch {
-    return false
+    return ''
   }
 }
 
-/** @throws DOMException where the browser keeps nothing */
-export function showUtc(wanted: boolean): void {
-  if (wanted) localStorage.setItem(ZONE, 'UTC')
-  else localStorage.removeItem(ZONE)
+/** Formats of the pages follow when they are loaded anew. @throws DOMException where the browser keeps nothing */
+export function chooseZone(zone: string): void {
+  if (zone === '') localStorage.removeItem(ZONE)
+  else localStorage.setItem(ZONE, zone)
 }
 
-function formatOf(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  return new Intl.DateTimeFormat(undefined, { ...options, ...(showsUtc() ? { timeZone: 'UTC' } : {}) })
+/** As it was when this page was loaded; undefined for the browser's own. */
+export const timeZone = chosenZone() || undefined
+
+/** A format in the reader's time zone. */
+export function zoned(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(undefined, { ...options, timeZone })
 }
 
-const FORMAT = formatOf({ dateStyle: 'medium', timeStyle: 'long' })
-const DAY = formatOf({ dateStyle: 'medium' })
+const FORMAT = zoned({ dateStyle: 'medium', timeStyle: 'long' })
+const DAY = zoned({ dateStyle: 'medium' })
 
 /** A point in time to the second, the exact UTC text as tooltip and machine value. */
 export function moment(iso: string): HTMLTimeElement {
@@ -35,9 +45,9 @@ export function exactly(iso: string): string {
   return FORMAT.format(new Date(iso))
 }
 
-/** Only the day, for lists. */
+/** Only the day, for lists; the tooltip is exact. */
 export function day(iso: string): HTMLTimeElement {
-  return el('time', { datetime: iso, title: iso }, DAY.format(new Date(iso)))
+  return el('time', { datetime: iso, title: exactly(iso) }, DAY.format(new Date(iso)))
 }
 
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { style: 'short' })

@@ -185,7 +185,7 @@ function option(method: Factor, checked: boolean, choose: () => void): HTMLEleme
 const COMMENT_LIMIT = 1000
 
 /** What the person says to the caller; kept in `draft` while they write. */
-export function commentField(draft: { comment: string }, hint: string): Field {
+export function commentField(draft: { text: string }, hint: string): Field {
   const comment = field({
     label: 'Comment (optional)',
     name: 'comment',
@@ -195,10 +195,10 @@ export function commentField(draft: { comment: string }, hint: string): Field {
   })
   const counter = el('p', { class: 'counter' })
   const update = (): void => {
-    draft.comment = comment.input.value
+    draft.text = comment.input.value
     counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
   }
-  comment.input.value = draft.comment
+  comment.input.value = draft.text
   comment.input.addEventListener('input', update)
   comment.row.append(counter)
   update()

@@ -86,7 +86,7 @@ function badges(review: Review): HTMLElement | undefined {
 }
 
 /** Has the window room for two columns? On a phone, what is not needed to decide starts folded. */
-export function isWide(): boolean {
+function isWide(): boolean {
   return matchMedia('(min-width: 64rem)').matches
 }
 
