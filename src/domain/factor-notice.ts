@@ -60,8 +60,8 @@ const WORDS: Partial<Record<AuditType, Words>> = {
     more: 'In an office that is usual; but an agent that works the browser of the one who decides looks the same.',
   },
   'push.device_added': { heading: 'Notifications were turned on for a browser' },
-  'chat.unavailable': { heading: 'A chat workspace takes no cards of your account' },
-  'chat.restored': { heading: 'A chat workspace takes cards of your account again' },
+  'chat.unavailable': { heading: 'A chat workspace or channel takes no cards of your account' },
+  'chat.restored': { heading: 'A chat workspace or channel takes cards of your account again' },
 }
 
 /** The first line of a notice, without a full stop. */
@@ -142,7 +142,7 @@ export interface PersonNotice {
   event_id: string
   subject: string
   notice: FactorNotice
-  /** It is about this chat platform, where it would not be heard. */
+  /** It is about a workspace of this chat platform, where it would not be heard. */
   unheard?: string
 }
 
@@ -171,7 +171,9 @@ function noticeFor(entry: AuditEntry, user_id: string): PersonNotice {
       ...(byOther ? { by_other: true as const } : {}),
       ...(typeof name === 'string' ? { name } : {}),
     },
-    ...(type === 'chat.unavailable' ? { unheard: String(detail?.platform) } : {}),
+    ...(type === 'chat.unavailable' && detail?.channel === undefined
+      ? { unheard: String(detail?.platform) }
+      : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
+import { BOOTSTRAPS_AN_HOUR } from '../domain/bootstrap.ts'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountOperations } from './api/account.ts'
 import { apiKeyOperations } from './api/api-keys.ts'
@@ -134,7 +135,24 @@ Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
-Limits a minute: ${REQUESTS_A_MINUTE.create} requests created, ${REQUESTS_A_MINUTE.read} read and ${REQUESTS_A_MINUTE.key} reminders, cancellations, uses or looks at the callback secret by an API key; ${REQUESTS_A_MINUTE.person} decisions, looks at and changes of factors, looks at the audit trail and the history and changes of API keys and webhooks, ${REQUESTS_A_MINUTE.export} exports and ${REQUESTS_A_MINUTE.push_test} tests of notifications, by a signed-in person; ${REQUESTS_A_MINUTE.verify} verifications and ${REQUESTS_A_MINUTE.auth} attempts to sign in, to enrol or to use a link from chat, ${REQUESTS_A_MINUTE.bootstrap} bootstraps and ${REQUESTS_A_MINUTE.poll} polls of them, from an address. Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+Limits:
+
+| Counted by | What | At most |
+|---|---|---|
+| API key | requests created | ${REQUESTS_A_MINUTE.create} a minute |
+| API key | requests read or waited for | ${REQUESTS_A_MINUTE.read} a minute |
+| API key | reminders, cancellations, uses, looks at the callback secret | ${REQUESTS_A_MINUTE.key} a minute |
+| Request | reminders | 1 a minute |
+| Signed-in person | decisions; looks at and changes of factors; looks at the audit trail and the history; changes of API keys and webhooks | ${REQUESTS_A_MINUTE.person} a minute |
+| Signed-in person | exports | ${REQUESTS_A_MINUTE.export} a minute |
+| Signed-in person | tests of notifications | ${REQUESTS_A_MINUTE.push_test} a minute |
+| Address | verifications | ${REQUESTS_A_MINUTE.verify} a minute |
+| Address | attempts to sign in, to enrol or to use a link from chat | ${REQUESTS_A_MINUTE.auth} a minute |
+| Address | bootstraps begun | ${REQUESTS_A_MINUTE.bootstrap} a minute |
+| Address | polls of bootstraps | ${REQUESTS_A_MINUTE.poll} a minute |
+| E-mail address | bootstraps begun | ${BOOTSTRAPS_AN_HOUR.most} an hour |
+
+Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 

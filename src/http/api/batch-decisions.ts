@@ -9,7 +9,7 @@ import {
   decisionOptionsBody,
   presentDecided,
 } from './decisions.ts'
-import { type Answer, approverField, idField, outcomeField, statusField } from './shared/fields.ts'
+import { type Answer, approverField, errorCode, idField, outcomeField, statusField } from './shared/fields.ts'
 import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
@@ -95,7 +95,7 @@ const lostItem = z
   .strictObject({
     id: idField('req'),
     status: statusField,
-    error: z.strictObject({ code: z.string(), message: z.string() }),
+    error: z.strictObject({ code: errorCode, message: z.string() }),
   })
   .meta({
     id: 'BatchLost',

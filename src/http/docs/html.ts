@@ -21,13 +21,27 @@ function render(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Our descriptions as markup: paragraphs, `- ` lists and `code`, nothing else. */
+/** Our descriptions as markup: paragraphs, `- ` lists, tables and `code`, nothing else. */
 export function prose(text: string): Html[] {
   return text.split(/\n{2,}/).map((block) => {
     const lines = block.split('\n')
+    if (lines.every((line) => line.startsWith('|'))) return table(lines.map(cellsOf))
     if (!lines.every((line) => line.startsWith('- '))) return html`<p>${inline(block)}</p>`
     return html`<ul>${lines.map((line) => html`<li>${inline(line.slice(2))}</li>`)}</ul>`
   })
+}
+
+function cellsOf(line: string): string[] {
+  return line.split('|').slice(1, -1)
+}
+
+/** The second row only says that the first one is the head. */
+function table([head = [], , ...rows]: string[][]): Html {
+  const named = head.map((cell) => html`<th scope="col">${inline(cell.trim())}</th>`)
+  const filled = rows.map(
+    (cells) => html`<tr>${cells.map((cell) => html`<td>${inline(cell.trim())}</td>`)}</tr>`,
+  )
+  return html`<table><thead><tr>${named}</tr></thead><tbody>${filled}</tbody></table>`
 }
 
 /** One line with `code` in it. */

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { DOCS_SCRIPT_PATH, DOCS_STYLE_PATH } from './assets.ts'
 import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 
-/** The interface as a page for people: no script, the same for everyone. @param styleHref address of the stylesheet */
-export function renderDocs(json: unknown, styleHref: string): string {
+/** The interface as a page for people, the same for everyone. */
+export function renderDocs(json: unknown): string {
   const openapi = readDocument(json)
   const { title, version, description } = openapi.info
   const sections = sectionsOf(openapi)
@@ -14,17 +15,18 @@ export function renderDocs(json: unknown, styleHref: string): string {
 <meta name="color-scheme" content="light dark">
 <title>${title} API</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${styleHref}">
+<link rel="stylesheet" href="${DOCS_STYLE_PATH}">
+<script defer src="${DOCS_SCRIPT_PATH}"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
-<header><div class="bar"><a class="brand" href="#top">${title} <span>API ${version}</span></a><span><a href="/">Dashboard</a> <a href="/openapi.json">openapi.json</a></span></div></header>
+<header><div class="bar"><a class="brand" href="#top">${title} <span>API ${version}</span></a><div class="filter" role="search" hidden><label for="filter">Filter</label><input id="filter" type="search" autocomplete="off" spellcheck="false"><p role="status"></p></div><span><a href="/">Dashboard</a> <a href="/openapi.json">openapi.json</a></span></div></header>
 <div class="columns" id="top">
 <nav class="wide" aria-label="Operations">${contents(sections)}</nav>
 <main id="content" tabindex="-1">
 <h1>${title} API</h1>
 <details class="narrow"><summary>Contents</summary>${contents(sections)}</details>
-${prose(description)}
+<div class="about">${prose(description)}</div>
 ${securityView(openapi)}
 ${sections.map((section) => sectionView(openapi, section))}
 ${schemasView(openapi)}

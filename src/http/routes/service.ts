@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
+import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint } from '../docs/assets.ts'
 import { renderDocs } from '../docs/page.ts'
-import { DOCS_STYLE, DOCS_STYLE_PATH } from '../docs/style.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { preferredCoding } from './pages.ts'
 
@@ -24,14 +23,17 @@ export function healthRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** Stricter than for the other pages: this one has no script at all. */
+/** Stricter than for the other pages: this one calls and submits nothing, and its one script makes no markup. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
+  "script-src 'self'",
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ')
 
 /** A year; the address changes with the text. */
@@ -42,7 +44,8 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
   const router = Router()
   router.get('/openapi.json', document(deps.openapi))
   router.get('/docs', docs(deps.openapi))
-  router.get(DOCS_STYLE_PATH, style)
+  router.get(DOCS_STYLE_PATH, asset('css', DOCS_STYLE))
+  router.get(DOCS_SCRIPT_PATH, asset('js', DOCS_SCRIPT))
   return router
 }
 
@@ -57,7 +60,7 @@ function document(openapi: object): RequestHandler {
 
 /** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
 function docs(openapi: object): RequestHandler {
-  const made = once(() => renderDocs(openapi, DOCS_STYLE_PATH))
+  const made = once(() => renderDocs(openapi))
   const zipped = new Map<string, Buffer>()
   return (request, response) => {
     const { text, tag } = made()
@@ -72,9 +75,8 @@ function docs(openapi: object): RequestHandler {
   }
 }
 
-const style: RequestHandler = (_request, response) => {
-  response.setHeader('Cache-Control', FOR_EVER)
-  response.type('css').send(DOCS_STYLE)
+function asset(type: string, text: string): RequestHandler {
+  return (_request, response) => void response.setHeader('Cache-Control', FOR_EVER).type(type).send(text)
 }
 
 /** A text that is made when it is first asked for, and its tag. */
@@ -87,8 +89,4 @@ function once(make: () => string): () => { text: string; tag: string } {
     }
     return made
   }
-}
-
-function fingerprint(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }

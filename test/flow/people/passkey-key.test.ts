@@ -149,7 +149,7 @@ describe('T35: a signature under the key of a passkey', () => {
   // What the older of them calls acceptable, spellings that some libraries take, is not valid here.
   it.each([
     ['ecdsa_secp256r1_sha256_test.json', 387],
-    ['ecdsa_secp256r1_sha256_excerpt.json', 18],
+    ['ecdsa_secp256r1_sha256_v1_test.json', 471],
   ])('holds in ES256 exactly where Wycheproof says that it is valid: %s', (name, count) => {
     const file = new URL(`../../vectors/wycheproof/${name}`, import.meta.url)
     const { testGroups }: Wycheproof = JSON.parse(readFileSync(file, 'utf8'))

@@ -1,14 +1,21 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { WEBHOOKS } from '../../../src/http/api/events.ts'
 import { renderDocs } from '../../../src/http/docs/page.ts'
+import {
+  axeViolations,
+  describeInBrowser,
+  newVisitor,
+  overflow,
+  sharedBrowser,
+} from '../../support/browser.ts'
 import { committedDocument, documentedOperations } from '../../support/documented.ts'
 import { useService } from '../../support/service.ts'
 
 const POLICY =
-  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 describe('the page at /docs', () => {
-  it('has a policy of its own, no script, and is not stored like a private answer', async () => {
+  it('has a policy of its own, no inline script, and is not stored like a private answer', async () => {
     const service = await useService()
     const response = await fetch(`${service.url}/docs`)
     const page = await response.text()
@@ -17,7 +24,9 @@ describe('the page at /docs', () => {
     expect(response.headers.get('Content-Security-Policy')).toBe(POLICY)
     expect(response.headers.get('Cache-Control')).toBe('no-cache')
     expect(response.headers.get('Set-Cookie')).toBeNull()
-    expect(page).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=/i)
+    expect(page).not.toMatch(
+      /<script(?! defer src="\/docs\/[0-9a-f]{12}\.js"><\/script>)|<style|\sstyle=|\son[a-z]+=|src="https?:/i,
+    )
   })
 
   it('is the same for everybody and need not be sent twice', async () => {
@@ -38,7 +47,7 @@ describe('the page at /docs', () => {
     const service = await useService()
     const { headers } = await fetch(`${service.url}/docs`, { headers: { 'Accept-Encoding': 'gzip' } })
     expect([headers.get('Content-Encoding'), headers.get('Vary')]).toEqual(['gzip', 'Accept-Encoding'])
-    const page = renderDocs(committedDocument(), '/docs/x.css')
+    const page = renderDocs(committedDocument())
     expect(page).toContain('curl -X POST &#34;$BASE_URL/api/v1/approvals/request&#34;')
     expect(page).toContain('curl &#34;$BASE_URL/api/v1/approvals/$ID&#34;')
     expect(page).toContain('<a href="/">Dashboard</a>')
@@ -61,7 +70,7 @@ describe('the page at /docs', () => {
   })
 
   it('shows every operation, and every link inside it leads somewhere', () => {
-    const page = renderDocs(committedDocument(), '/docs/x.css')
+    const page = renderDocs(committedDocument())
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1])
     const links = [...page.matchAll(/ href="#([^"]+)"/g)].map((match) => match[1])
     expect(new Set(ids).size).toBe(ids.length)
@@ -76,8 +85,52 @@ describe('the page at /docs', () => {
       'Ask for an approval',
       JSON.stringify(hostile).slice(1, -1),
     )
-    const page = renderDocs(JSON.parse(document), '/docs/x.css')
+    const page = renderDocs(JSON.parse(document))
     expect(page).not.toContain('<img')
     expect(page).toContain('&#60;img src=x onerror=&#34;alert(1)&#34;&#62;&#38;&#39;')
+  })
+})
+
+describeInBrowser('the filter of /docs', () => {
+  it('leaves what is named like that, else what mentions it, says how much, and ends where a link leads out of it', async () => {
+    const service = await useService()
+    const { context, page, incidents } = await newVisitor(await sharedBrowser(), service.url, {
+      viewport: { width: 390, height: 844 },
+    })
+    onTestFinished(() => context.close())
+    await page.goto('/docs')
+    const box = page.getByLabel('Filter')
+    const status = page.locator('[role=search] > [role=status]')
+    const shown = () => page.locator('article:not([hidden]) > h3').allInnerTexts()
+    const all = (await shown()).length
+    expect(await page.locator('th').allInnerTexts()).toEqual(['Counted by', 'What', 'At most'])
+    expect(await page.locator('tbody > tr').first().innerText()).toBe(
+      'API key\trequests created\t60 a minute',
+    )
+    await page.mouse.wheel(0, 4000)
+    await box.fill('POST approvals/request')
+    expect(await shown()).toEqual(['Ask for an approval'])
+    expect(await status.innerText()).toBe('1 found')
+    expect(await page.locator('section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
+    expect(await page.evaluate('scrollY')).toBe(0)
+    expect(await axeViolations(page)).toEqual([])
+    expect(await overflow(page)).toBeLessThanOrEqual(0)
+    await box.press('Enter')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Ask for an approval')
+    const out = page.locator('article:not([hidden]) a[href^="#schema-"]').first()
+    const target = await out.getAttribute('href')
+    await out.click()
+    await expect.poll(async () => (await shown()).length).toBe(all)
+    expect(await page.evaluate(`'#' + document.querySelector(':target').id`)).toBe(target)
+    await box.fill('already_consumed')
+    expect(await status.innerText()).toMatch(/^None by name, \d+ mention it$/)
+    await box.fill('limits')
+    expect(await status.innerText()).toMatch(/^None by name, the introduction and \d+ mention it$/)
+    expect(await page.locator('th').first().isVisible()).toBe(true)
+    await box.fill('xyzzy')
+    expect(await status.innerText()).toBe('Nothing found')
+    await box.press('Escape')
+    expect([(await shown()).length, await status.innerText()]).toEqual([all, ''])
+    expect(incidents).toEqual([])
   })
 })

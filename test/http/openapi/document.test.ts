@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     const pages = new Set(PAGES)
     const served = routesOf(app)
       .toReversed()
-      .filter(({ path }) => !pages.delete(path) && !path.endsWith('.css'))
+      .filter(({ path }) => !pages.delete(path) && !/^\/docs\/.+\.(css|js)$/.test(path))
     const described = documentedOperations().map(({ method, path }) => `${method} ${path}`)
     // Mounted routers know only the end of their paths: each must end exactly one described path, longest first.
     const left = new Set(described)
@@ -115,6 +115,11 @@ describe('the OpenAPI document', () => {
     )
     const sample = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
     expect(errorAnswer.parse(sample)).toEqual(sample)
+    expect(errorAnswer.safeParse({ ...sample, error: 'proof.passkey.id required' }).success).toBe(true)
+    expect(errorAnswer.safeParse({ ...sample, error: 'not_in_the_table' }).success).toBe(false)
+    expect(follow(committedDocument(), ['components', 'schemas', 'ErrorCode', 'enum'])).toEqual(
+      Object.keys(REFUSALS),
+    )
     // What chat platforms are answered is no operation of this document, and the last four any operation may give.
     const elsewhere = /^(chat_|install_|unavailable$|storage_unavailable$|storage_damaged$|internal_error$)/
     const codes = Object.keys(REFUSALS).filter((code) => !elsewhere.test(code))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_ROLES } from '../../../domain/account.ts'
+import { REFUSALS } from '../../../domain/errors.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
 
 /** An id as answers show it: prefix and 26 characters of Crockford base 32. */
@@ -113,10 +114,28 @@ export const ignoredFields = z.array(z.string()).optional().meta({
 /** `{"ok": true}`. */
 export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
 
+/** All of the table, those of operations that are not in the document too: one list for `switch` and exhaustiveness. */
+export const errorCode = z.enum(Object.keys(REFUSALS)).meta({
+  id: 'ErrorCode',
+  description: 'Stable codes to branch on. More may come: treat one that you do not know by its status.',
+})
+
+/** The rest of what we send. The document says any text: a client made today must read the codes of tomorrow. */
+const otherCode = z
+  .string()
+  .regex(/^\S+ required$/)
+  .meta({
+    override: ({ jsonSchema }: { jsonSchema: { pattern?: unknown } }) => void delete jsonSchema.pattern,
+  })
+
 /** Every refusal: a stable code and a sentence, with what else the caller can act on. */
 export const errorAnswer = z
   .strictObject({
-    error: z.string().meta({ description: 'Stable code to branch on.', example: 'not_found' }),
+    error: z.union([errorCode, otherCode]).meta({
+      description:
+        'Stable code to branch on: one of `ErrorCode`, `<field> required` for a field of the body that is missing, or a newer one.',
+      example: 'not_found',
+    }),
     message: z.string().meta({ description: 'One sentence for people; may change.' }),
     field: z.string().optional().meta({ description: 'Field that is missing, wrong, or not as approved.' }),
     detail: z.string().optional().meta({ description: 'What is wrong with the field.' }),

@@ -17,7 +17,7 @@ export const DOCS_STYLE = `:root {
   }
 }
 *, *::before, *::after { box-sizing: border-box; }
-html { scroll-padding-top: 4.5rem; -webkit-text-size-adjust: 100%; }
+html { scroll-padding-top: 7.5rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.6 var(--sans); overflow-wrap: break-word; }
 a { color: var(--accent); text-underline-offset: 0.15em; }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; border-radius: 4px; }
@@ -25,7 +25,14 @@ main:focus { outline: none; }
 .skip { position: absolute; left: -999rem; }
 .skip:focus { left: 1rem; top: 0.5rem; z-index: 3; padding: 0.5rem 1rem; background: var(--surface); }
 header { position: sticky; top: 0; z-index: 2; background: var(--surface); border-bottom: 1px solid var(--line); }
-.bar { display: flex; justify-content: space-between; align-items: center; gap: 1rem; max-width: 76rem; margin: 0 auto; padding: 0.75rem 1.25rem; font-size: 0.95rem; }
+[hidden] { display: none !important; }
+.bar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 0.5rem 1rem; max-width: 76rem; margin: 0 auto; padding: 0.75rem 1.25rem; font-size: 0.95rem; }
+.bar span > a + a { margin-left: 0.75rem; }
+.filter { order: 1; flex: 1 1 100%; display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.625rem; }
+.filter label { color: var(--muted); }
+.filter input { flex: 1 1 8rem; min-width: 0; min-height: 2.5rem; padding: 0.25rem 0.625rem; color: var(--ink); background: var(--page); border: 1px solid var(--muted); border-radius: 8px; font: inherit; font-size: 1rem; }
+.filter p { margin: 0; color: var(--muted); }
+.filter p:empty { display: none; }
 .brand { color: var(--ink); font-weight: 650; text-decoration: none; }
 .brand span { color: var(--muted); font-weight: 400; }
 .columns { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem 6rem; }
@@ -53,7 +60,7 @@ details.narrow { margin: 1.5rem 0; padding: 0.75rem 1rem; background: var(--surf
 details.narrow summary { cursor: pointer; font-weight: 600; }
 details.narrow .contents { margin-top: 0.75rem; }
 details.narrow .contents a { padding: 0.45rem 0; }
-.operation, .schema { margin: 1.25rem 0; padding: 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; scroll-margin-top: 4.5rem; }
+.operation, .schema { margin: 1.25rem 0; padding: 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
 .operation:target, .schema:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .anchor { color: inherit; text-decoration: none; }
 .anchor:hover { text-decoration: underline; }
@@ -67,6 +74,10 @@ details.narrow .contents a { padding: 0.45rem 0; }
 .fields dd:empty { padding: 0.3rem 0; }
 .fields dd > p { margin: 0.15rem 0; }
 .fields .fields { margin: 0.5rem 0 0.25rem; padding-left: 0.875rem; border-left: 2px solid var(--line); }
+table { width: 100%; max-width: 46rem; margin: 1rem 0; border-collapse: collapse; font-size: 0.95rem; }
+th, td { padding: 0.4rem 0.75rem 0.4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th { color: var(--muted); font-weight: 600; }
+td:last-child { padding-right: 0; white-space: nowrap; }
 .type, .optional, .facts, .caption { color: var(--muted); font-weight: 400; font-size: 0.9rem; }
 .optional { font-style: italic; }
 .facts span { margin-right: 0.5rem; }
@@ -85,6 +96,8 @@ details.narrow .contents a { padding: 0.45rem 0; }
   .answer h5 { margin: 0; }
 }
 @media (min-width: 64rem) {
+  html { scroll-padding-top: 4.5rem; }
+  .filter { order: 0; flex: 0 1 30rem; }
   .columns { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); gap: 3rem; }
   nav.wide { display: block; position: sticky; top: 3.5rem; align-self: start; height: calc(100vh - 3.5rem); overflow-y: auto; padding: 2rem 0.5rem 2rem 0; font-size: 0.875rem; }
   details.narrow { display: none; }
@@ -93,5 +106,65 @@ details.narrow .contents a { padding: 0.45rem 0; }
 @media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } }
 `
 
-/** Its address, which changes with the text. */
-export const DOCS_STYLE_PATH = `/docs/${createHash('sha256').update(DOCS_STYLE).digest('hex').slice(0, 12)}.css`
+/**
+ * Script of `/docs`: as one types, it leaves what is named like that, or else what mentions it. A link to what is hidden ends the
+ * filter; without the script there is no box.
+ */
+export const DOCS_SCRIPT = `const box = document.querySelector('.filter')
+const [input, status] = [box.querySelector('input'), box.querySelector('[role=status]')]
+const sections = document.querySelectorAll('main > section')
+const entries = document.querySelectorAll('.contents li')
+const targetOf = ({ hash }) => document.getElementById(hash.slice(1))
+const articles = [...document.querySelectorAll('article')].map((element) => ({
+  element,
+  name: [element.id, ...[...element.querySelectorAll('h3, .route')].map(({ textContent }) => textContent)].join(' ').toLowerCase(),
+  text: element.textContent.toLowerCase(),
+}))
+const found = () => articles.find(({ element }) => !element.hidden)?.element
+
+function filter() {
+  const words = input.value.toLowerCase().split(/\\s+/).filter((word) => word !== '')
+  const by = (part) => articles.filter((article) => words.every((word) => article[part].includes(word)))
+  const named = by('name')
+  const left = named.length > 0 ? named : by('text')
+  for (const { element } of articles) element.hidden = true
+  for (const { element } of left) element.hidden = false
+  const active = words.length > 0
+  const about = document.querySelector('.about')
+  const told = words.every((word) => about.textContent.toLowerCase().includes(word))
+  about.hidden = active && (named.length > 0 || !told)
+  for (const section of sections) section.hidden = active && section.querySelector('article:not([hidden])') === null
+  for (const entry of entries) entry.hidden = targetOf(entry.querySelector('a')).closest('[hidden]') !== null
+  const mention = (told ? 'the introduction and ' : '') + left.length + ' mention it'
+  const count = named.length > 0 ? left.length + ' found' : told || left.length > 0 ? 'None by name, ' + mention : 'Nothing found'
+  status.textContent = active ? count : ''
+  if (active) scrollTo(0, 0)
+}
+
+function end() {
+  input.value = ''
+  filter()
+}
+
+input.addEventListener('input', filter)
+input.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') end()
+  if (event.key === 'Enter') found()?.querySelector('.anchor').focus()
+})
+addEventListener('click', ({ target }) => {
+  const link = target.closest('a[href^="#"]')
+  if (link !== null && targetOf(link)?.closest('[hidden]')) end()
+})
+box.hidden = false
+// Browsers fill a box again on the way back.
+filter()
+`
+
+/** Their addresses, which change with the text. */
+export const DOCS_STYLE_PATH = `/docs/${fingerprint(DOCS_STYLE)}.css`
+export const DOCS_SCRIPT_PATH = `/docs/${fingerprint(DOCS_SCRIPT)}.js`
+
+/** Short, and another one for every other text. */
+export function fingerprint(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
