@@ -92,7 +92,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
     ]
     for (const shown of [key, account, ...approvers, ...lines]) expect(text).toContain(shown)
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
-    await visitor.page.waitForFunction('window.passkeyPrompts === 1')
+    await expect.poll(() => visitor.page.evaluate('window.passkeyPrompts')).toBe(1)
   })
 
   it('tells a boolean and a number from the same text by a quiet hint', async () => {
@@ -152,7 +152,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
   it('asks for the passkey when the statement is exactly what is shown', async () => {
     await open()
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
-    await visitor.page.waitForFunction('window.passkeyPrompts === 1')
+    await expect.poll(() => visitor.page.evaluate('window.passkeyPrompts')).toBe(1)
   })
 
   it('shows nothing of a request whose context has another fingerprint', async () => {
