@@ -51,15 +51,14 @@ export class ReadingPane {
     const id = this.#wanted?.id
     this.#wanted = undefined
     if (id === undefined) return
-    this.element
-      .querySelector('.reading-head')
-      ?.replaceChildren(
-        notice(
-          'info',
-          'this request does not wait for you any more. ',
-          link(`/a/${encodeURIComponent(id)}`, 'See its state'),
-        ),
-      )
+    const said = notice(
+      'info',
+      'this request does not wait for you any more. ',
+      link(`/a/${encodeURIComponent(id)}`, 'See its state'),
+    )
+    // While it loads, another one stands there, of which this is not true.
+    const place = this.#loading ? null : this.element.querySelector('.reading-head')
+    ;(place ?? this.element).replaceChildren(said)
   }
 
   /** Nothing is chosen. */

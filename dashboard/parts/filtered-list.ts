@@ -65,14 +65,20 @@ export async function filteredList<T, Page extends ListPage<T>>(
       setError(input.name === found.wrong?.name ? found.wrong.sentence : undefined)
     results.replaceChildren(...(found.page === undefined ? [] : foundList(options, filters, found.page)))
   }
-  const apply = async (): Promise<void> => {
+  const find = async (): Promise<void> => {
+    await slot.attempt(look)
+    announce(results.querySelector('h2')?.textContent ?? '')
+  }
+  let finding = Promise.resolve()
+  const apply = (): Promise<void> => {
     const now = valuesOf(fields)
-    if (withFilters('', now) === withFilters('', filters)) return
+    // Enter may come while what was typed is looked for: the focus goes to what that finds.
+    if (withFilters('', now) === withFilters('', filters)) return finding
     filters = now
     history.replaceState(history.state, '', withFilters(context.href(path), filters))
     say(filters)
-    await slot.attempt(look)
-    announce(results.querySelector('h2')?.textContent ?? '')
+    finding = find()
+    return finding
   }
   await look()
   const send = (): Promise<void> => apply().then(showOutcome)

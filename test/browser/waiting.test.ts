@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, stopClock, type Visitor } from '../support/browser.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -90,6 +90,7 @@ describeInBrowser('what waits for a person', () => {
     await open()
     await rows().nth(1).getByRole('checkbox').check()
     await rows().first().getByRole('link').focus()
+    await visitor.page.locator('.reading .reading-head').waitFor()
     await visitor.page.mouse.move(0, 0)
     suite.server().state.pending = [other, third]
     await visitor.page.clock.runFor(5500)
@@ -99,8 +100,27 @@ describeInBrowser('what waits for a person', () => {
     expect(await visitor.page.locator('.reading').innerText()).toContain('does not wait for you any more')
   })
 
+  it('says of what settles before it was read that it waits no more, and not of what stood there', async () => {
+    await visitor.page.clock.install()
+    suite.server().state.pending = [samplePending(), samplePending({ id: SECOND })]
+    await open()
+    const pane = visitor.page.locator('.reading')
+    await pane.locator('.reading-head').waitFor()
+    await visitor.page.route(`**/${SECOND}/review`, () => undefined)
+    const asked = visitor.page.waitForRequest(`**/${SECOND}/review`)
+    await rows().nth(1).getByRole('link').focus()
+    await asked
+    suite.server().state.pending = [samplePending()]
+    await visitor.page.clock.runFor(5500)
+    await expect.poll(() => pane.innerText()).toContain('does not wait for you any more')
+    expect(await pane.innerText()).not.toContain(samplePending().action)
+  })
+
   it('counts down by the clock of the service, whatever that of the device says', async () => {
-    await visitor.page.clock.install({ time: new Date('2001-01-01T00:00:00Z') })
+    const { clock } = visitor.page
+    await clock.install({ time: new Date('2001-01-01T00:00:00Z') })
+    // Only `runFor` moves it: an answer that comes after the run would set the clock of the service back by it.
+    await clock.pauseAt(new Date('2001-01-01T00:01:00Z'))
     const expires_at = new Date(Date.now() + 100_000).toISOString()
     suite.server().state.pending = [samplePending({ expires_at })]
     await open()
@@ -108,12 +128,12 @@ describeInBrowser('what waits for a person', () => {
     expect(await time.innerText()).toMatch(/^1 min \d+ s\sleft to decide$/)
     expect(await time.getAttribute('class')).toBe('time-left soon')
     await visitor.page.route('**/me/pending', (route) => route.abort())
-    await visitor.page.clock.runFor(102_000)
+    await clock.runFor(102_000)
     expect(await time.innerText()).toBe('The time is up')
   })
 
   it('does not look while the page is hidden, nor after the section has left the page', async () => {
-    await visitor.page.clock.install()
+    await stopClock(visitor.page)
     await open()
     await visitor.page.evaluate(
       `Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })`,
