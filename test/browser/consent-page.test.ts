@@ -47,6 +47,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     const bar = await page().locator('.decision-bar').boundingBox()
     expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBe(844)
     expect(await page().locator('.decision-bar').innerText()).toMatch(/left to decide\s+Reject\s+Approve$/)
+    // The page knows how high the bar is once it was drawn.
+    await page().locator('html[style*="--bar"]').waitFor()
     await page().getByLabel('Matching code').focus()
     const code = await page().getByLabel('Matching code').boundingBox()
     expect((code?.y ?? 0) + (code?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0)

@@ -305,6 +305,7 @@ describeInBrowser('several requests under one gesture', () => {
     await page.emulateMedia({ colorScheme })
     await open()
     await dialog().getByRole('button', { name: 'Open all details' }).click()
+    await expect.poll(() => dialog().locator('.caller-box').count()).toBe(3)
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
     await seeAll()

@@ -160,6 +160,11 @@ describeInBrowser('history and audit log for everybody', () => {
     await tabTo('status')
     await page.keyboard.press('ArrowDown')
     await page.waitForURL('**/requests?q=deploy&status=pending')
+    // Rows of an earlier answer would go from under the focus.
+    await page
+      .getByRole('link', { name: 'Download as CSV' })
+      .and(page.locator('[href*="status=pending"]'))
+      .waitFor()
     await page.getByRole('heading', { name: '5 requests found' }).waitFor()
     await tabTo(ROWS[0]?.action ?? '')
     await page.keyboard.press('Enter')

@@ -152,7 +152,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     expect(await told(auditor, `/audit?subject=${id}&${company}`)).toEqual(story(paul.name, 'The API key'))
     expect(await told(approver, `/audit?subject=${id}&${company}`)).toEqual(story('You', 'The API key'))
 
-    expect((await told(owner, '/audit?type=approval.created')).length).toBe(2)
+    await expect.poll(async () => (await told(owner, '/audit?type=approval.created')).length).toBe(2)
     expect((await told(auditor, `/audit?type=approval.created&${company}`)).length).toBe(2)
     expect((await told(approver, `/audit?type=approval.created&${company}`)).length).toBe(1)
     // What a key left is carried on apart from what a request left.

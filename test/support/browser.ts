@@ -46,7 +46,12 @@ const launched = new Map<string, Promise<Browser>>()
 export async function sharedBrowser(executable = EXECUTABLE): Promise<Browser> {
   const browser = await launched.get(executable)?.catch(() => undefined)
   if (browser?.isConnected()) return browser
-  const launching = chromium.launch({ executablePath: executable, headless: true, args: FLAGS })
+  const launching = chromium.launch({
+    executablePath: executable,
+    headless: true,
+    args: FLAGS,
+    timeout: PATIENCE_MS,
+  })
   launched.set(executable, launching)
   return launching
 }
@@ -59,6 +64,9 @@ export interface Visitor {
   incidents: string[]
 }
 
+/** As long as one step may take on a machine with too much to do: Chromium's processes wait for it, too. */
+const PATIENCE_MS = 60_000
+
 /** Opens a fresh profile at `origin`. */
 export async function newVisitor(
   browser: Browser,
@@ -69,8 +77,10 @@ export async function newVisitor(
     baseURL: origin,
     reducedMotion: 'reduce',
     locale: 'en-GB',
+    timezoneId: 'UTC',
     ...options,
   })
+  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   const incidents: string[] = []
   await page.exposeBinding('reportViolation', (_, text: string) => incidents.push(`csp ${text}`))
