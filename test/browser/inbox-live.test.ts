@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
+import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { describeInBrowser, stopClock } from '../support/browser.ts'
 import { samplePending } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -42,6 +43,29 @@ describeInBrowser('the inbox by the service’s stream', () => {
     expect(looks()).toBe(before)
     await page.clock.runFor(25_000)
     await expect.poll(looks).toBe(before + 1)
+  })
+
+  it('says of what settles before it was read that it waits no more, and not of what stood there', async () => {
+    const second = 'req_00000000000000000000000002'
+    const tell = async (...pending: PendingRequest[]): Promise<void> => {
+      suite.server().state.pending = pending
+      const before = Number(await page.evaluate('window.told'))
+      suite.server().tellInboxes()
+      await expect.poll(() => page.evaluate('window.told')).toBe(before + 1)
+      await page.clock.runFor(10)
+      await expect.poll(() => page.title()).toBe(`(${pending.length}) Inbox · Countersign`)
+    }
+    await tell(samplePending(), samplePending({ id: second }))
+    const pane = page.locator('.reading')
+    await page.locator('.inbox-row').first().getByRole('link').focus()
+    await pane.locator('.reading-head').waitFor()
+    await page.route(`**/${second}/review`, () => undefined)
+    const asked = page.waitForRequest(`**/${second}/review`)
+    await page.locator('.inbox-row').nth(1).getByRole('link').focus()
+    await asked
+    await tell(samplePending())
+    expect(await pane.innerText()).toContain('does not wait for you any more')
+    expect(await pane.innerText()).not.toContain(samplePending().action)
   })
 
   it('closes the stream when the person goes to another page', async () => {

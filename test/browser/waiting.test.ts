@@ -100,22 +100,6 @@ describeInBrowser('what waits for a person', () => {
     expect(await visitor.page.locator('.reading').innerText()).toContain('does not wait for you any more')
   })
 
-  it('says of what settles before it was read that it waits no more, and not of what stood there', async () => {
-    await visitor.page.clock.install()
-    suite.server().state.pending = [samplePending(), samplePending({ id: SECOND })]
-    await open()
-    const pane = visitor.page.locator('.reading')
-    await pane.locator('.reading-head').waitFor()
-    await visitor.page.route(`**/${SECOND}/review`, () => undefined)
-    const asked = visitor.page.waitForRequest(`**/${SECOND}/review`)
-    await rows().nth(1).getByRole('link').focus()
-    await asked
-    suite.server().state.pending = [samplePending()]
-    await visitor.page.clock.runFor(5500)
-    await expect.poll(() => pane.innerText()).toContain('does not wait for you any more')
-    expect(await pane.innerText()).not.toContain(samplePending().action)
-  })
-
   it('counts down by the clock of the service, whatever that of the device says', async () => {
     const { clock } = visitor.page
     await clock.install({ time: new Date('2001-01-01T00:00:00Z') })

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ChatIdentity } from '../../src/domain/chat.ts'
-import { startStopwatch } from './stopwatch.ts'
+import { startStopwatch, untilInTime } from './stopwatch.ts'
 
 /** What Slack gets from us, and how long it had to wait. */
 export interface SlackReply {
@@ -29,6 +29,8 @@ interface Knobs {
   headers?: Record<string, string | null>
   /** As Slack says that it tries again. */
   retry?: { num: number; reason: string }
+  /** Takes also for an answer that there is none yet. */
+  hasty?: boolean
 }
 
 /** Who types or presses, and where; a direct message with the app unless named. */
@@ -173,15 +175,20 @@ export function createSlackDriver(options: DriverOptions): SlackDriver {
   return {
     post,
     interact,
-    command: (command, text = '', where = {}) =>
-      post(formOf(commandPayload(options, command, text, where)), where),
+    command(command, text = '', where = {}) {
+      const say = () => post(formOf(commandPayload(options, command, text, where)), where)
+      return where.hasty ? say() : untilInTime(say)
+    },
     click: async (message, actionId, user, where = {}) =>
       interact(clickPayload(options, message, actionId, user, where), where),
-    event: (event, where = {}) =>
-      post(JSON.stringify(eventPayload(options, event, where)), {
-        contentType: 'application/json',
-        ...where,
-      }),
+    async event(event, where = {}) {
+      const body = JSON.stringify(eventPayload(options, event, where))
+      const say = () => post(body, { contentType: 'application/json', ...where })
+      let reply = await say()
+      // As Slack does with what was not acknowledged in time.
+      for (let times = 0; times < 20 && reply.status === 503 && !where.hasty; times += 1) reply = await say()
+      return reply
+    },
   }
 }
 

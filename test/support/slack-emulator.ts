@@ -198,7 +198,7 @@ function seedOf({ users = [], teamName, scopes, redirectUris = [] }: SlackOption
 }
 
 const PRELOAD = packagePath('test/support/loopback-only.cjs')
-const STARTS_WITHIN_MS = 30_000
+const STARTS_WITHIN_MS = 90_000
 
 /** The emulator in a process of its own, on 127.0.0.1. */
 async function startEmulator(seed: object): Promise<{ url: string; close(): Promise<void> }> {

@@ -23,3 +23,14 @@ export function startStopwatch(): () => number {
     return counted
   }
 }
+
+/**
+ * Says it again as often as the service was too late to answer, as people do: on a machine with too much to do that tells of
+ * the machine.
+ */
+export async function untilInTime<R extends { text: string }>(say: () => Promise<R>): Promise<R> {
+  let reply = await say()
+  for (let times = 0; times < 20 && reply.text.includes('This takes longer than usual'); times += 1)
+    reply = await say()
+  return reply
+}

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { startStopwatch } from './stopwatch.ts'
+import { startStopwatch, untilInTime } from './stopwatch.ts'
 import type { TeamsConnector, TeamsPerson } from './teams-connector.ts'
 import type { TeamsIdentity, TokenKnobs } from './teams-identity.ts'
 
@@ -24,6 +24,8 @@ interface Knobs {
   raw?: string
   contentType?: string
   headers?: Record<string, string>
+  /** Takes also for an answer that there is none yet. */
+  hasty?: boolean
 }
 
 /** Where somebody is: in their own chat with the bot unless a channel or group chat is named. */
@@ -83,7 +85,9 @@ export function createTeamsDriver(options: DriverOptions): TeamsDriver {
     message: (person, text, where = {}) => post(written(person, text, where), where),
     press: (person, verb, data, where = {}) => {
       const value = { action: { type: 'Action.Execute', title: 'Refresh', verb, data }, trigger: 'manual' }
-      return post({ ...base(person, where), type: 'invoke', name: 'adaptiveCard/action', value }, where)
+      const say = () =>
+        post({ ...base(person, where), type: 'invoke', name: 'adaptiveCard/action', value }, where)
+      return where.hasty ? say() : untilInTime(say)
     },
     submit: (person, value, where = {}) => post({ ...base(person, where), type: 'message', value }, where),
     installation: (person, action, where = {}) =>

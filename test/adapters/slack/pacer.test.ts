@@ -93,7 +93,8 @@ it('lets who waits for a turn notice that a rest has begun meanwhile', async () 
   await pacer.turn(postTo('D1'), performance.now() + 1_000)
   const waiting = turns(pacer, [postTo('D1')], 200)
   pacer.pause(postTo('D1'), 20)
-  expect(await waiting).toEqual(['in 20 s'])
+  // It wakes when its turn would have come, however late the machine is.
+  expect((await waiting)[0]).toMatch(/^in (20|1\d) s$/)
 })
 
 it('is parked for an hour at most, whatever Slack asks for', async () => {

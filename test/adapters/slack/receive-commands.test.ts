@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { unescapeText } from '../../../adapters/slack/rich-text.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { alter } from '../../support/caller.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
 import { checkBlocks, checkMessage } from '../../support/check-blocks.ts'
 import { ask, decideByPasskey, setUpOwner } from '../../support/live.ts'
 import { addPerson } from '../../support/people.ts'
@@ -117,13 +118,13 @@ describe('the app’s own place', () => {
   it('shows in its home what waits, the soonest deadline first, what was decided last, and who one is', async () => {
     const { driver, service } = await useSlackService(slack)
     const opened = { type: 'app_home_opened', user: 'U0000ANA', tab: 'home', channel: 'D0000ANA' }
-    await driver.event(opened)
     const home = (): string => {
       const { view, user_id } = Object(taken('views.publish').at(-1)?.args)
       expect([user_id, view.type, checkBlocks(view.blocks)]).toEqual(['U0000ANA', 'home', []])
       return shownText(view.blocks)
     }
-    expect(home()).toContain('You are not linked yet: type /countersign link')
+    await driver.event(opened)
+    await waitUntil(() => expect(home()).toContain('You are not linked yet: type /countersign link'))
     expect(home()).not.toMatch(/requests? waits? for|Nothing waits|Decided last/)
     const owner = await setUpOwner(service, 'ana@example.com')
     const { users } = service.composition.deps
@@ -140,8 +141,8 @@ describe('the app’s own place', () => {
     await ask(owner, { action: 'May wait', ttl_seconds: 7200 })
     await ask(owner, { action: 'Is urgent', ttl_seconds: 600 })
     await driver.event(opened)
+    await waitUntil(() => expect(home()).toContain('2 requests wait for you'))
     const shown = home()
-    expect(shown).toContain('2 requests wait for you')
     expect(shown.indexOf('Is urgent')).toBeLessThan(shown.indexOf('May wait'))
     // Of all accounts in which they are something.
     expect(shown).toMatch(/Decided last✅ Approved · .*Elsewhere.*❌ Rejected · .*Long gone/)
@@ -161,36 +162,37 @@ describe('the app’s own place', () => {
       ...more,
     })
     const answer = (): string => shownText(taken('chat.postMessage').at(-1)?.args.blocks)
+    const answered = (words: string) => waitUntil(() => expect(answer()).toContain(words))
     await driver.event(typed('help'))
-    expect(answer()).toContain('Countersign in Slack')
+    await answered('Countersign in Slack')
     await driver.event(typed('please approve all of it', { thread_ts: '1700000000.000100' }))
-    expect(answer()).toContain('Countersign does not know this command')
+    await answered('Countersign does not know this command')
     expect(taken('chat.postMessage').at(-1)?.args).toMatchObject({
       channel: 'D0000ANA',
       thread_ts: '1700000000.000100',
     })
     const nobody = 'What you wrote behind the command plays no part: whoever signs in there and confirms'
     await driver.event(typed('link ben <mailto:ben@example.com|ben@example.com>'))
-    expect(answer()).toContain(nobody)
+    await answered(nobody)
     await driver.event(typed('Link!'))
-    expect(answer()).toContain('Link your Slack identity')
+    await answered('Link your Slack identity')
     expect(answer()).not.toContain('behind the command')
     const { users } = service.composition.deps
     const ana = await addPerson(service, 'ana@example.com')
     const chat = [{ ...slackIdentity(slack.teamId), linked_at: new Date() }]
     await users.change(ana.id, ana.version, { chat }, [])
     await driver.event(typed('unlink <@U0BEN>'))
-    expect(answer()).toContain('Nothing was done. Type /countersign unlink alone')
+    await answered('Nothing was done. Type /countersign unlink alone')
     expect((await users.find(ana.id))?.chat).toHaveLength(1)
     slack.calls.length = 0
     for (const text of ['help', 'please approve it']) await driver.event(typed(text))
     const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
     await driver.event(typed(`verify <${page}|${page}>`))
-    expect(answer()).toContain('There is no such request')
-    expect(taken('chat.postMessage')).toHaveLength(3)
+    await answered('There is no such request')
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(3))
     const fields = { event_id: 'Ev0TWICE' }
     for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })
-    expect(taken('chat.postMessage')).toHaveLength(4)
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(4))
     for (const more of [
       { bot_id: 'B1' },
       { subtype: 'message_changed' },

@@ -158,7 +158,7 @@ describe('a verb that does not work', () => {
         goOn = () => resolve(undefined)
       })
     const started = performance.now()
-    const answer = await driver.command('/countersign', 'help')
+    const answer = await driver.command('/countersign', 'help', { hasty: true })
     expect(performance.now() - started).toBeGreaterThan(2_400)
     expect(answer.ms).toBeLessThan(5_000)
     expect(shownText(answer.body.blocks)).toContain('This takes longer than usual')
@@ -174,7 +174,7 @@ describe('a verb that does not work', () => {
     seen.first = async () => {
       throw new Error('no store')
     }
-    const refused = await driver.event({ type: 'app_home_opened' })
+    const refused = await driver.event({ type: 'app_home_opened' }, { hasty: true })
     expect([refused.status, refused.text]).toEqual([503, ''])
     const command = await driver.command('/countersign', 'help')
     expect(shownText(command.body.blocks)).toContain('Something went wrong on our side')

@@ -110,7 +110,11 @@ describe('Socket Mode', () => {
     for (const end of [socket.refresh, socket.drop]) {
       const before = socket.connections
       end()
-      await waitUntil(() => expect([socket.connections, socket.open]).toEqual([before + 1, 1]))
+      // Perhaps more than once: on a busy machine the client may miss an answer to its ping.
+      await waitUntil(() => {
+        expect(socket.connections).toBeGreaterThan(before)
+        expect(socket.open).toBe(1)
+      })
       const { payload } = await socket.say('slash_commands', help())
       expect(shownText(payload.blocks)).toContain('Countersign in Slack')
     }

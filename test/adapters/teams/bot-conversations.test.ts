@@ -150,10 +150,13 @@ describe('a person', () => {
 
   it('is shown the organisation by its name where they link', async () => {
     const person = personNumber(setting, 1)
-    const before = setting.connector.in(person.id).length
     await setting.driver.message(person, 'link')
-    await waitUntil(() => expect(setting.connector.in(person.id)).toHaveLength(before + 1))
-    const [, token] = /\/link#([\w-]+)/.exec(JSON.stringify(setting.connector.in(person.id).at(-1))) ?? []
+    const tokens = () =>
+      [...JSON.stringify(setting.connector.in(person.id)).matchAll(/\/link#([\w-]+)/g)].map(
+        ([, token]) => token,
+      )
+    await waitUntil(() => expect(tokens()).not.toEqual([]))
+    const token = tokens().at(-1)
     const { browser } = await enrolWithPasskey(setting.service, 'about-to-link@example.com')
     const look = await browser.post('/api/v1/chat-links/look', { token })
     expect(look.body).toMatchObject({ person: 'Person 1', workspace: 'Example Ltd' })

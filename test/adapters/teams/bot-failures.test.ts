@@ -124,11 +124,12 @@ describe('a call that Teams answers with', () => {
   )
 
   it('a date to wait for says the seconds until then', async () => {
-    const retryAfter = new Date(Date.now() + 90_000).toUTCString()
+    const began = Date.now()
+    const retryAfter = new Date(began + 90_000).toUTCString()
     setting.connector.behave(() => ({ status: 429, retryAfter }))
     const answer = await port().post(to(another()), VIEW)
     if (answer.ok) throw new Error('accepted')
-    expect(answer.retry_after).toBeGreaterThan(80)
+    expect(answer.retry_after).toBeGreaterThanOrEqual(88 - (Date.now() - began) / 1000)
     expect(answer.retry_after).toBeLessThanOrEqual(91)
   })
 
@@ -151,7 +152,7 @@ describe('a call that Teams answers with', () => {
     ])
     for (const answer of answers) expect(answer).toMatchObject({ ok: false, outcome: 'timeout' })
     expect(performance.now() - started).toBeGreaterThan(9_000)
-    expect(performance.now() - started).toBeLessThan(25_000)
+    expect(performance.now() - started).toBeLessThan(60_000)
   })
 
   it('that the message is not there is nothing to try again', async () => {

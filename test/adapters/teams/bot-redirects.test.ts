@@ -5,7 +5,7 @@ import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 
 const clock = { now: () => new Date() }
-const signal = () => AbortSignal.timeout(5_000)
+const signal = () => AbortSignal.timeout(60_000)
 
 /** Sends everybody on to a second server, which counts who comes. */
 async function useRedirect() {
