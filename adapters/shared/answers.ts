@@ -81,7 +81,11 @@ function factLines(facts: ReceiptFactsView): Piece[][] {
     [bold('Decision: '), words(facts.decision === 'approved' ? 'Approved' : 'Rejected')],
     [bold('Method: '), words(methodWord(facts.method))],
     [bold('Decided: '), moment(facts.decided_at)],
-    [bold('Approver: '), code(facts.approver), words(' (a reference, not a name)')],
+    [
+      bold(facts.method === 'sandbox' ? 'In the receipt: ' : 'Approver: '),
+      code(facts.approver),
+      words(' (a reference, not a name)'),
+    ],
     ...(facts.checked === undefined ? [] : [[bold('Action and context: '), words(facts.checked)]]),
     [bold('Request: '), code(facts.request_id)],
     [bold('Receipt: '), code(facts.decision_id)],

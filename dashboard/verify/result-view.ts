@@ -156,9 +156,14 @@ function receiptFacts(
     ['Decision', el('strong', {}, payload.decision === 'approved' ? 'Approved' : 'Rejected')],
     ['Decided', time(payload.ts)],
     ['Method', METHODS[payload.method]],
-    name === undefined
-      ? ['Approver', mono(payload.approver), ' ', kindNote('a reference, not a name')]
-      : ['Approver', mono(payload.approver), ' ', kindNote('this service knows it as '), callerText(name)],
+    [
+      payload.sandbox ? 'In the receipt' : 'Approver',
+      mono(payload.approver),
+      ' ',
+      ...(name === undefined || payload.sandbox
+        ? [kindNote('a reference, not a name')]
+        : [kindNote('this service knows it as '), callerText(name)]),
+    ],
     intent?.delegate === undefined
       ? undefined
       : [

@@ -9,7 +9,7 @@ import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 export interface Verdict {
   kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'invalid'
   heading: string
-  /** Who decided what; stands before `at`. */
+  /** Who decided what, and of a dry-run that no person did; stands before `at`. */
   by?: string
   /** When it was decided, milliseconds. */
   at?: number
@@ -41,6 +41,7 @@ export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
       kind: 'sandbox',
       heading: `Not valid for production: a dry-run ${decision} this`,
       ...decided,
+      by: 'Decided by the sandbox, no person',
       sentence:
         'The signature is genuine, but it was made in the sandbox. No person was asked. Do not act on it.',
     }

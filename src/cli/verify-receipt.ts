@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { parseJson } from '../domain/parse-json.ts'
-import type { ReceiptPayload } from '../domain/receipt.ts'
+import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
 import {
@@ -218,15 +218,17 @@ function describeReceipt(
     ['Decision', `${payload.decision}, ${METHODS[payload.method]}`],
     ['Decided at', time(payload.ts)],
     ['Open until', time(payload.exp)],
-    ['Approver', `${payload.approver} (reference, not a name)`],
+    payload.sandbox
+      ? ['Reference', `${payload.approver} (stands in the receipt; no person decided)`]
+      : ['Approver', `${payload.approver} (reference, not a name)`],
     ...delegateLine(delegate),
     [
       'Action',
       action === undefined
         ? `hash ${payload.action}`
-        : `${oneLine(action)} (${ACTION_CHECK[checked.action]})`,
+        : `${oneLine(action)} (${checked.action === 'full' ? exactlyAs(payload) : 'fits the signed 64-bit hash'})`,
     ],
-    ['Context', contextLine(checked.context, hasField(receipt, 'context'))],
+    ['Context', checked.context === 'full' ? exactlyAs(payload) : uncheckedContext(receipt)],
     ...statedLines(result.stated),
     ['Decision id', payload.did],
     ...unsigned.map(unsignedLine),
@@ -287,15 +289,10 @@ function revokedWarning(at: Date): string {
   return `CAUTION: the key was revoked at ${at.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`
 }
 
-const ACTION_CHECK: Record<VerifiedReceipt['checked']['action'], string> = {
-  full: 'exactly as approved',
-  hash: 'fits the signed 64-bit hash',
-  none: 'not checked',
-}
-
-function contextLine(check: VerifiedReceipt['checked']['context'], shown: boolean): string {
-  if (check === 'full') return 'exactly as approved'
-  return shown ? 'NOT CHECKED: there is no intent next to the receipt to check it by' : 'not in this file'
+function uncheckedContext(receipt: unknown): string {
+  return hasField(receipt, 'context')
+    ? 'NOT CHECKED: there is no intent next to the receipt to check it by'
+    : 'not in this file'
 }
 
 function textAt(value: unknown, field: string): string | undefined {

@@ -28,6 +28,11 @@ export interface ReceiptPayload {
   sandbox?: true
 }
 
+/** How a text stands to a receipt whose signature covers all of it: no person is said to have approved what they rejected. */
+export function exactlyAs({ decision, sandbox }: Pick<ReceiptPayload, 'decision' | 'sandbox'>): string {
+  return `exactly as ${sandbox ? 'in the dry run' : decision}`
+}
+
 /** A receipt as it is stored and handed out: the signed text, its signature and the key's id. */
 export interface SignedReceipt {
   /** RFC 8785 text of the payload: the bytes that are signed, UTF-8. */

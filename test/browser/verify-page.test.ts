@@ -252,6 +252,8 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(verdict.kind).toBe('sandbox')
       expect(verdict.heading).toMatch(/^Not valid for production: a dry-run approved this/)
       expect(verdict.text.toUpperCase()).toContain('DRY-RUN · SANDBOX · NO PERSON DECIDED')
+      expect(verdict.text).toMatch(/Decided by the sandbox, no person on \d+ \w+ 20\d\d/)
+      expect(await page.locator('main').innerText()).not.toMatch(/(Approved|Rejected) by|Approver/)
       expect(await checksIn(page, 'dry-run')).toEqual(['Not a dry-run'])
       await bringAnother(page)
     }

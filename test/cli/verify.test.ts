@@ -243,6 +243,9 @@ describe('countersign verify', () => {
     const said = await check('rejected-votes.json', whole)
     expect([said.code, said.stderr]).toEqual([0, ''])
     expect(said.stdout).toMatch(/^VALID: a person rejected this\.\n/)
+    expect(said.stdout).toMatch(
+      /\n {2}Action {9}.+ \(exactly as rejected\)\n {2}Context {8}exactly as rejected\n/,
+    )
     expect(said.stdout).toContain(
       `Vote           approved by ${ana.approver}; not signed: the request was rejected, and nothing proves this vote\n`,
     )
@@ -276,6 +279,8 @@ describe('countersign verify', () => {
     const allowed = await verify(path, ['--allow-sandbox'])
     expect(allowed.code).toBe(0)
     expect(allowed.stdout).toMatch(/^VALID SANDBOX RECEIPT: a test approved this; no person was asked\.\n/)
+    expect(allowed.stdout).toContain('Action         Try (exactly as in the dry run)\n')
+    expect(allowed.stdout).not.toMatch(/Approver|exactly as approved/)
   })
 
   it.each([

@@ -76,6 +76,8 @@ describe('the verdict', () => {
       expect(said.kind).toBe('sandbox')
       expect(said.heading).toContain('Not valid for production')
       expect(said.sentence).toContain('No person was asked. Do not act on it.')
+      // Whose key asked is in the receipt, and has decided nothing.
+      expect(said.by).toBe('Decided by the sandbox, no person')
     }
     const lines = checkLines((await check(dryRun)).main)
     expect(lines.find(({ check }) => check === 'sandbox')).toMatchObject({ state: 'dry-run' })

@@ -1,4 +1,4 @@
-import type { DecisionMethod, Outcome } from '../../domain/receipt.ts'
+import { type DecisionMethod, exactlyAs, type Outcome } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
 import type { Verdict } from '../verify-receipt.ts'
@@ -13,7 +13,7 @@ export interface ReceiptFactsView {
   /** 16 hex characters, a reference and not a name. */
   approver: string
   key_id: string
-  /** How far the action and context that were pasted are known to be those that were approved; an id alone compares nothing. */
+  /** How far the action and context that were pasted are known to be those that were decided on; an id alone compares nothing. */
   checked?: string
   /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anyone. */
   public_check: string
@@ -63,7 +63,7 @@ export function viewPastedReceipt(asked: string, result: VerifyResult, baseUrl: 
   return {
     ...head,
     ...(result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)),
-    facts: { ...factsOf(payload, kid, baseUrl), checked: pastedCheck(checked) },
+    facts: { ...factsOf(payload, kid, baseUrl), checked: pastedCheck(checked, payload) },
     ...(keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt }),
   }
 }
@@ -122,10 +122,11 @@ function refused(code: string, reason: string): Words {
   return known ?? { kind: 'invalid', heading: 'Not valid: do not act on it', sentence: visibleString(reason) }
 }
 
-function pastedCheck({ action, context }: { action: string; context: string }): string {
-  if (action === 'full' && context === 'full') return 'exactly as approved'
-  const said = { full: 'exactly as approved', hash: 'fits the signed 64-bit hash' }[action] ?? 'not checked'
-  return `action ${said}, context ${context === 'full' ? 'exactly as approved' : 'not checked'}`
+function pastedCheck({ action, context }: { action: string; context: string }, payload: Payload): string {
+  const full = exactlyAs(payload)
+  if (action === 'full' && context === 'full') return full
+  const said = { full, hash: 'fits the signed 64-bit hash' }[action] ?? 'not checked'
+  return `action ${said}, context ${context === 'full' ? full : 'not checked'}`
 }
 
 function factsOf(payload: Payload, keyId: string, baseUrl: string): ReceiptFactsView {

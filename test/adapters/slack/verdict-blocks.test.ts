@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderVerdict } from '../../../adapters/slack/answers.ts'
+import type { ReceiptPayload } from '../../../src/domain/receipt.ts'
 import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/verdict.ts'
 import type { Verdict } from '../../../src/flow/verify-receipt.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'
@@ -67,16 +68,27 @@ describe('the verdict on a valid receipt', () => {
       const { blocks, text } = renderVerdict(view)
       expect(blocks[0]).toMatchObject({ text: { text: '🧪 Sandbox receipt: no person decided' } })
       expect(shownText(blocks)).toContain('Method: Sandbox, no person')
+      expect(shownText(blocks)).not.toContain('Approver')
       expect(text).toContain('no person was asked. Do not act on it.')
       expect(JSON.stringify(blocks)).not.toContain('✅')
     }
   })
 
   it('says how far a pasted receipt was checked, and that its key was revoked later', () => {
-    const words = (checked: VerifiedReceipt['checked']) =>
-      viewPastedReceipt('x', pasted({ checked }), BASE).facts?.checked
+    const words = (checked: VerifiedReceipt['checked'], changes: Partial<ReceiptPayload> = {}) => {
+      const receipt = pasted({
+        checked,
+        payload: { ...payload, ...changes },
+        sandbox: changes.sandbox === true,
+      })
+      return viewPastedReceipt('x', receipt, BASE).facts?.checked
+    }
     expect(words({ action: 'full', context: 'full' })).toBe('exactly as approved')
     expect(words({ action: 'full', context: 'none' })).toBe('action exactly as approved, context not checked')
+    expect(words({ action: 'full', context: 'full' }, { decision: 'rejected' })).toBe('exactly as rejected')
+    expect(words({ action: 'full', context: 'none' }, { sandbox: true, method: 'sandbox' })).toBe(
+      'action exactly as in the dry run, context not checked',
+    )
     expect(words({ action: 'hash', context: 'none' })).toBe(
       'action fits the signed 64-bit hash, context not checked',
     )
