@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
+import { CARD_LEASE_MS } from '../flow/chat/record-card.ts'
 import { createCardLoop } from '../flow/chat/send-cards.ts'
 import { createRelay, type Relay } from '../flow/delivery/relay.ts'
 import { createDeliveryLoop } from '../flow/delivery/send-deliveries.ts'
@@ -27,8 +28,8 @@ const DELIVERIES = { total: 64, perHost: 4, perAccount: 32 }
 /** Pushes of one process being sent at once. Browsers share few push services, so one host may have more of them. */
 const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
-/** Cards of one process being sent at once, each recipient has one at a time; longer than the calls for one card take together. */
-const CARDS = { total: 32, leaseMs: 60_000 }
+/** Cards of one process being sent at once; each recipient has one at a time. */
+const CARDS = { total: 32, leaseMs: CARD_LEASE_MS }
 
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000

@@ -149,6 +149,11 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
       if (state !== undefined && result.audit.length > 0) wake()
       return state
     },
+    /** @returns false when the claim is no longer the newest */
+    async extend(id: string, fence: number, leaseEnds: Date): Promise<boolean> {
+      const mine = { _id: id, fence, state: 'leased' } as const
+      return (await model.updateOne(mine, { $set: { next_at: leaseEnds } })).matchedCount === 1
+    },
     nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
   }
 }

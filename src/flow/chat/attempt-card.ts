@@ -19,9 +19,6 @@ import {
 } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
 
-/** Longest a call may take, waiting for its turn included. */
-const CALL_MS = 15_000
-
 /** Replies said in one claim; the others keep the card due. */
 const MOST_REPLIES = 5
 
@@ -40,7 +37,7 @@ export async function attemptCard(
   if (card.message !== undefined) progress.message = card.message
   if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
   if (interrupted && card.message === undefined) progress.perhaps_posted = true
-  const job = { deps, chat, card, progress, lastCall: new Date(card.next_at.getTime() - CALL_MS) }
+  const job = { deps, chat, card, progress, leaseEnds: card.next_at }
   const request = await findSubject(deps, card)
   const perhaps = progress.perhaps_posted ?? card.perhaps_posted === true
   const over = request !== undefined && isOver(request, deps.clock.now())

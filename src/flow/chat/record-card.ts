@@ -157,19 +157,28 @@ export interface Job {
   chat: ChatPort
   card: Card
   progress: CardProgress
-  /** No call is started so late that it could end after the lease. */
-  lastCall: Date
+  /** Moves on while calls are made. */
+  leaseEnds: Date
 }
+
+/** Longest a call may take, waiting for its turn included, and the store afterwards. */
+const CALL_MS = 20_000
+
+/** What a process that was killed had in hand waits for so long; who takes longer asks for more. */
+export const CARD_LEASE_MS = CALL_MS + 5_000
 
 export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true; gone?: true }
 export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
-/** A call that could outlive the lease would run beside that of the process that takes over. */
-export async function call<T>(
-  { deps, lastCall }: Job,
-  attempt: () => Promise<ChatOutcome<T>>,
-): Promise<Answer<T>> {
-  if (deps.clock.now() > lastCall) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+/** A call that could outlive the lease would run beside that of the process that takes over, so it first gets a longer one. */
+export async function call<T>(job: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
+  const { deps, card } = job
+  const now = deps.clock.now().getTime()
+  if (now + CALL_MS > job.leaseEnds.getTime()) {
+    job.leaseEnds = new Date(now + CARD_LEASE_MS)
+    const held = await deps.cards.extend(card.id, card.fence, job.leaseEnds)
+    if (!held) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  }
   return attempt()
 }
 

@@ -129,17 +129,38 @@ it('edits again after somebody who had lost the claim wrote an older state over 
   expect((await worker.deps.cards.ofRequest(id))[0]).not.toHaveProperty('stale')
 })
 
-it('starts no call that could outlive its lease', async () => {
+it('holds no card for long, and starts no call that could outlive its lease: it takes a longer one, if it still has it', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting
+  const { cards, clock } = worker.deps
   const id = await requester.request()
   await createRelay(worker.deps, NO_SENDERS).run()
   const { record: card, interrupted } = await claimNext(setting)
-  const nearlyOver = { ...card, next_at: new Date(worker.deps.clock.now().getTime() + 5_000) }
-  const report = await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })
-  expect(report).toMatchObject({ state: 'due', patience: false })
+  const nearlyOver = { ...card, next_at: new Date(clock.now().getTime() + 5_000) }
+  await worker.stored('cards').updateOne({ request_id: id }, { $inc: { fence: 1 } })
+  expect(await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })).toBeUndefined()
   expect(chat.messages).toEqual([])
-  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'due', tries: 0 }])
+  const left: number[] = []
+  const note = async (request: string): Promise<void> => {
+    const [leased] = await cards.ofRequest(request)
+    left.push((leased?.next_at.getTime() ?? 0) - clock.now().getTime())
+  }
+  chat.behave(async ({ what, request = '' }) => {
+    if (what === 'post') await note(request)
+    return undefined
+  })
+  const mine = { ...nearlyOver, fence: nearlyOver.fence + 1 }
+  expect(await attemptCard(attempting(setting), chat, { record: mine, interrupted })).toMatchObject({
+    state: 'idle',
+  })
+  await worker.start()
+  await untilAtRest(worker, await requester.request())
+  // Of a process that is killed there, another one takes the card over when its lease ends.
+  expect(left).toHaveLength(2)
+  for (const ms of left) {
+    expect(ms).toBeGreaterThan(10_000)
+    expect(ms).toBeLessThanOrEqual(25_000)
+  }
 })
 
 it('shares the cards of one store between two services: nothing twice, nothing left out', async () => {
