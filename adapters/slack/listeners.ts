@@ -3,6 +3,7 @@ import { answerCommand } from '../../src/flow/chat/answer-command.ts'
 import type { ChatSpeaker } from '../../src/flow/chat/chat-answer.ts'
 import { limitSpeaker } from '../../src/flow/chat/chat-links.ts'
 import { removeInstallation } from '../../src/flow/chat/connect-account.ts'
+import { noteChannels } from '../../src/flow/chat/trouble.ts'
 import { viewHome } from '../../src/flow/chat/view-home.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { OPEN_LINK_ID, renderAnswer, renderHome } from './answers.ts'
@@ -20,6 +21,7 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspace
   listenForCommands(app, deps)
   listenInApp(app, deps, workspaces)
   listenForUninstalls(app, deps, workspaces)
+  listenForChannels(app, deps)
   for (const id of [...Object.values(ACTION_IDS), OPEN_LINK_ID]) {
     // Links: the browser is on its way already, and nothing is decided here (T46).
     app.action(id, async ({ ack, body }) => {
@@ -29,10 +31,13 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspace
       )
     })
   }
-  app.event(/^(?!(?:app_home_opened|message|app_uninstalled|tokens_revoked)$)/, async ({ event }) => {
+  app.event(UNHEARD, async ({ event }) => {
     deps.log.info({ event: event.type }, 'an event from slack has no listener')
   })
 }
+
+const UNHEARD =
+  /^(?!(?:app_home_opened|message|app_uninstalled|tokens_revoked|channel_left|group_left|member_joined_channel)$)/
 
 /** What was typed, for each of our slash commands. */
 const TYPED: Record<string, (text: string) => string> = {
@@ -125,7 +130,7 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     const workspace = await clientOf(body)
     const message = inAppSchema.safeParse(body).data?.event
     if (workspace === undefined || message?.channel === undefined || message.channel_type !== 'im') return
-    if (message.bot_id !== undefined || message.subtype !== undefined) return
+    if (message.bot_id !== undefined || message.subtype !== undefined || message.user === SLACKBOT) return
     const { user, channel, thread_ts } = message
     const identity = { platform: 'slack', tenant: workspace.tenant, user } as const
     const speaker = { identity, shown_as: { person: user, workspace: workspace.name } }
@@ -134,6 +139,33 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     const drawn = renderAnswer(answer, { now: deps.clock.now() })
     await said(deps, workspace.client.chat.postMessage({ channel, ...thread, ...QUIET, ...drawn }))
   })
+}
+
+/** Slack's own bot: it would answer our answer. */
+const SLACKBOT = 'USLACKBOT'
+
+const channelSchema = z.object({
+  event: z.object({ type: z.string(), channel: z.string(), user: z.string().optional() }),
+  authorizations: z.array(z.object({ user_id: z.string().optional() })).catch([]),
+})
+
+/**
+ * The app was taken out of a channel, or joined one. Slack says so only where the operator let it (`channels:read`, `groups:read`);
+ * elsewhere the first card that is refused, or taken, tells it.
+ */
+function listenForChannels(app: SlackApp, deps: Parameters<typeof noteChannels>[0]): void {
+  for (const type of ['channel_left', 'group_left', 'member_joined_channel']) {
+    app.event(type, async ({ body }) => {
+      const { tenant } = readIncoming(body)
+      const said = channelSchema.safeParse(body).data
+      if (tenant === undefined || said === undefined) return
+      const { event, authorizations } = said
+      const here = event.type === 'member_joined_channel'
+      const joined = event.user !== undefined && authorizations.some(({ user_id }) => user_id === event.user)
+      if (here && !joined) return
+      await noteChannels(deps, { platform: 'slack', tenant }, here, async (one) => one === event.channel)
+    })
+  }
 }
 
 /** What could not be said is logged: sent again, it would be said twice. */

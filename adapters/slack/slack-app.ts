@@ -154,7 +154,8 @@ async function runListeners(parts: AnsweringParts, running: Run): Promise<void> 
   const ack = async (body?: unknown) => {
     if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
   }
-  await run({ ...event, ack })
+  // Bolt breaks on what is no object, such as the payload “null”.
+  if (typeof event.body === 'object' && event.body !== null) await run({ ...event, ack })
   if (!reply.given()) await logAndTell(parts, about, tell, unknownOf(incoming))
 }
 

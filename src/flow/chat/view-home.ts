@@ -39,10 +39,10 @@ const MOST_ACCOUNTS = 10
 const LOOKED_AT = 20
 const MOST_DECIDED = 5
 
-/** Of the accounts in which they work: the one that invited them first, and their own. */
+/** Of the accounts in which they work: the one that invited them first, and their own. No dry runs: nobody decided those. */
 async function decidedLast(deps: FlowDeps, person: User): Promise<DecidedRow[]> {
   const open = (await accountsOf(deps, person)).slice(0, MOST_ACCOUNTS)
-  const queries = open.map(({ account }) => ({ account: account.id, limit: LOOKED_AT }))
+  const queries = open.map(({ account }) => ({ account: account.id, sandbox: false, limit: LOOKED_AT }))
   const pages = await Promise.all(queries.map((query) => readHistory(deps, person, query)))
   const rows = pages.flatMap(({ requests }) => requests.flatMap((request) => decidedRow(deps, request)))
   return rows.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, MOST_DECIDED)

@@ -4,8 +4,8 @@ import { shownText } from '../../support/block-parts.ts'
 import { alter } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { checkBlocks, checkMessage } from '../../support/check-blocks.ts'
-import { ask, decideByPasskey, setUpOwner } from '../../support/live.ts'
-import { addPerson } from '../../support/people.ts'
+import { ask, callWithKey, decideByPasskey, setUpOwner } from '../../support/live.ts'
+import { addKey, addPerson } from '../../support/people.ts'
 import { createSlackDriver, type SlackReply, slackIdentity } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import { SIGNING_SECRET, useSlackService } from '../../support/slack-service.ts'
@@ -138,6 +138,12 @@ describe('the app’s own place', () => {
     const member = { user_id: ana.id, role: 'auditor', state: 'active', invited_at: now, joined_at: now }
     await alter(service, 'accounts', account_id, { members: [member] })
     await decideByPasskey(other, await ask(other, { action: 'Elsewhere' }), 'approved')
+    // A dry run that the sandbox approved is nobody's decision.
+    const { raw_key } = await addKey(service, ana, { sandbox: true })
+    const dry = { action: 'A dry run', sandbox_auto_decide_seconds: 0 }
+    const made: unknown = await (await callWithKey(service, raw_key, '/request', dry)).json()
+    const run = await callWithKey(service, raw_key, `/${Object(made).request_id}`)
+    expect(await run.json()).toMatchObject({ status: 'approved' })
     await ask(owner, { action: 'May wait', ttl_seconds: 7200 })
     await ask(owner, { action: 'Is urgent', ttl_seconds: 600 })
     await driver.event(opened)
@@ -146,7 +152,9 @@ describe('the app’s own place', () => {
     expect(shown.indexOf('Is urgent')).toBeLessThan(shown.indexOf('May wait'))
     // Of all accounts in which they are something.
     expect(shown).toMatch(/Decided last✅ Approved · .*Elsewhere.*❌ Rejected · .*Long gone/)
+    expect(shown).not.toContain('A dry run')
     expect(shown).toContain('(ana@example.com)')
+    expect(shown).toContain('/countersign pending What waits for your decision.')
     await driver.event({ ...opened, tab: 'messages' })
     expect(taken('views.publish')).toHaveLength(2)
   })
@@ -198,6 +206,8 @@ describe('the app’s own place', () => {
       { subtype: 'message_changed' },
       { channel_type: 'channel' },
       { user: undefined },
+      // Slack's own bot tells the app what happened to it, and answers what it is told.
+      { user: 'USLACKBOT', text: 'You have been removed from #deploys by <@U0000ANA>' },
     ])
       expect((await driver.event(typed('help', more))).status).toBe(200)
     expect(taken('chat.postMessage')).toHaveLength(4)

@@ -90,6 +90,20 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2_500)
   })
 
+  it.each(['null', '5', '"press"', '[]', 'true'])(
+    'acknowledges a signed payload that says nothing (%s), in a form or alone, and breaks nowhere',
+    async (payload) => {
+      const { driver, logged } = await useSlackService(slack)
+      for (const answer of [
+        await driver.post(new URLSearchParams({ payload }).toString()),
+        await driver.post(payload, { contentType: 'application/json' }),
+      ])
+        expect([answer.status, answer.text]).toEqual([200, ''])
+      expect(logged('a message of slack was refused')).toMatchObject([{ kind: 'other' }, { kind: 'other' }])
+      expect(logged('a message of slack could not be handled')).toEqual([])
+    },
+  )
+
   it('says in the form itself that it does not know it, and offers no options', async () => {
     const { driver } = await useSlackService(slack)
     const form = await driver.interact({ type: 'view_submission', view: { callback_id: 'f' }, ...who() })

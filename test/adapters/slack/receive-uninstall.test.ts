@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { shownText } from '../../support/block-parts.ts'
+import { alter } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { addPerson } from '../../support/people.ts'
 import { type TestService, useService } from '../../support/service.ts'
 import { createSlackDriver, eventPayload, type SlackDriver } from '../../support/slack-driver.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
@@ -174,6 +176,33 @@ describe('a workspace that removes the app', () => {
     const answer = await stranger.event({ type: 'app_uninstalled' })
     expect([answer.status, answer.text]).toEqual([401, ''])
     expect(await kept(service)).toBeDefined()
+  })
+
+  it('says of one channel that the app left it or joined it, where it may tell that: so does Integrations', async () => {
+    const { service, driver } = await useInstalled()
+    const { account_id } = await addPerson(service, 'owner@example.com')
+    const place = { platform: 'slack', tenant: slack.teamId }
+    const channels = ['C1', 'C2'].map((channel) => ({ ...place, channel, name: `n-${channel}` }))
+    await alter(service, 'accounts', account_id, { channels })
+    const troubles = async () =>
+      (await service.composition.deps.accounts.find(account_id))?.chat_troubles ?? []
+    const joined = { type: 'member_joined_channel', channel: 'C1' }
+    for (const type of ['channel_left', 'group_left']) {
+      for (const channel of ['C1', 'C-of-nobody'])
+        expect((await driver.event({ type, channel })).status).toBe(200)
+      expect(await troubles()).toMatchObject([
+        { ...place, channel: 'C1', name: 'n-C1', reason: 'app_removed' },
+      ])
+      // Of whoever joins Slack tells, too; which of them is the app, the envelope says.
+      await driver.event({ ...joined, user: 'U0000ANA' })
+      expect(await troubles()).toHaveLength(1)
+      await driver.event({ ...joined, user: 'U0BOT' })
+      expect(await troubles()).toEqual([])
+    }
+    const other = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: 'T0OTHER' })
+    await other.event({ type: 'channel_left', channel: 'C1' })
+    for (const channel of [undefined, 7, { $ne: '' }]) await driver.event({ type: 'channel_left', channel })
+    expect(await troubles()).toEqual([])
   })
 
   it('is only noted in the log when its token comes from the environment', async () => {
