@@ -20,12 +20,19 @@ it.each(['message_not_found', 'thread_not_found'])('says of %s that the message 
   expect(refused(code)).toEqual({ outcome: 'unreachable', code, gone: true })
 })
 
-it.each(['account_inactive', 'token_revoked', 'invalid_auth', 'missing_scope', 'team_access_not_granted'])(
-  'takes %s for a state of the workspace',
-  (code) => {
-    expect(refused(code)).toEqual({ outcome: 'unavailable', code })
-  },
-)
+it.each([
+  'account_inactive',
+  'token_revoked',
+  'token_expired',
+  'invalid_auth',
+  'not_authed',
+  'missing_scope',
+  'no_permission',
+  'team_access_not_granted',
+  'ekm_access_denied',
+])('takes %s for a state of the workspace', (code) => {
+  expect(refused(code)).toEqual({ outcome: 'unavailable', code })
+})
 
 it.each(['invalid_blocks', 'team_added_to_org', 'new_one'])('tries %s again, which did nothing', (code) => {
   expect(refused(code)).toEqual({ outcome: 'failed', code })

@@ -214,7 +214,7 @@ describe('a card in Teams', () => {
     expect(connector.calls.filter(({ what, to }) => what === 'create' && to === person.id)).toHaveLength(1)
   })
 
-  it('is said below to have been reminded of', async () => {
+  it('is said below to have been reminded of, which is mended at the next look once it is over', async () => {
     const setting = await useApprovers(1)
     const { connector, service, key } = setting
     const person = personNumber(setting, 1)
@@ -223,7 +223,20 @@ describe('a card in Teams', () => {
     await waitUntil(() => expect(connector.in(person.id)).toHaveLength(1))
     expect((await callWithKey(service, key, `/${id}/remind`, {})).status).toBe(200)
     await waitUntil(() => expect(connector.in(person.id)).toHaveLength(2))
-    expect(JSON.stringify(last(connector.in(person.id)[1]))).toMatch(/remind|still waiting|waits/i)
+    const reminder = connector.in(person.id)[1]
+    expect(text(reminder)).toContain('Reminder: a request waits for your decision')
+    expect(cardOf(reminder).refresh.action).toMatchObject({
+      verb: 'countersign.refresh',
+      data: { request_id: id },
+    })
+    await decideAs(setting, setting.owner, id, 'approved')
+    // As the client asks by itself when the reminder comes into view.
+    const looked = { activity: { replyToId: reminder?.id } }
+    const { body } = await setting.driver.press(person, 'countersign.refresh', { request_id: id }, looked)
+    expect(buttonsOn(body.value).map(({ title }) => title)).toEqual(['Open the approval page'])
+    // So that it is true for whoever sees it without asking, too.
+    await waitUntil(() => expect(text(reminder)).toContain('Approved'))
+    expect(cardOf(reminder).refresh).toBeUndefined()
   })
 
   it('that nobody can take does not hold up the others, and is on record', async () => {

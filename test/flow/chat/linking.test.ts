@@ -10,7 +10,7 @@ import type { Worker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newSpeaker } from '../../support/chat-speaker.ts'
 import { linkToken } from '../../support/enrolled.ts'
-import { type CardSetting, untilAtRest, useCardSetting } from './card-setting.ts'
+import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const SEED = Uint8Array.from({ length: 20 }, (_, index) => index)
 
@@ -114,6 +114,46 @@ it('T37: edits the card of an agent that was addressed by e-mail: it no longer a
   await waitUntil(() => expect(shown()).toHaveLength(2))
   expect(shown()[1]).not.toHaveProperty('invite_to_link')
 })
+
+it.each(['the address leads on', 'nobody else is known'])(
+  'takes what waits out of the chat that a person unlinks, for good, also when the platform was away: %s',
+  async (where) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester } = setting
+    const { cards } = worker.deps
+    const leadsOn = where === 'the address leads on'
+    if (!leadsOn) chat.members.clear()
+    const work = await worker.start()
+    await link(setting, first(setting), 'UWRONG')
+    const id = await requester.request({ context: { reason: 'For their eyes' } })
+    const agent = await askForKey(setting, first(setting))
+    await untilAtRest(worker, id)
+    expect(chat.of('UWRONG').map(({ moved }) => moved)).toEqual([false, false])
+    chat.behave(({ what }) => (what === 'update' ? { outcome: 'failed' } : undefined))
+    const unlinked = await answerCommand(worker.deps, newSpeaker({ user: 'UWRONG' }), 'unlink')
+    expect(unlinked).toMatchObject({ kind: 'notice', heading: 'Unlinked' })
+    for (const one of [id, agent])
+      await waitUntil(async () =>
+        expect(await cards.ofRequest(one)).toMatchObject([{ state: 'due', tries: 1 }]),
+      )
+    chat.behave(() => undefined)
+    await letTimePass(setting, work.loops.cards.wake)
+    await untilAtRest(worker, id)
+    await untilConsentRests(worker, agent)
+    expect(chat.of('UWRONG').map(({ moved }) => moved)).toEqual([true, true])
+    expect(chat.of('U1').map(({ shown, consents }) => [...shown, ...consents])).toMatchObject(
+      leadsOn ? [[{ invite_to_link: true }], [{ invite_to_link: true }]] : [],
+    )
+    expect((await cards.ofRequest(id))[0]?.state).toBe(leadsOn ? 'idle' : 'unreachable')
+    await vote(setting, id, first(setting), 'rejected')
+    await untilAtRest(worker, id)
+    expect(chat.of('U1').flatMap(({ shown }) => shown.at(-1)?.status.kind ?? [])).toEqual(
+      leadsOn ? ['rejected'] : [],
+    )
+    for (const { shown, consents, replies } of chat.of('UWRONG'))
+      expect([shown.length + consents.length, replies]).toEqual([1, []])
+  },
+)
 
 it('posts nothing about what is over', async () => {
   const setting = await useCardSetting()

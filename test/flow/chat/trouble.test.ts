@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
-import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const REVOKED = { outcome: 'unavailable', code: 'token_revoked' } as const
@@ -10,6 +10,10 @@ it('is told once, to webhooks, the trail and the owner’s other chat, and again
   const { worker, chat, requester, people } = setting
   const { accounts, users, trail } = worker.deps
   const [person = expect.unreachable()] = people
+  // Serves no card of the account; its owner reads it all the same.
+  const otherChat = createChatPlatform('teams')
+  otherChat.tenants = []
+  worker.deps.chats = [chat, otherChat]
   const work = await worker.start()
   const [over, ...others] = [await requester.request(), await requester.request(), await requester.request()]
   for (const id of [over, ...others]) await untilAtRest(worker, id)
@@ -23,6 +27,7 @@ it('is told once, to webhooks, the trail and the owner’s other chat, and again
     worker.stored('cards').countDocuments({ 'attempts.outcome': 'unavailable', state: 'due' })
   await waitUntil(async () => expect(await failed()).toBe(3))
   for (let tries = 0; tries < 5; tries += 1) await letTimePass(setting, work.loops.cards.wake)
+  const toldThere = () => otherChat.notices.map(({ to, view }) => [to, view.notice.type])
   const told = async () => {
     const found = await trail.list({ account_id: requester.account.id, limit: 50 })
     return found.flatMap(({ entry }) => (entry?.subject === requester.account.id ? [entry] : [])).reverse()
@@ -36,6 +41,7 @@ it('is told once, to webhooks, the trail and the owner’s other chat, and again
     { reason: 'token_revoked' },
   ])
   // The owner hears of it where it can be heard.
+  await waitUntil(() => expect(toldThere()).toEqual([['U-owner', 'chat.unavailable']]))
   expect(chat.notices).toEqual([])
   chat.behave(() => undefined)
   const past = new Date(worker.deps.clock.now().getTime() - 1)
@@ -51,6 +57,7 @@ it('is told once, to webhooks, the trail and the owner’s other chat, and again
   )
   expect((await accounts.find(requester.account.id))?.chat_troubles).toEqual([])
   await waitUntil(() => expect(chat.notices.map(({ view }) => view.notice.type)).toEqual(['chat.restored']))
+  await waitUntil(() => expect(toldThere().at(-1)).toEqual(['U-owner', 'chat.restored']))
 })
 
 it('is over with the next card that is accepted, also when none waits and another process had noted it', async () => {

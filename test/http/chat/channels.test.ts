@@ -79,7 +79,11 @@ describe('adding a channel', () => {
       },
     ])
     const again = await say(service, inChannel(setting.speaker, 'C1'), 'channel')
-    expect(again).toMatchObject({ kind: 'notice', heading: 'Already notified' })
+    expect(again).toMatchObject({
+      kind: 'notice',
+      heading: 'Already notified',
+      sentence: expect.stringContaining('Your page Integrations ends that.'),
+    })
   })
 
   it('409: connects no channel in which the app cannot post, and leaves the link good', async () => {
@@ -170,7 +174,11 @@ describe('adding a channel', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toEqual(LIMIT)
     expect(await channelsOf(setting)).toHaveLength(5)
     const full = await say(service, inChannel(setting.speaker, 'C9'), 'channel')
-    expect(full).toMatchObject({ kind: 'notice', heading: 'Too many channels' })
+    expect(full).toMatchObject({
+      kind: 'notice',
+      heading: 'Too many channels',
+      sentence: expect.stringContaining('Remove one on your page Integrations first.'),
+    })
     const user = await users.find(setting.owner.userId)
     expect((await accounts.find(user?.account_id ?? ''))?.channels).toHaveLength(5)
   })
