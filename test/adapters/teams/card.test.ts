@@ -90,12 +90,16 @@ describe('the six states of a card', () => {
     expect(shown).toContain(
       '\nOpen until: {{TIME(2026-09-14T14:15:00Z)}} · {{DATE(2026-09-14T14:15:00Z,SHORT)}}\n',
     )
+    expect(shown).not.toMatch(/to decide|\d (h|min)\b/)
   })
 
   it('shows how far a quorum is', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
-    expect(cardText(drawn(request, TO_ANA))).toContain('\nVotes: 1 of 2. One rejection rejects.\n')
+    expect(cardText(drawn(request, TO_ANA))).toContain(
+      '\nVotes: 1 of 2. One rejection rejects.\nApproved by: Ben Okafor\nWaits for: You\n',
+    )
+    expect(cardText(drawn(request, TO_CHANNEL))).not.toMatch(/Ben|Ana|You/)
     expect(cardText(drawn(request, TO_BEN))).toMatch(/^You approved\. Waiting for others\n/)
     expect(titles(drawn(request, TO_BEN))).toEqual(['Open the approval page', 'Details', 'Refresh'])
   })

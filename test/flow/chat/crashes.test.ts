@@ -26,26 +26,32 @@ function attempting({ worker: { deps } }: CardSetting) {
   return { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
 }
 
-it('posts once more, and only once, when the process died between the platform’s answer and its own note', async () => {
-  const setting = await useCardSetting()
-  const { worker, chat, requester } = setting
-  const id = await requester.request()
-  await createRelay(worker.deps, NO_SENDERS).run()
-  const dying = attempting(setting)
-  dying.cards = { ...dying.cards, finish: () => Promise.reject(new Error('killed')) }
-  await expect(attemptCard(dying, chat, await claimNext(setting))).rejects.toThrow('killed')
-  expect(chat.of('U1')).toHaveLength(1)
-  const work = await worker.start()
-  // The lease of the dead process holds first.
-  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'leased' }])
-  await letTimePass(setting, work.loops.cards.wake)
-  await untilAtRest(worker, id)
-  const [first, second, ...more] = chat.of('U1')
-  expect([first?.shown.length, second?.shown.length, more]).toEqual([1, 1, []])
-  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
-    { message: second?.ref, attempts: [{ what: 'post', outcome: 'interrupted' }, { outcome: 'accepted' }] },
-  ])
-})
+it.each(['posts once more, and only once', 'says the outcome there, of what was decided meanwhile'])(
+  '%s, when the process died between the platform’s answer and its own note',
+  async (what) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester, people } = setting
+    const decided = what.startsWith('says')
+    const id = await requester.request()
+    await createRelay(worker.deps, NO_SENDERS).run()
+    const dying = attempting(setting)
+    dying.cards = { ...dying.cards, finish: () => Promise.reject(new Error('killed')) }
+    await expect(attemptCard(dying, chat, await claimNext(setting))).rejects.toThrow('killed')
+    expect(chat.of('U1')).toHaveLength(1)
+    const work = await worker.start()
+    // The lease of the dead process holds first.
+    expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'leased' }])
+    if (decided) await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+    await letTimePass(setting, work.loops.cards.wake)
+    await untilAtRest(worker, id)
+    const [first, second, ...more] = chat.of('U1')
+    expect([first?.shown.length, second?.shown.length, more]).toEqual([1, 1, []])
+    expect(second?.shown[0]?.status.kind).toBe(decided ? 'rejected' : 'pending')
+    expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
+      { message: second?.ref, attempts: [{ what: 'post', outcome: 'interrupted' }, { outcome: 'accepted' }] },
+    ])
+  },
+)
 
 it('carries on after a restart what was left before it: cards not made, not posted, not edited', async () => {
   const setting = await useCardSetting()
@@ -137,7 +143,7 @@ it('holds no card for long, and starts no call that could outlive its lease: it 
   await createRelay(worker.deps, NO_SENDERS).run()
   const { record: card, interrupted } = await claimNext(setting)
   const nearlyOver = { ...card, next_at: new Date(clock.now().getTime() + 5_000) }
-  await worker.stored('cards').updateOne({ request_id: id }, { $inc: { fence: 1 } })
+  await worker.stored('cards').updateOne({ request_id: id }, { $set: { fence: card.fence + 1 } })
   expect(await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })).toBeUndefined()
   expect(chat.messages).toEqual([])
   const left: number[] = []
