@@ -80,7 +80,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await approver.page.getByText('Your delegate is set.').waitFor()
     const next = await ask(suite.service(), key, { action: 'Deploy release 4.3' })
     await delegate.page.goto('/')
-    await delegate.page.getByText('Deploy release 4.3').waitFor()
+    await delegate.page.getByRole('link', { name: 'Deploy release 4.3' }).waitFor()
     await approve(delegate, next)
     await delegate.page.getByText('Your vote is recorded').waitFor()
     await approve(owner, next)
