@@ -102,7 +102,10 @@ describe('withdrawal against decision against expiry', () => {
   it(`T76, T77: ${ROUNDS} times at the edge, over 4 services: each request ends in one way, with the event and audit of that`, async () => {
     const seen = { approved: 0, cancelled: 0, expired: 0 }
     const pace: Pace = { edgeMs: 100, headStart: 4 }
-    for (let batch = 0; batch < ROUNDS / AT_ONCE; batch += 1) {
+    const least = () => Math.min(...Object.values(seen))
+    let raced = 0
+    // Longer where one of the three has hardly won yet: how they run depends on what else the machine does.
+    for (; raced < ROUNDS || (least() <= 5 && raced < 5 * ROUNDS); raced += AT_ONCE) {
       const runs = Array.from({ length: AT_ONCE }, (_, index) =>
         race(index, {
           edgeMs: (pace.edgeMs * (index + 1)) / 5,
@@ -116,8 +119,8 @@ describe('withdrawal against decision against expiry', () => {
         Math.max(1, pace.headStart * (seen.cancelled > seen.approved ? 1.3 : 0.8)),
       )
     }
-    expect(seen.approved + seen.cancelled + seen.expired).toBe(ROUNDS)
-    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(5)
+    expect(seen.approved + seen.cancelled + seen.expired).toBe(raced)
+    expect(least(), JSON.stringify(seen)).toBeGreaterThan(5)
   }, 300_000)
 
   it('20 withdrawals at once: one succeeds and leaves one event', async () => {

@@ -26,8 +26,10 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(asked.status).toBe(201)
   expect(await asked.json()).toMatchObject({ status: 'pending', action: 'Deploy' })
 
-  const listed = await cli(['key', 'list', '--json'], { env })
-  expect(listed.json().data).toMatchObject([{ id: key.id, last_used_at: expect.stringMatching(/Z$/) }])
+  // Its use is noted beside the answer.
+  await expect
+    .poll(async () => (await cli(['key', 'list', '--json'], { env })).json().data)
+    .toMatchObject([{ id: key.id, last_used_at: expect.stringMatching(/Z$/) }])
 
   const revoked = await cli(['key', 'revoke', key.id], { env })
   expect(revoked.stdout).toBe(`Revoked "bot" (${key.id}). Requests that use it are refused from now on.\n`)

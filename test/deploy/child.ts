@@ -11,13 +11,14 @@ export interface WatchedProcess {
   end(signal: NodeJS.Signals): Promise<void>
 }
 
-/** Starts a program and keeps what it writes to stdout and stderr. */
+/** Starts a program and keeps what it writes to stdout and stderr. A service among them waits for a busy store. */
 export function startProcess(
   program: string,
   args: string[],
-  options: Pick<SpawnOptions, 'cwd' | 'env'>,
+  { cwd, env }: Pick<SpawnOptions, 'cwd'> & { env: NodeJS.ProcessEnv },
 ): WatchedProcess {
-  return watchProcess(spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }))
+  const waiting = { STORE_TIMEOUT_MS: '30000', ...env }
+  return watchProcess(spawn(program, args, { cwd, env: waiting, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Keeps what a process writes. */

@@ -121,7 +121,7 @@ describeWithNginx('two processes on one countersign store, behind the proxy', ()
       own += 1
       return before - (await readsLeft()) - own
     }
-    await expect.poll(arrived, { timeout: 20_000 }).toBe(2)
+    await expect.poll(arrived).toBe(2)
     return { answers }
   }
 

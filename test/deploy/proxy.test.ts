@@ -179,9 +179,9 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
         const ask = async () => (await fetch(`http://localhost:${proxy.port}/`)).text()
         return [...new Set([await ask(), await ask(), await ask(), await ask()])].sort()
       }
-      await expect.poll(answering, { timeout: 20_000 }).toEqual(hosts.slice(0, 2))
+      await expect.poll(answering).toEqual(hosts.slice(0, 2))
       names.addresses = hosts.slice(1)
-      await expect.poll(answering, { timeout: 20_000 }).toEqual(hosts.slice(1))
+      await expect.poll(answering).toEqual(hosts.slice(1))
     },
   )
 

@@ -85,13 +85,10 @@ export async function startExample(
   child.stdout.on('data', (chunk: unknown) => out.push(String(chunk)))
   child.stderr.on('data', (chunk: unknown) => err.push(String(chunk)))
   await expect
-    .poll(
-      () => {
-        if (child.exitCode !== null) throw new Error(`the receiver ended: ${err.join('')}`)
-        return isOpen(folder.port)
-      },
-      { timeout: 30_000 },
-    )
+    .poll(() => {
+      if (child.exitCode !== null) throw new Error(`the receiver ended: ${err.join('')}`)
+      return isOpen(folder.port)
+    })
     .toBe(true)
   return {
     port: folder.port,

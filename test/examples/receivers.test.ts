@@ -95,7 +95,7 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
 
     const start = (url = service.url, WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
       startExample(folder, from(url, command), { WEBHOOK_SECRETS, COUNTERSIGN_URL: url })
-    const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
+    const eventually = <T>(read: () => T) => expect.poll(read)
     const deliveryOf = (id: string) => stored(service, 'deliveries').findOne({ request_id: id })
     async function everythingActedOn(): Promise<string[]> {
       await receiver.end()
@@ -201,10 +201,11 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
 
     it('refuses what was sent more than 300 s ago, or will be, however well it is signed', async () => {
       const { body } = genuine
+      // It grows older on its way, on a busy machine by seconds.
       expect(await receiver.post(signed(body, { age: 301 }), body)).toBe(400)
-      expect(await receiver.post(signed(body, { age: -305 }), body)).toBe(400)
+      expect(await receiver.post(signed(body, { age: -330 }), body)).toBe(400)
       expect(receiver.acted()).toEqual([])
-      expect(await receiver.post(signed(body, { age: 295 }), body)).toBe(200)
+      expect(await receiver.post(signed(body, { age: 270 }), body)).toBe(200)
       expect(await receiver.post(signed(body, { age: -298, id: `evt_${'1'.repeat(26)}` }), body)).toBe(200)
       expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
     })

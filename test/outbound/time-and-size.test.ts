@@ -81,7 +81,7 @@ describe('T8: receivers that take time', () => {
     })
     const stop = startStopwatch()
     // The answer itself must come before the deadline, also on a busy machine.
-    const deadline = 3 * DEADLINE_MS
+    const deadline = 10 * DEADLINE_MS
     const { outcome, duration_ms } = await useSender({ timeoutMs: deadline }).send(
       messageTo(`http://127.0.0.1:${receiver.port}/`),
     )
@@ -139,7 +139,7 @@ describe('T8: receivers that hold the connection open after their answer', () =>
       await closed
       const held = stop()
       console.log(`${what}: gone ${Math.round(held)} ms after the answer`)
-      expect(held).toBeLessThan(2_000)
+      expect(held).toBeLessThan(SLACK_MS)
     },
   )
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Signed, verdictOn } from './receiver-verdict.ts'
+import { freePort } from './service.ts'
 
 /** What a receiver does with a delivery. */
 export type Behaviour =
@@ -61,7 +62,7 @@ export interface Receiver {
 }
 
 /** Waiting ends as soon as the condition holds; this is how long a retry may take where others compute. */
-const SLOW_MACHINE_MS = 30_000
+const SLOW_MACHINE_MS = 60_000
 
 const OK: Behaviour = { kind: 'answer', status: 200 }
 
@@ -121,14 +122,13 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     socket.once('close', () => sockets.delete(socket))
   })
 
-  let port = 0
+  // Not one that the kernel picks: while the receiver is dead, it could give that to any connection that goes out.
+  const port = await freePort()
   const listen = (): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject)
       server.listen(port, host, () => {
         server.off('error', reject)
-        const address = server.address()
-        if (address !== null && typeof address === 'object') port = address.port
         resolve()
       })
     })

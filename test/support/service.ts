@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,8 +63,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     ...(options.localTime && { localTime: options.localTime }),
     ...(options.chats && { chats: options.chats }),
   })
-  // The database is asked for its time again every 30 s: what a test moved on would be moved back on a slow machine.
-  if (options.localTime !== undefined) stopFollowing(service.composition.deps.clock)
+  stopFollowing(service.composition.deps.clock)
   const close = async (): Promise<void> => {
     if (options.database === undefined) await service.composition.connection.db?.dropDatabase()
     await service.close()
@@ -89,19 +88,24 @@ export function databaseUri(uri: string, database: string): string {
 
 /** Below those that the kernel gives to outgoing connections by itself, which could take a free port before it is used. */
 const PORTS = { from: 20_000, to: 32_000 }
-const handedOut = new Set<number>()
 
-/** A port nobody listens on, which this process gives nobody else. @throws the last error when 100 are not free */
+/** A port nobody listens on, which nobody else in this run is given. @throws the last error when 100 are not free */
 export async function freePort(): Promise<number> {
   let last: unknown
   for (let tries = 0; tries < 100; tries += 1) {
     const port = randomInt(PORTS.from, PORTS.to)
-    if (handedOut.has(port)) continue
-    handedOut.add(port)
-    last = await whyTaken(port)
+    last = (await whyGiven(port)) ?? (await whyTaken(port))
     if (last === undefined) return port
   }
   throw last
+}
+
+/** Workers draw at the same time, and none listens at once: the folder of the run remembers what each was given. */
+function whyGiven(port: number): Promise<unknown> {
+  return mkdir(join(tmpdir(), `port-${port}`)).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
 }
 
 function whyTaken(port: number): Promise<Error | undefined> {
@@ -112,7 +116,11 @@ function whyTaken(port: number): Promise<Error | undefined> {
   })
 }
 
-function stopFollowing(clock: Clock): void {
+/**
+ * The database is asked for its time again every 30 s. What a test moved on would be moved back on a slow machine, and what it
+ * makes later could seem to be earlier: an answer that took its time moves the clock by milliseconds, backwards as well.
+ */
+export function stopFollowing(clock: Clock): void {
   if (!('stop' in clock) || typeof clock.stop !== 'function')
     throw new Error('a clock that cannot be stopped')
   clock.stop()

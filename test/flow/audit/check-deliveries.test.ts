@@ -20,7 +20,7 @@ it('T86: webhooks and deliveries in every final state have their entries, and a 
   await caller.createdId()
   const states = async (name: string) =>
     (await stored(service, name).find({}).toArray()).map(({ state }) => state).sort()
-  await expect.poll(() => states('webhooks'), { timeout: 20_000 }).toEqual(['active', 'disabled'])
+  await expect.poll(() => states('webhooks')).toEqual(['active', 'disabled'])
   await owner.call('DELETE', good.path)
   // Nothing waits, so all news has become deliveries, and these are over: from now on nothing happens by itself.
   const atRest = async () => {
@@ -33,7 +33,7 @@ it('T86: webhooks and deliveries in every final state have their entries, and a 
     }
   }
   await expect
-    .poll(atRest, { timeout: 20_000 })
+    .poll(atRest)
     .toEqual({ waiting: 0, open: false, found: ['dead', 'delivered'] })
   expect(await check()).toMatchObject({ findings: [], waiting: 0 })
 

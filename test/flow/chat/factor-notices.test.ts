@@ -141,12 +141,15 @@ describe('T34: a change of factors', () => {
     await waitUntil(() =>
       expect(toldIn(setting)).toEqual(['A1', 'U1'].map((to) => `${to} factor.passkey_removed`)),
     )
-    const cards = await worker.deps.cards.ofRequest(String(eid))
-    expect(cards.map(({ state, message }) => [state, message !== undefined]).sort()).toEqual([
-      ['idle', false],
-      ['idle', true],
-      ['idle', true],
-    ])
+    // What the platform took is noted a moment later.
+    await waitUntil(async () => {
+      const cards = await worker.deps.cards.ofRequest(String(eid))
+      expect(cards.map(({ state, message }) => [state, message !== undefined]).sort()).toEqual([
+        ['idle', false],
+        ['idle', true],
+        ['idle', true],
+      ])
+    })
   })
 
   it('that came with enrolling is told as that alone', async () => {

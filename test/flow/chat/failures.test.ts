@@ -50,14 +50,14 @@ it('waits as long as the platform asks, with all messages to that recipient, and
   chat.behave((call) => {
     if (call.what === 'post') times.push([performance.now(), call])
     return call.what === 'post' && call.to === 'U1' && call.nth === 1
-      ? { outcome: 'rate_limited', retry_after: 2 }
+      ? { outcome: 'rate_limited', retry_after: 5 }
       : undefined
   })
   await worker.start()
   const ids = [await requester.request(), await requester.request()]
   for (const id of ids) await untilAtRest(worker, id, 2)
   const [refused, next] = times.filter(([, { to }]) => to === 'U1').map(([time]) => time)
-  expect((next ?? 0) - (refused ?? 0)).toBeGreaterThanOrEqual(1_900)
+  expect((next ?? 0) - (refused ?? 0)).toBeGreaterThanOrEqual(4_900)
   expect(times.filter(([, { to }]) => to === 'U2').every(([time]) => time < (next ?? 0))).toBe(true)
   expect(chat.of('U1')).toHaveLength(2)
   const limited = (await Promise.all(ids.map((id) => cardsOf(setting, id)))).flat()
@@ -83,10 +83,11 @@ it('goes on with pauses of at most 15 min until the platform is back: what is ov
     if (tries < 8) await letTimePass(setting, work.loops.cards.wake)
   }
   const pauses = [pauseOf(await cardOf(over)), pauseOf(await cardOf(waiting))]
+  // From when the last try began, which may itself have taken a while.
   expect(pauses[0]).toBeGreaterThan(200)
-  expect(pauses[0]).toBeLessThan(301)
+  expect(pauses[0]).toBeLessThan(360)
   expect(pauses[1]).toBeGreaterThan(600)
-  expect(pauses[1]).toBeLessThan(901)
+  expect(pauses[1]).toBeLessThan(960)
   chat.behave(() => undefined)
   await letTimePass(setting, work.loops.cards.wake)
   await waitUntil(() => expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected'))

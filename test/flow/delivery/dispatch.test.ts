@@ -82,7 +82,7 @@ function loopWith(limits: { total: number; perHost: number; perAccount?: number 
   return { loop, open, sent, claims }
 }
 
-const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
+const eventually = <T>(read: () => T) => expect.poll(read)
 const delivered = () => stored(service, 'deliveries').countDocuments({ state: 'delivered' })
 
 describe('the loop of deliveries', () => {

@@ -81,7 +81,7 @@ describe('a process that dies', () => {
     const others = [await useWorker({ beside: worker }), await useWorker({ beside: worker })]
     for (const one of [worker, ...others]) await one.start()
     const ids = await Promise.all(Array.from({ length: 20 }, () => requester.request()))
-    await push.until('all were told', () => browser.messages.length >= 20, 20_000)
+    await push.until('all were told', () => browser.messages.length >= 20)
     await waitUntil(async () => expect(new Set(await statesOf(setting))).toEqual(new Set(['sent'])))
     expect(browser.messages.map(({ payload }) => payload.tag).sort()).toEqual([...ids].sort())
   })

@@ -48,6 +48,8 @@ describe('T75: the clock of the machine is wrong', () => {
   it('a store that stands still for 20 s moves the clock by nothing, until it is that slow for good', async () => {
     const { connection } = (await useService()).composition
     let stall = 0
+    // Far less than a half of 20 s, and more than a half of what a slow machine needs for an answer.
+    const near = 4_000
     // The time between a question and its answer.
     const local = (): number => Date.now() - (stall > 0 ? 20_000 * stall-- : 0)
     const log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -56,13 +58,13 @@ describe('T75: the clock of the machine is wrong', () => {
     for (let sample = 1; sample < 10; sample += 1) {
       stall = 1
       await clock.refresh()
-      expect(Math.abs(clock.now().getTime() - Date.now()), `sample ${sample}`).toBeLessThan(100)
+      expect(Math.abs(clock.now().getTime() - Date.now()), `sample ${sample}`).toBeLessThan(near)
     }
     stall = 1
     await clock.refresh()
-    expect(clock.now().getTime() - Date.now()).toBeGreaterThan(9_000)
+    expect(clock.now().getTime() - Date.now()).toBeGreaterThan(10_000 - near)
     await clock.refresh()
-    expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(100)
+    expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(near)
   })
 
   it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {

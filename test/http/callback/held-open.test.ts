@@ -8,13 +8,22 @@ const CALLBACKS = 12
 it('T8, T9: a receiver that answers and holds the body open has four connections at most', async () => {
   const sockets = new Set<Socket>()
   let [accepted, peak] = [0, 0]
+  let both = (): void => undefined
+  const two = new Promise<void>((resolve) => {
+    both = resolve
+  })
   const receiver = createServer((socket) => {
     accepted += 1
     sockets.add(socket)
-    peak = Math.max(peak, sockets.size)
-    socket.on('error', () => undefined)
-    socket.once('close', () => sockets.delete(socket))
-    socket.once('data', () => {
+    // Counted once all that happened before is known here, too: that another one has ended.
+    setImmediate(() => {
+      peak = Math.max(peak, sockets.size)
+      if (peak > 1) both()
+    })
+    for (const end of ['error', 'end', 'close']) socket.on(end, () => sockets.delete(socket))
+    socket.once('data', async () => {
+      // Not before there are two of them, however long the next callback takes to be made.
+      await two
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{')
       socket.resume()
     })
