@@ -254,7 +254,8 @@ describe('redact', () => {
     for (const unit of units) {
       const text = unit.repeat(Math.ceil(65_536 / unit.length))
       const took = Math.min(...[1, 2, 3].map(() => timed(() => redact(text))))
-      expect([unit, took < 15]).toEqual([unit, true])
+      // Some 2 ms where it is linear, two seconds where it is quadratic.
+      expect([unit, took < 150]).toEqual([unit, true])
     }
   })
 })

@@ -2,11 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { readCallbackLog } from '../../../src/flow/webhooks/delivery-log.ts'
-import { waitUntil as waitLong } from '../../support/chat-platform.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
 import { usePushService } from '../../support/push-setting.ts'
 import { type CardSetting, useCardSetting, vote } from '../chat/card-setting.ts'
-
-const waitUntil = (check: () => void | Promise<void>) => waitLong(check, 8_000)
 
 /** Two approvers with cards and browsers, of whom the first has just rejected `count` requests. */
 async function rejected(count: number, clock: { ahead: number }) {

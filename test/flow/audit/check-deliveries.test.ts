@@ -32,9 +32,7 @@ it('T86: webhooks and deliveries in every final state have their entries, and a 
       found: ['dead', 'delivered'].filter((state) => found.has(state)),
     }
   }
-  await expect
-    .poll(atRest)
-    .toEqual({ waiting: 0, open: false, found: ['dead', 'delivered'] })
+  await expect.poll(atRest).toEqual({ waiting: 0, open: false, found: ['dead', 'delivered'] })
   expect(await check()).toMatchObject({ findings: [], waiting: 0 })
 
   const about = async (set: Record<string, unknown>) => {

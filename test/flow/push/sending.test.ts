@@ -3,12 +3,10 @@ import { drawId } from '../../../src/domain/identifier.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { createRequest } from '../../../src/flow/create-request.ts'
 import { newRequester } from '../../jobs/worker.ts'
-import { waitUntil as waitLong } from '../../support/chat-platform.ts'
+import { waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
 import { vote } from '../chat/card-setting.ts'
-
-const waitUntil = (check: () => void | Promise<void>) => waitLong(check, 6_000)
 
 /** Asks with these words and carries what that leaves as far as the browsers. */
 async function ask(
@@ -63,9 +61,10 @@ describe('a new request', () => {
         { request_id: id },
       ])
     })
-    expect(
-      (await worker.deps.pushDevices.activeOf([requester.user.id])).map((one) => one.last_sent_at),
-    ).toEqual([expect.any(Date), expect.any(Date)])
+    await waitUntil(async () => {
+      const devices = await worker.deps.pushDevices.activeOf([requester.user.id])
+      expect(devices.map((one) => one.last_sent_at)).toEqual([expect.any(Date), expect.any(Date)])
+    })
   })
 
   it('shows hidden characters of the action, and says how much of a long one is missing', async () => {

@@ -107,7 +107,8 @@ describeInBrowser('the filter of /docs', () => {
     expect(await page.locator('tbody > tr').first().innerText()).toBe(
       'API key\trequests created\t60 a minute',
     )
-    await page.mouse.wheel(0, 4000)
+    // Not the wheel, which scrolls whenever it likes.
+    expect(await page.evaluate('scrollTo(0, 4000), scrollY')).toBeGreaterThan(0)
     await box.fill('POST approvals/request')
     expect(await shown()).toEqual(['Ask for an approval'])
     expect(await status.innerText()).toBe('1 found')

@@ -255,7 +255,7 @@ describe('a decision under authenticators', () => {
     const plain = await newMember(service, owner, `plain${people}@example.com`)
     const proof = await passkeyProof(owner, service, 'totp.add')
     const setUp = expectStatus(await owner.browser.post('/api/v1/me/totp/options', { proof }), 200)
-    const code = codeAt(setUp.secret, new Date())
+    const code = codeAt(setUp.secret, service.composition.deps.clock.now())
     expectStatus(await owner.browser.post('/api/v1/me/totp', { code }), 201)
     await ruled('attested', [owner.userId, plain.userId])
     const id = await ask({ service, key: await keyOf(service, owner.userId) })

@@ -77,6 +77,9 @@ describe('what a webhook is told', () => {
     'when a request is %s: exactly what the callback says, and the largest stays below 20 kB',
     async (decision) => {
       const setting = await setUpOwner(service, `${decision}@example.com`)
+      // Carried on before there is a webhook, or it would be told of the key as well.
+      const untold = { outbox_token: { $gt: '' } }
+      await expect.poll(() => stored(service, 'api_keys').countDocuments(untold)).toBe(0)
       const user = await service.composition.deps.users.find(setting.owner.userId)
       if (user === undefined) throw new Error('no owner')
       const hook = await hooked(webhookOwnerWith(service, user, setting.owner.token))
