@@ -51,7 +51,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
-    below?.append(...(await aboutThePast(id, log, context, person)))
+    below?.append(...(await aboutThePast(checked.review, log, context, person)))
     if (decision !== undefined) below?.append(recordSection(checked, decision))
     if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
     const title = `${cutText(visibleString(checked.review.action), IN_TITLE).text} · ${headingOf(checked.review)}`
@@ -64,14 +64,14 @@ export async function requestPage(context: PageContext): Promise<PageView> {
 
 /** What was asked before and what happened; a part that cannot be read is left out. */
 async function aboutThePast(
-  id: string,
+  review: Review,
   log: RequestLog | undefined,
   context: PageContext,
   person: WritePerson,
 ): Promise<HTMLElement[]> {
   const parts = await Promise.all([
-    askedBefore(id),
-    timelineSection(id, log, context, person).catch(() => undefined),
+    askedBefore(review.id),
+    timelineSection(review, log, context, person).catch(() => undefined),
   ])
   return parts.filter((part) => part !== undefined)
 }

@@ -1,3 +1,4 @@
+import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
@@ -16,11 +17,12 @@ interface Step {
 }
 
 /**
- * What happened with a request, in order: what the audit log has of it, and for its owner what was posted and delivered.
+ * What happened with a request, in order: what the audit log has of it, who opened it, and for its owner what was posted and
+ * delivered.
  * @throws RequestFailure, ShapeError
  */
 export async function timelineSection(
-  id: string,
+  { id, seen = [] }: Pick<Review, 'id' | 'seen'>,
   log: RequestLog | undefined,
   context: PageContext,
   person: WritePerson,
@@ -34,12 +36,14 @@ export async function timelineSection(
     owner: account.own && account.role === 'owner',
   }
   const audited = data.map((entry): Step => ({ at: entry.at, words: sentenceOf(entry, reading) }))
-  const steps = [...audited, ...sent(log, person)].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
-  if (steps.length === 0) return undefined
-  const part = section(
-    'Timeline',
-    'What is on record, in order. That a page was merely opened is not recorded.',
+  const opened = seen.map(
+    ({ approver, at }): Step => ({ at, words: [person(approver), ' opened the request'] }),
   )
+  const steps = [...audited, ...opened, ...sent(log, person)].sort(
+    (a, b) => Date.parse(a.at) - Date.parse(b.at),
+  )
+  if (steps.length === 0) return undefined
+  const part = section('Timeline', 'What is on record, in order.')
   part.body.append(
     el(
       'ol',

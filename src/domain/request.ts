@@ -61,6 +61,13 @@ export interface Vote {
   receipt?: SignedReceipt
 }
 
+/** An approver, or who stands in for one, had a pending request on their screen for the first time. */
+export interface Seen {
+  /** Their own reference. */
+  approver: string
+  at: Date
+}
+
 /** The decision: the closing vote's outcome and receipt. */
 export interface Decision {
   id: string
@@ -116,6 +123,8 @@ export interface ApprovalRequest {
   /** Sandbox only: what the next read after `due_at` decides. */
   sandbox_plan?: { decision: Outcome; due_at: Date; approver: string }
   votes: Vote[]
+  /** Who looked at it while it was pending, and when first; of the first so many. */
+  seen?: Seen[]
   decision?: Decision
   cancelled?: true
   /** When the caller used the approval up. */
@@ -152,15 +161,16 @@ export function contextOf(request: Pick<ApprovalRequest, 'context_json'>): Recor
   return JSON.parse(request.context_json)
 }
 
-/** The references by which a request, its votes and its decision name people. */
+/** The references by which a request, its votes, its readers and its decision name people. */
 export function referencesIn({
   requirement,
   votes,
+  seen = [],
   decision,
-}: Pick<ApprovalRequest, 'requirement' | 'votes' | 'decision'>): string[] {
+}: Pick<ApprovalRequest, 'requirement' | 'votes' | 'seen' | 'decision'>): string[] {
   const acted = [...votes, ...(decision === undefined ? [] : [decision])]
   return [
-    ...requirement.approvers.map(({ approver }) => approver),
+    ...[...requirement.approvers, ...seen].map(({ approver }) => approver),
     ...acted.flatMap(({ approver, delegate }) => [approver, ...(delegate === undefined ? [] : [delegate])]),
   ]
 }

@@ -73,6 +73,22 @@ export async function reviewRequest(
   }
 }
 
+/**
+ * Notes that one who is asked has a pending request on their screen for the first time, for its timeline. Nobody waits for
+ * that, and a page is shown whether or not it could be noted.
+ */
+export function noteSeen(
+  { requests, clock, log }: Pick<FlowDeps, 'requests' | 'clock' | 'log'>,
+  { approver }: Pick<User, 'approver'>,
+  { request: { id, status, sandbox, seen = [] }, whyNot }: Pick<Review, 'request' | 'whyNot'>,
+): void {
+  const isAsked = status === 'pending' && !sandbox && whyNot !== 'not_found'
+  if (!isAsked || seen.some((one) => one.approver === approver)) return
+  requests.noteSeen(id, { approver, at: clock.now() }).catch((error: unknown) => {
+    log.debug({ error, request_id: id }, 'that a request was opened was not noted')
+  })
+}
+
 async function principalOf(
   deps: Pick<FlowDeps, 'users'>,
   request: ApprovalRequest,

@@ -103,6 +103,7 @@ export const requestSchema = new Schema<RequestDocument>(
     expires_at: date,
     sandbox_plan: new Schema({ decision: text, due_at: date, approver: text }, part),
     votes: { type: [voteFields], required: true },
+    seen: { type: [new Schema({ approver: text, at: date }, part)], default: undefined },
     decision: decisionFields,
     cancelled: Boolean,
     consumed_at: Date,

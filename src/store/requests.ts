@@ -1,7 +1,7 @@
 import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import type { ApprovalRequest, RequestChange, RequestStatus } from '../domain/request.ts'
+import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import { readSound } from './failures.ts'
@@ -240,6 +240,9 @@ export function partsOfStatus(status: RequestStatus | undefined, now: Date): Fil
   return [{ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, { status }]
 }
 
+/** First looks that are noted of one request: it asks a few people, and those who stand in for them. */
+const MOST_SEEN = 50
+
 /** A reminder that is taken, with the event and the entry that tell of it. */
 interface Reminder {
   at: Date
@@ -280,6 +283,11 @@ function writes(model: RequestModel, wake: Wake) {
         { _id: id, status: 'pending', $expr: UNEXPIRED },
         withOutbox({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
       ),
+    /** Notes a first look at a pending request. No reader waits for it, so the version stays. */
+    async noteSeen(id: string, seen: Seen): Promise<void> {
+      const first = { 'seen.approver': trusted({ $ne: seen.approver }), [`seen.${MOST_SEEN - 1}`]: null }
+      await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
+    },
     /** Approved and never used → used. */
     consume: (id: string, at: Date, audit: AuditEntry) =>
       update(

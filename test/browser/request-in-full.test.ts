@@ -143,11 +143,13 @@ describeInBrowser('one request in full', () => {
         more: 2,
       },
     ]
+    show({ seen: [{ approver, at: '2026-11-20T09:30:20.000Z' }], names: { [approver]: 'Ann' } })
     await open('Approve or reject this action?')
     const steps = visitor.page.getByRole('list', { name: 'Timeline' }).locator('li p')
     expect(await steps.allInnerTexts()).toEqual([
       'The API key deploy asked for an approval',
       'Posted in Teams to a channel',
+      'Ann opened the request',
       'Ann voted on the request: approved',
       'The callback was delivered',
     ])

@@ -84,6 +84,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     not_reachable: [],
     same_address: undefined,
     votes: [],
+    seen: [],
     decision: undefined,
     names: undefined,
     ...changes,

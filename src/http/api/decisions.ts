@@ -183,6 +183,9 @@ export const reviewAnswer = z
     votes: z.array(
       voteAnswer.extend({ mine: z.boolean(), comment: commentField }).meta({ id: 'ReviewedVote' }),
     ),
+    seen: z.array(z.strictObject({ approver: approverField, at: timeField })).meta({
+      description: 'When each of those who are asked opened it first; the first 50, while it was pending.',
+    }),
     decision: decisionAnswer.optional(),
     names: namesField,
   })
@@ -282,6 +285,7 @@ export function presentReview(
       mine: vote.user_id === person.id,
       comment: vote.comment,
     })),
+    seen: (request.seen ?? []).map(({ approver, at }) => ({ approver, at: at.toISOString() })),
     decision: request.decision && presentDecision(request),
     names,
   }

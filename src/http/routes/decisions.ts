@@ -7,7 +7,7 @@ import { decide } from '../../flow/decide.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { startDecision } from '../../flow/prove-presence.ts'
 import { askedBefore } from '../../flow/read-history.ts'
-import { pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
+import { noteSeen, pendingForPerson, reviewRequest } from '../../flow/review-request.ts'
 import { watchInbox } from '../../flow/wait-for-decision.ts'
 import { type batchAnswer, batchBody, batchOptionsBody, presentBatchResult } from '../api/batch-decisions.ts'
 import {
@@ -58,6 +58,7 @@ const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, respon
 const review: Endpoint<typeof reviewAnswer, WithId> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
   const shown = await reviewRequest(deps, user, request.params.id, clientAddress(request))
+  noteSeen(deps, user, shown)
   const { account_id } = shown.request
   const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
   response.json(presentReview(shown, user, names))

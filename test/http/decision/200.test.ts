@@ -3,8 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify.ts'
-import { codeAt, enrolWithTotp, expectStatus } from '../../support/enrolled.ts'
+import { setPolicy } from '../../support/deciders.ts'
+import {
+  codeAt,
+  type EnrolledPerson,
+  enrolWithPasskey,
+  enrolWithTotp,
+  expectStatus,
+} from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
+import { joinAccount } from '../../support/joined.ts'
 import { ask, decideByPasskey, keyOf, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -171,3 +179,49 @@ async function forgetLastStep(userId: string): Promise<void> {
     .collection<{ _id: string }>('users')
     .updateOne({ _id: userId }, { $set: { 'totp.last_step': 0 } })
 }
+
+describe('GET /api/v1/approvals/:id/review', () => {
+  const look = async (who: EnrolledPerson, id: string) =>
+    expectStatus(await who.browser.get(`/api/v1/approvals/${id}/review`), 200)
+
+  it('tells people of the account when each approver had the request before them for the first time', async () => {
+    const accountId = (await service.composition.deps.users.find(setting.owner.userId))?.account_id ?? ''
+    const [second, auditor] = [
+      await enrolWithPasskey(service, 'second@example.com'),
+      await enrolWithPasskey(service, 'auditor@example.com'),
+    ]
+    await setPolicy(service, accountId, { approvers: [setting.owner.userId, second.userId], quorum: 1 })
+    await joinAccount(service, accountId, auditor.userId, 'auditor')
+    const id = await ask(setting)
+    const references = async (who: EnrolledPerson) => (await look(who, id)).seen.map(Object)
+    expect(await references(auditor)).toEqual([])
+    await Promise.all(Array.from({ length: 20 }, () => look(setting.owner, id)))
+    await expect.poll(() => references(auditor)).toHaveLength(1)
+    await look(second, id)
+    await expect.poll(() => references(auditor)).toHaveLength(2)
+    const { seen, names } = await look(auditor, id)
+    const [owner, other] = await Promise.all(
+      [setting.owner, second].map(({ userId }) => service.composition.deps.users.find(userId)),
+    )
+    expect(seen).toEqual([
+      { approver: owner?.approver, at: expect.any(String) },
+      { approver: other?.approver, at: expect.any(String) },
+    ])
+    expect(names).toMatchObject({ [String(other?.approver)]: other?.name })
+    // What happens after the decision is history, and no part of it.
+    expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    expect((await look(second, id)).seen).toEqual(seen)
+  })
+
+  it('answers the same when that cannot be noted', async () => {
+    const id = await ask(setting)
+    const { requests } = service.composition.deps
+    const { noteSeen } = requests
+    requests.noteSeen = () => Promise.reject(new Error('the disk is full'))
+    try {
+      expect(await look(setting.owner, id)).toMatchObject({ id, may_decide: true, seen: [] })
+    } finally {
+      requests.noteSeen = noteSeen
+    }
+  })
+})

@@ -183,6 +183,7 @@ export const reviewShape = object({
   not_reachable: list(text),
   same_address: optional(flag),
   votes: list(voteShape),
+  seen: optional(list(object({ approver: text, at: moment }))),
   decision: optional(decisionShape),
   names: optional(namesShape),
 })

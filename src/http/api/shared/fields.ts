@@ -118,6 +118,7 @@ export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' 
 export const errorCode = z.enum(Object.keys(REFUSALS)).meta({
   id: 'ErrorCode',
   description: 'Stable codes to branch on. More may come: treat one that you do not know by its status.',
+  'x-enum-descriptions': Object.values(REFUSALS).map(([, sentence]) => sentence),
 })
 
 /** The rest of what we send. The document says any text: a client made today must read the codes of tomorrow. */
