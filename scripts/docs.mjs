@@ -1,6 +1,7 @@
 // Writes the generated parts of docs/: the tables of errors and settings, and the examples. --check: fails when they differ.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { DEFAULTS } from '../dist/src/config/config.js'
 import { REFUSALS } from '../dist/src/domain/errors.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -49,10 +50,11 @@ function settings() {
   for (const line of readFileSync(`${root}.env.example`, 'utf8').split('\n')) {
     const setting = /^#? ?([A-Z][A-Z0-9_]+)=(.*)$/.exec(line)
     if (setting) {
-      rows.push(`| \`${setting[1]}\` | ${words.join(' ')} |\n`)
+      const usual = DEFAULTS[setting[1]]
+      rows.push(`| \`${setting[1]}\` | ${usual === undefined ? '' : `\`${usual}\``} | ${words.join(' ')} |\n`)
       words = []
     } else if (line.startsWith('# ')) words.push(line.slice(2))
     else words = []
   }
-  return `| Variable | Meaning |\n|---|---|\n${rows.join('')}`
+  return `| Variable | Default | Meaning |\n|---|---|---|\n${rows.join('')}`
 }

@@ -157,6 +157,9 @@ const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy',
 /** Every variable that is read; `.env.example` documents exactly these. */
 export const VARIABLES: readonly string[] = [...Object.keys(environmentSchema.shape), ...SECRET_NAMES]
 
+/** What counts where nothing is set, for the variables that have a fixed default. */
+export const DEFAULTS: Readonly<Record<string, unknown>> = environmentSchema.parse({})
+
 /**
  * Reads the process environment, after `.env` in the working directory if there is one (variables already set win).
  * @throws ConfigError

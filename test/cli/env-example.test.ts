@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { readConfig, VARIABLES } from '../../src/config/config.ts'
+import { DEFAULTS, readConfig, VARIABLES } from '../../src/config/config.ts'
 import { packagePath } from '../../src/config/package-path.ts'
 
 const text = readFileSync(packagePath('.env.example'), 'utf8')
@@ -9,6 +9,14 @@ const named = lines.flatMap((line) => /^#?([A-Z][A-Z0-9_]*)=/.exec(line)?.[1] ??
 
 it('.env.example lists exactly the variables that are read, each once', () => {
   expect([...named].sort()).toEqual([...VARIABLES].sort())
+})
+
+it('.env.example shows the default of whatever has one, and so does docs/configuration.md', () => {
+  const page = readFileSync(packagePath('docs/configuration.md'), 'utf8')
+  for (const [name, value] of Object.entries(DEFAULTS)) {
+    expect(lines).toContain(`#${name}=${value}`)
+    expect(page).toContain(`| \`${name}\` | \`${value}\` |`)
+  }
 })
 
 it('.env.example sets nothing and explains everything', () => {
