@@ -73,16 +73,22 @@ class Bench {
     )
   }
 
-  /** Checks what the address names, now and when it changes. */
+  /**
+   * Checks what the address names, now and when it changes; without that, what is there again on the way back. Only an entry
+   * of the history that was left before has a state.
+   */
   followAddress(): void {
-    const look = (): void => {
+    const look = (): boolean => {
       const id = location.hash.slice(1)
-      if (!isId('req', id) && !isId('dec', id)) return
+      if (!isId('req', id) && !isId('dec', id)) return false
       this.#text.input.value = id
       void this.#check({ text: id })
+      return true
     }
     addEventListener('hashchange', look, { signal: this.#signal })
-    look()
+    if (look() || history.state === null) return
+    if (readSubject(this.#draft.text, location.origin).kind === 'problem') return
+    void this.#check({ text: this.#draft.text }, { focus: false })
   }
 
   /** Folded as soon as something is checked: then the verdict is what one came for. */
