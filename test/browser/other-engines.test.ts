@@ -99,6 +99,7 @@ async function boxOf(window: EngineWindow, selector: string): Promise<{ top: num
 }
 
 const DESK = { width: 1280, height: 900 }
+const PHONE = { width: 390, height: 844 }
 
 async function overflow(window: EngineWindow): Promise<unknown> {
   return window.run('return document.documentElement.scrollWidth - innerWidth')
@@ -106,6 +107,19 @@ async function overflow(window: EngineWindow): Promise<unknown> {
 
 /** How much of what stands in a frame cannot be seen, in pixels. */
 const CUT_OFF = `const frame = document.querySelector(arguments[0]); return frame.scrollHeight - frame.clientHeight`
+
+const PAGES = [
+  '/',
+  '/requests',
+  '/keys',
+  '/integrations',
+  '/members',
+  '/settings',
+  '/audit',
+  '/account',
+  '/verify',
+]
+const LOADED = `return document.querySelector('main h1') !== null && document.querySelector('[aria-busy="true"]') === null`
 
 /** What people do, in the order in which it is tried. */
 const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][] = [
@@ -176,7 +190,7 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       await window.open('/')
       await window.sees('End of what the caller wrote')
       expect(await window.run(CUT_OFF, '.reading .caller-box')).toBe(0)
-      await window.resize(500, 640)
+      await window.resize(PHONE.width, 640)
       await window.open('/')
       await window.sees('Restart server 9')
       await window.run('scrollTo(0, 150)')
@@ -195,6 +209,27 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       for (const id of ids) expect(await statusOf(service, person, id)).toBe('approved')
       await window.press('Back to the inbox')
       await window.sees('Nothing waits for you now.')
+    },
+  ],
+  [
+    'fits a phone, page by page, with time and buttons at the lower edge of a request',
+    async ({ window, service }) => {
+      const person = await personWithCodes(service)
+      const context = { reason: 'word '.repeat(200), tool_arguments: { id: 'x'.repeat(300) } }
+      const id = await ask({ service, key: person.key }, { action: 'Pay 40 EUR', context })
+      await window.become(person.cookies)
+      await window.resize(PHONE.width, PHONE.height)
+      await window.open(`/a/${id}`)
+      await window.sees('Approve or reject this action?')
+      // The bar of WebKit's small browser is 447 px wide, and its page not narrower.
+      expect(await window.run('return innerWidth')).toBeLessThan(450)
+      const { top, height } = await boxOf(window, '.decision-bar')
+      expect(Math.abs(Number(await window.run('return innerHeight')) - top - height)).toBeLessThan(1)
+      for (const path of [`/a/${id}`, `/requests/${id}`, ...PAGES]) {
+        await window.open(path)
+        await expect.poll(() => window.run(LOADED), { timeout: 30_000 }).toBe(true)
+        expect(await overflow(window), path).toBeLessThanOrEqual(0)
+      }
     },
   ],
   [
@@ -229,6 +264,8 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       const receipt = await answerOf({ service, key: person.key }, id)
       await window.become(new Map())
       const check = async (json: object): Promise<void> => {
+        // The same address again would be a way back, with what was checked before.
+        await window.open('/signin')
         await window.open('/verify')
         await window.fill('Receipt, link or id', ' ')
         // As pasting does: typed by key, it would take minutes.
@@ -274,7 +311,7 @@ const WITH_PASSKEYS: typeof JOURNEYS = [
       const email = newAddress()
       await window.become(new Map())
       await window.open(`/enroll#${await invitationFor(service, email)}`)
-      await window.press('Create a passkey on this device (fingerprint, face or PIN)')
+      await window.press('Create a passkey on this device')
       await window.sees('Sign out')
       const user = await service.composition.deps.users.findByEmail(email)
       const setting = { service, key: await keyOf(service, user?.id ?? '') }

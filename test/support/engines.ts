@@ -55,7 +55,8 @@ async function startFirefox(atEnd: (end: () => Promise<void>) => void): Promise<
     ([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`,
   )
   await writeFile(join(profile, 'user.js'), lines.join('\n'))
-  const args = ['--headless', '--marionette', '--no-remote', '--profile', profile, 'about:blank']
+  const args = ['--headless', '--marionette', '--remote-allow-system-access', '--no-remote']
+  args.push('--profile', profile, 'about:blank')
   const firefox = spawn(FIREFOX, args, { stdio: 'ignore' })
   atEnd(() => endOf(firefox))
   const send = await eventually(firefox, () => connectMarionette(port))
@@ -68,7 +69,19 @@ async function startFirefox(atEnd: (end: () => Promise<void>) => void): Promise<
     isUserConsenting: true,
     isUserVerified: true,
   })
-  return send
+  return async (command, parameters = {}) => {
+    const answer = await send(command, parameters)
+    if (command === 'WebDriver:SetWindowRect') await narrow(send, Number(parameters.width))
+    return answer
+  }
+}
+
+/** A window of Firefox is never narrower than 500 px, so it is the page in it that has the width of a phone. */
+async function narrow(send: Send, width: number): Promise<void> {
+  const script = 'gBrowser.selectedBrowser.style.maxWidth = arguments[0]'
+  await send('Marionette:SetContext', { value: 'chrome' })
+  await send('WebDriver:ExecuteScript', { script, args: [`${width}px`] })
+  await send('Marionette:SetContext', { value: 'content' })
 }
 
 /** There is no desktop's bus to look for, and no graphics card to draw with. */
