@@ -7,6 +7,7 @@ import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
+import { barTop, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
 import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { askToRead, type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
@@ -92,7 +93,7 @@ export class DecideTogether {
     const methods = usableForAll(items)
     const left = this.#ids.length - items.length
     const high = items.filter(({ review }) => review.high_impact).length
-    const unseen = watchUnseen(() => window.innerHeight)
+    const unseen = watchUnseen(barTop)
     const facts = [
       high === 1 && 'One of them is marked high impact and comes first.',
       high > 1 && `${high} of them are marked high impact and come first.`,
@@ -137,14 +138,19 @@ export class DecideTogether {
         )
       },
     )
-    const form = div(
-      'decision-form',
-      comment.row,
-      ballot.choice,
+    const bar = div(
+      'decision-bar',
       ballot.slot.element,
       forOthers(items),
       unseen.element,
       ballot.elsewhere ?? confirm,
+    )
+    keepClear(bar)
+    const form = div(
+      'decision-form',
+      comment.row,
+      ballot.choice,
+      bar,
       ballot.hint,
       hint('What is signed cannot be taken back.'),
     )
@@ -221,7 +227,7 @@ export class DecideTogether {
   }
 
   #showFailure(error: unknown): void {
-    this.#slot.show('error', sentenceOf(error))
+    this.#slot.show('failed', sentenceOf(error))
     this.#show(
       'The requests could not be loaded',
       buttonRow(

@@ -79,7 +79,7 @@ export class ReadingPane {
       if (error instanceof RequestFailure && error.status === 404)
         return [p('This request does not wait for you any more.')]
       return [
-        notice('error', sentenceOf(error)),
+        notice('failed', sentenceOf(error)),
         buttonRow(button('Try again', 'plain', () => this.show({ ...request }))),
       ]
     }

@@ -233,7 +233,7 @@ function failureView(
   const away = error instanceof RequestFailure && error.code === 'network'
   return stopped(
     'This page could not be loaded',
-    notice('error', sentenceOf(error)),
+    notice('failed', sentenceOf(error)),
     retryWhenBack({ away, failed, retry: () => void retry(), signal }),
     button('Try again', 'primary', retry),
   )

@@ -162,6 +162,13 @@ describeInBrowser('several requests under one gesture', () => {
   it('asks to have seen all of a high impact before it is approved; rejecting is free', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await open()
+    const bar = dialog().locator('.decision-bar')
+    const edges = await bar.boundingBox()
+    expect((edges?.y ?? 0) + (edges?.height ?? 0)).toBe(844)
+    expect(await bar.innerText()).toMatch(/^See \d+ more\s+Approve 3 requests$/)
+    await dialog().getByRole('button', { name: 'Cancel' }).focus()
+    const cancel = await dialog().getByRole('button', { name: 'Cancel' }).boundingBox()
+    expect((cancel?.y ?? 0) + (cancel?.height ?? 0)).toBeLessThanOrEqual(edges?.y ?? 0)
     await confirmWithCode('Approve 3 requests')
     await dialog()
       .getByText(/what you approve has a high impact, and \d+ fields were not on your screen yet/)

@@ -211,7 +211,7 @@ describeInBrowser('linking a chat account', () => {
     )
     await open()
     expect(await heading()).toBe('This page could not be loaded')
-    expect(await page.locator('.notice.error').innerText()).toBe(`Not done: ${sentence}`)
+    expect(await page.locator('.notice.failed').innerText()).toBe(sentence)
     await page.unroute('**/chat-links/look')
     await button('Try again').click()
     await page.getByRole('heading', { name: /^Link Ana P\./ }).waitFor()

@@ -154,11 +154,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     message,
     div(
       'request-head',
-      el(
-        'p',
-        { class: `state ${consent.status}` },
-        open ? 'Request for an API key' : `Request for an API key: ${consent.status}`,
-      ),
+      el('p', { class: `state ${consent.status}` }, 'Request for an API key'),
       el('h1', {}, headingOf(consent)),
       el(
         'p',

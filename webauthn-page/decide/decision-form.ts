@@ -7,6 +7,7 @@ import { type Child, div, el, folded } from '../kit/dom/element.ts'
 import { zoned } from '../kit/dom/moment.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
+import { keepClear } from '../kit/request/decision-bar.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
@@ -87,24 +88,6 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
 /** Of what has a high impact, all must have been on the screen before it is approved. Rejecting is always free. */
 function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
   return high_impact && unseen.left() > 0
-}
-
-/** Tells the page how much of its end the bar covers, so that nothing is hidden behind it, not even what has the focus. */
-export function keepClear(bar: HTMLElement): void {
-  const root = document.documentElement
-  new ResizeObserver(() => {
-    root.style.setProperty('--bar', `${isFixed(bar) ? bar.offsetHeight : 0}px`)
-  }).observe(bar)
-}
-
-function isFixed(bar: Element): boolean {
-  return bar.isConnected && getComputedStyle(bar).position === 'fixed'
-}
-
-/** Where the bar begins that covers the end of the window; the end itself where none does. */
-export function barTop(): number {
-  const bar = document.querySelector('.decision-bar')
-  return bar !== null && isFixed(bar) ? bar.getBoundingClientRect().top : window.innerHeight
 }
 
 /** Beside the buttons: whose vote it is, is part of what they decide. */

@@ -52,7 +52,7 @@ function showMismatch(error: Error): void {
 function showFailure(error: unknown, again: () => Promise<void>): void {
   const scene = plainScene(
     'The request could not be loaded',
-    notice('error', sentenceOf(error)),
+    notice('failed', sentenceOf(error)),
     button('Try again', 'primary', again),
   )
   showScene('Not loaded', scene)

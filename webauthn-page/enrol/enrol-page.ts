@@ -42,7 +42,7 @@ async function lookUp(token: string): Promise<void> {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
     // The address no longer holds the token: without this button a hiccup would cost the person their link.
     const again = button('Try again', 'primary', () => lookUp(token))
-    showStopped('This page could not be loaded', notice('error', sentenceOf(error)), again)
+    showStopped('This page could not be loaded', notice('failed', sentenceOf(error)), again)
   }
 }
 

@@ -55,7 +55,7 @@ function linkedAlready(): HTMLElement {
 export function showFailure(error: unknown, again: () => Promise<void>): void {
   showStopped(
     'This page could not be loaded',
-    notice('error', sentenceOf(error)),
+    notice('failed', sentenceOf(error)),
     p('The link was not used. Stay on this page: it still holds the link.'),
     buttonRow(button('Try again', 'primary', again)),
   )

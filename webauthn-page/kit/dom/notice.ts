@@ -3,10 +3,12 @@ import { ShapeError } from '../api/shape.ts'
 import { type Child, el, p } from './element.ts'
 import { type Field, wrong } from './form.ts'
 
-export type NoticeKind = 'error' | 'warning' | 'success' | 'info' | 'working'
+export type NoticeKind = 'error' | 'failed' | 'warning' | 'success' | 'info' | 'working'
 
 const WORDS: Record<NoticeKind, string> = {
   error: 'Not done:',
+  // What was only to be shown.
+  failed: '',
   warning: 'Careful:',
   success: 'Done:',
   info: 'Note:',

@@ -53,9 +53,7 @@ export type PasskeyHints = ('client-device' | 'security-key')[]
 /** The two places where a passkey can be made. */
 export function passkeyPlaces(create: (hints: PasskeyHints) => Promise<void>): HTMLElement {
   return buttonRow(
-    button('Create a passkey on this device (fingerprint, face or PIN)', 'primary', () =>
-      create(['client-device']),
-    ),
+    button('Create a passkey on this device', 'primary', () => create(['client-device'])),
     button('Use a security key', 'plain', () => create(['security-key'])),
   )
 }

@@ -47,11 +47,7 @@ function requestHead(review: Review): HTMLElement {
   const state = review.cancelled === true ? 'withdrawn' : review.status
   return div(
     'request-head',
-    el(
-      'p',
-      { class: `state ${state}` },
-      state === 'pending' ? 'Approval request' : `Approval request: ${state}`,
-    ),
+    el('p', { class: `state ${state}` }, 'Approval request'),
     el('h1', {}, headingOf(review)),
     badges(review),
     el(
