@@ -144,7 +144,7 @@ async function look(id: string): Promise<Review | 'later' | 'failed'> {
 function decideLink({ id }: Review): HTMLElement {
   return div(
     'section-body',
-    p('It waits for you. Looking decides nothing; you confirm on the next page.'),
+    p('It waits for you. You confirm on the next page.'),
     link(`/a/${id}`, 'Review', { class: 'button primary' }),
   )
 }

@@ -218,6 +218,9 @@ function notifications(): void {
       const png = Buffer.from(await icon.arrayBuffer())
       expect(`${png.readUInt32BE(16)}x${png.readUInt32BE(20)}`).toBe(sizes)
     }
+    const [, touch = ''] =
+      /<link rel="apple-touch-icon" href="([^"]+)"/.exec(await (await fetch(`${url}/`)).text()) ?? []
+    expect(icons.map(({ src }: { src: string }) => src)).toContain(touch)
     expect((await fetch(`${url}/icons/..%2Findex.html`)).status).toBe(404)
   })
 

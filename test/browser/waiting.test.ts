@@ -192,6 +192,8 @@ describeInBrowser('what waits for a person', () => {
         action: `${at}: ${action}`,
         expires_at: ends(100 - at),
         high_impact: at === 3,
+        // So that all filters are there.
+        requested_by: { key_name: `agent-${at % 2}`, account_name: `Team ${at % 2}`, key_revoked: undefined },
       }),
     )
     const size = async (width: number, height: number): Promise<void> => {
@@ -208,6 +210,7 @@ describeInBrowser('what waits for a person', () => {
     await open()
     await size(1280, 900)
     await size(390, 844)
+    expect(await overflow(visitor.page)).toBeLessThanOrEqual(0)
     const numbers = (await rows().locator('.inbox-action').allInnerTexts()).map((text) =>
       Number.parseInt(text, 10),
     )
