@@ -130,7 +130,7 @@ describeInBrowser('the page of API keys', () => {
     await page.getByLabel('Name of the key').fill('ci')
     await page.getByLabel('Sandbox key').check()
     await press('Create an API key')
-    await page.getByText('must be one line').waitFor()
+    await page.getByText('It must be one line.', { exact: true }).waitFor()
     expect(await page.getByLabel('Name of the key').inputValue()).toBe('ci')
     expect(await page.getByLabel('Sandbox key').isChecked()).toBe(true)
     area.refuse = { code: 'key_limit' }
