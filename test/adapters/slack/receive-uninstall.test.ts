@@ -48,6 +48,8 @@ async function install(service: TestService, installed_at = new Date(Date.now() 
 const kept = (service: TestService) => service.composition.deps.installations.find('slack', slack.teamId)
 const removals = (service: TestService) =>
   service.logged.filter(({ message }) => message === 'a slack workspace removed the app')
+/** Slack says again what was answered late: of all the times it was told, one removed something. */
+const effective = (service: TestService) => removals(service).filter(({ fields }) => fields.removed)
 
 describe('a workspace that removes the app', () => {
   it.each([
@@ -62,7 +64,7 @@ describe('a workspace that removes the app', () => {
       const answer = await driver.event({ type, ...more })
       expect([answer.status, answer.text]).toEqual([200, ''])
       await waitUntil(async () => expect(await kept(service)).toBeUndefined())
-      await waitUntil(() => expect(removals(service)).toHaveLength(1))
+      await waitUntil(() => expect(effective(service)).toHaveLength(1))
       const inbox = await service.composition.connection.db?.collection('audit_inbox').find({}).toArray()
       const entries = JSON.stringify(inbox)
       expect(entries).toContain('chat.uninstalled')
@@ -77,8 +79,8 @@ describe('a workspace that removes the app', () => {
     const { service, driver } = await useInstalled()
     await driver.event({ type: 'tokens_revoked', tokens: { bot: ['U0BOT'] } })
     await driver.event({ type: 'app_uninstalled' })
-    await waitUntil(() => expect(removals(service)).toHaveLength(2))
-    expect(removals(service).map(({ fields }) => fields.removed)).toEqual([true, false])
+    await waitUntil(() => expect(removals(service).map(({ fields }) => fields.removed)).toContain(false))
+    expect(effective(service)).toHaveLength(1)
   })
 
   it.each(['installations', 'audit'] as const)(
@@ -141,7 +143,7 @@ describe('a workspace that removes the app', () => {
     const { service, driver } = await useInstalled()
     const authorizedBy = (team_id: string) => [{ enterprise_id: null, team_id, is_enterprise_install: false }]
     await driver.event({ type: 'app_uninstalled' }, { fields: { authorizations: authorizedBy('T0OTHER') } })
-    await waitUntil(() => expect(removals(service)).toMatchObject([{ fields: { tenant: 'T0OTHER' } }]))
+    await waitUntil(() => expect(effective(service)).toMatchObject([{ fields: { tenant: 'T0OTHER' } }]))
     expect(await kept(service)).toBeDefined()
     const fields = { team_id: 'T0OTHER', authorizations: authorizedBy(slack.teamId) }
     await driver.event({ type: 'app_uninstalled' }, { fields })
