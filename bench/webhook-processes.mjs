@@ -25,6 +25,8 @@ export async function startService(env) {
   return {
     port,
     work: () => ask('work'),
+    /** Takes up nothing more until it is told to work again. */
+    rest: () => ask('rest'),
     /** Store commands since the work began, by name and collection, and milliseconds of processor time. */
     spent: () => ask('spent'),
     async stop() {
@@ -62,6 +64,11 @@ async function runService() {
       process.send('working')
       work = await starting
       return
+    }
+    if (what === 'rest') {
+      await work?.stop()
+      work = undefined
+      return process.send('resting')
     }
     await work?.stop()
     await service.close()

@@ -25,8 +25,8 @@ export function createDeliveryLoop(
       slots: createSendSlots(limits),
       leaseMs: limits.leaseMs,
       claim: (query) => deps.deliveries.claim(query),
-      async attempt({ record, interrupted }, hold) {
-        const sender = heldBy(deps.sender, hold)
+      async attempt({ record, interrupted }, sent) {
+        const sender = telling(deps.sender, sent)
         const { state, next_at } = await attemptDelivery({ ...deps, sender }, record, { interrupted })
         return state === 'due' ? next_at : undefined
       },
@@ -36,13 +36,13 @@ export function createDeliveryLoop(
 }
 
 /**
- * A sender for one attempt, whose slot is kept until the connection is gone, even when the attempt could not be recorded: a
- * receiver that answers and holds the connection open would have any number of them (T8, T9).
+ * A sender for one attempt, whose slot is given back once the connection is gone: not sooner, also when the attempt could not be
+ * recorded, since a receiver that answers and holds the connection open would have any number of them (T8, T9).
  */
-function heldBy(sender: WebhookSender, hold: (until: Promise<void>) => void): WebhookSender {
+function telling(sender: WebhookSender, sent: (gone: Promise<void>) => void): WebhookSender {
   const send: WebhookSender['send'] = async (message) => {
     const outcome = await sender.send(message)
-    if (outcome.closed !== undefined) hold(outcome.closed)
+    sent(outcome.closed ?? Promise.resolve())
     return outcome
   }
   return { ...sender, send }

@@ -45,10 +45,11 @@ export interface Sending<R, Busy extends object> {
   claim(query: Lease & Busy & Choice<R>): Promise<Claimed<R>[]>
   /**
    * One attempt, and the write that records its result.
-   * @param hold keeps the slot, after the attempt, until this promise resolves
+   * @param sent gives the slot back as soon as this promise resolves, be the result written by then or not; the attempt's end
+   *   does where it was not called
    * @returns when it is due again
    */
-  attempt(claimed: Claimed<R>, hold: (until: Promise<void>) => void): Promise<Date | undefined>
+  attempt(claimed: Claimed<R>, sent: (gone: Promise<void>) => void): Promise<Date | undefined>
 }
 
 /** What can be leased. */
@@ -72,28 +73,29 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   let stopped = false
   /** Something that is due may have been left for want of room. */
   let left = false
+  /** Claimed, and their results not written. */
+  let attempts = 0
 
-  const track = <T>(work: Promise<T>): Promise<T> => {
-    const running: Promise<T> = work.finally(() => underWay.delete(running))
-    underWay.add(running)
-    return running
-  }
+  const track = <T>(work: Promise<T>): Promise<T> => keepIn(underWay, work)
   const attempt = async (claimed: Claimed<R>, lookAgain: boolean): Promise<void> => {
     const { record } = claimed
-    let held = Promise.resolve()
-    const hold = (until: Promise<void>): void => {
-      held = until
+    let sent = false
+    const free = (): void => {
+      slots.free(record)
+      if (lookAgain || left) wake()
     }
     try {
-      const again = await sending.attempt(claimed, hold)
+      const again = await sending.attempt(claimed, (gone) => {
+        sent = true
+        gone.then(free)
+      })
       if (again !== undefined) wakeAt(again, wake, clock)
     } catch (error) {
       log.error({ error, [`${name.one}_id`]: record.id }, 'an attempt was not recorded; its lease will end')
     }
-    held.then(() => {
-      slots.free(record)
-      if (lookAgain || left) wake()
-    })
+    attempts -= 1
+    if (!sent) free()
+    else if (attempts === MOST_ATTEMPTS - 1 && left) wake()
   }
   const hands: Hands<R> = {
     lease() {
@@ -101,16 +103,21 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
       return { now, leaseEnds: new Date(now.getTime() + leaseMs) }
     },
     take(record) {
-      const fits = !stopped && slots.fits(record)
-      if (fits) slots.take(record)
-      return fits
+      const fits = !stopped && attempts < MOST_ATTEMPTS && slots.fits(record)
+      if (!fits) return false
+      attempts += 1
+      slots.take(record)
+      return true
     },
-    free: slots.free,
+    free(record) {
+      attempts -= 1
+      slots.free(record)
+    },
     begin: (claimed, lookAgain) => void track(attempt(claimed, lookAgain)),
   }
   const claimAll = coalesce(async () => {
     left = true
-    for (let more = true; more && !stopped && slots.room() > 0; )
+    for (let more = true; more && !stopped && slots.room() > 0 && attempts < MOST_ATTEMPTS; )
       ({ more, left } = await claimSome(sending, hands))
   })
   const trouble = warnSeldom(log, `claiming ${name.many} failed; the sweep tries again`)
@@ -128,6 +135,13 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   }
 }
 
+/** Keeps it there until it is settled. */
+function keepIn<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  const running: Promise<T> = work.finally(() => underWay.delete(running))
+  underWay.add(running)
+  return running
+}
+
 /** What claiming and entering share. */
 interface Hands<R> {
   /** One that begins now. */
@@ -141,6 +155,12 @@ interface Hands<R> {
 
 /** Looked through by one question, and claimed by one write. */
 const MOST_CLAIMED = 64
+
+/**
+ * Under way, with those that were sent while their results wait for the store: while it writes them the next ones are sent. A
+ * process that is killed leaves so many at most to be sent again.
+ */
+const MOST_ATTEMPTS = 128
 
 /** @returns `more`: there may be more for which there is room; `left`: something may wait for room */
 async function claimSome<R extends Leasable, Busy extends object>(

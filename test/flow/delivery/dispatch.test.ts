@@ -169,6 +169,39 @@ describe('the loop of deliveries', () => {
     expect(sent.length).toBe(4)
   })
 
+  it('sends on while the store writes results, up to 128 that are not written', async () => {
+    await makeDue(['one.test'], 130)
+    const { deps } = service.composition
+    let write = (): void => undefined
+    const writable = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    const finish: typeof deps.deliveries.finish = async (...result) => {
+      await writable
+      return deps.deliveries.finish(...result)
+    }
+    const sent: string[] = []
+    const send = async ({ eventId }: { eventId: string }) => {
+      sent.push(eventId)
+      return { outcome: 'http_200', duration_ms: 1 } as const
+    }
+    const parts = {
+      ...deps,
+      deliveries: { ...deps.deliveries, finish },
+      sender: { send, close: () => undefined },
+    }
+    const loop = createDeliveryLoop(parts, { total: 8, perHost: 8, perAccount: 8, leaseMs: 60_000 })
+    loop.wake()
+    await eventually(() => sent.length).toBe(128)
+    await loop.enter([dueAt('two.test')], deps.deliveries.insertNew)
+    expect(sent.length).toBe(128)
+    write()
+    await eventually(delivered).toBe(131)
+    await loop.drain()
+    expect(new Set(sent).size).toBe(131)
+    expect(sent.length).toBe(131)
+  })
+
   it('gives the room back when what entered could not be stored', async () => {
     const { deps } = service.composition
     const { loop, open } = loopWith({ total: 1, perHost: 1 })
