@@ -139,7 +139,7 @@ describeInBrowser('the states of a request', () => {
     await clock.install({ time: new Date('2001-01-01T00:00:00Z') })
     // Only `runFor` moves it: of two thresholds that pass while the machine is busy, the first would not be seen.
     await clock.pauseAt(new Date('2001-01-01T00:01:00Z'))
-    const review = sampleReview({ expires_at: new Date(Date.now() + 340_000).toISOString() })
+    const review = sampleReview({ expires_at: new Date(Date.now() + 359_000).toISOString() })
     suite.server().state.review = review
     await visitor.page.goto(path)
     const timer = visitor.page.getByRole('timer')
@@ -168,7 +168,7 @@ describeInBrowser('the states of a request', () => {
 
   it('counts down through a sleep of the device, and by the service again at its next answer', async () => {
     await stopClock(visitor.page)
-    const expires_at = new Date(Date.now() + 340_000).toISOString()
+    const expires_at = new Date(Date.now() + 359_000).toISOString()
     suite.server().state.review = sampleReview({ expires_at })
     await visitor.page.goto(path)
     const minutes = async (): Promise<string | undefined> =>

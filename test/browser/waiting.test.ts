@@ -105,14 +105,14 @@ describeInBrowser('what waits for a person', () => {
     await clock.install({ time: new Date('2001-01-01T00:00:00Z') })
     // Only `runFor` moves it: an answer that comes after the run would set the clock of the service back by it.
     await clock.pauseAt(new Date('2001-01-01T00:01:00Z'))
-    const expires_at = new Date(Date.now() + 100_000).toISOString()
+    const expires_at = new Date(Date.now() + 119_000).toISOString()
     suite.server().state.pending = [samplePending({ expires_at })]
     await open()
     const time = rows().locator('.time-left')
     expect(await time.innerText()).toMatch(/^1 min \d+ s\sleft to decide$/)
     expect(await time.getAttribute('class')).toBe('time-left soon')
     await visitor.page.route('**/me/pending', (route) => route.abort())
-    await clock.runFor(102_000)
+    await clock.runFor(122_000)
     expect(await time.innerText()).toBe('The time is up')
   })
 
