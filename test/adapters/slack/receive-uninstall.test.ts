@@ -143,7 +143,7 @@ describe('a workspace that removes the app', () => {
     const { service, driver } = await useInstalled()
     const authorizedBy = (team_id: string) => [{ enterprise_id: null, team_id, is_enterprise_install: false }]
     await driver.event({ type: 'app_uninstalled' }, { fields: { authorizations: authorizedBy('T0OTHER') } })
-    await waitUntil(() => expect(effective(service)).toMatchObject([{ fields: { tenant: 'T0OTHER' } }]))
+    await waitUntil(() => expect(removals(service)[0]).toMatchObject({ fields: { tenant: 'T0OTHER' } }))
     expect(await kept(service)).toBeDefined()
     const fields = { team_id: 'T0OTHER', authorizations: authorizedBy(slack.teamId) }
     await driver.event({ type: 'app_uninstalled' }, { fields })
