@@ -122,10 +122,11 @@ it('refuses what it cannot write on a disk without room, loses nothing, and goes
   await cli(['user', 'invite', 'a@example.com'], { env: ready })
   const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
   const { raw_key } = (await cli(made, { env: ready })).json()
+  const unused = (await cli(made, { env: ready })).json()
   const service = await startServiceProcess(ready)
   onTestFinished(() => service.end('SIGKILL'))
-  const send = async (path: string, init: RequestInit = {}) => {
-    const headers = { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' }
+  const send = async (path: string, { key = raw_key, ...init }: RequestInit & { key?: string } = {}) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const response = await fetch(`http://localhost:${port}${path}`, { ...init, headers })
     return { status: response.status, body: JSON.parse(await response.text()) }
   }
@@ -141,6 +142,9 @@ it('refuses what it cannot write on a disk without room, loses nothing, and goes
   expect(await create('meanwhile')).toEqual({ status: 503, body: away })
   expect(await send('/readyz')).toEqual({ status: 503, body: away })
   await service.line(/the store takes no writes.*store\.db.* KiB free/)
+  // Its use is to be noted beside what it reads.
+  for (let read = 0; read < 5; read += 1)
+    expect(await send('/api/v1/approvals', { key: unused.raw_key })).toMatchObject({ status: 200 })
   room('unlimited')
   await expect.poll(async () => (await send('/readyz')).status).toBe(200)
   expect((await create('after')).status).toBe(201)

@@ -34,18 +34,29 @@ import type { CommandService } from './wire/connection.ts'
 /** While a long command runs, what it has written is made durable this often even if no reply waits for it. */
 const COMMIT_MS = 250
 
+/** Who waits for the reply to a command. */
+interface Asker {
+  reply: (message: Uint8Array) => void
+  /** Asks once more: of a command that only reads, and may have read what is undone by now. */
+  again?: () => void
+}
+
 /** A command, or work of the store itself, that others have interrupted. */
 interface Job {
   steps: Steps<Reply>
-  reply: (message: Uint8Array) => void
+  asker: Asker
   /** {@link StoreEngine.epoch} when it began. */
   epoch: number
 }
 
+/** Commands that only read, and leave nothing behind: a disk without room is none of their business. */
+const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate', 'distinct'])
+
 /**
  * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
  * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
- * Reads that ran after an uncommitted write wait as well: no client sees a state that a crash could undo.
+ * Reads that ran after an uncommitted write wait as well: no client sees a state that a crash could undo. If it is undone
+ * they are run again.
  *
  * A command that takes long is interrupted when its slice is over and goes on after the others had their turn, one
  * slice of each interrupted command after the other.
@@ -64,18 +75,14 @@ export class SlicedCommandService implements CommandService {
   }
 
   run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void {
-    const engine = this.#engine
     const refusal = this.#stopped ? shuttingDown() : this.#refusal
     if (refusal !== undefined) {
       reply(this.failure(refusal))
       return
     }
-    engine.slice.start()
-    this.#guard(reply, () => {
-      const result = runCommand(body, { engine, connectionId, now: new Date() })
-      if (result instanceof Map) this.#afterCommit(encodeReply(result), reply)
-      else this.#advance({ steps: result, reply, epoch: engine.epoch })
-    })
+    const [name = ''] = body.keys()
+    const again = () => this.#begin(body, connectionId, { reply })
+    this.#begin(body, connectionId, READS.has(name) ? { reply, again } : { reply })
   }
 
   /** From now on this is the answer to everything. */
@@ -93,7 +100,7 @@ export class SlicedCommandService implements CommandService {
       yield* steps
       return new Map()
     }
-    this.#interrupted.push({ steps: whole(), reply: () => undefined, epoch: this.#engine.epoch })
+    this.#interrupted.push({ steps: whole(), asker: { reply: () => undefined }, epoch: this.#engine.epoch })
     this.#schedule()
   }
 
@@ -102,21 +109,34 @@ export class SlicedCommandService implements CommandService {
     this.#stopped = true
     clearImmediate(this.#scheduled)
     const failure = this.failure(shuttingDown())
-    for (const job of this.#interrupted.splice(0)) this.#afterCommit(failure, job.reply)
+    for (const job of this.#interrupted.splice(0)) this.#afterCommit(failure, job.asker)
     this.#flush()
+  }
+
+  #begin(body: BsonDocument, connectionId: number, asker: Asker): void {
+    const engine = this.#engine
+    engine.slice.start()
+    this.#guard(asker, () => {
+      const result = runCommand(body, { engine, connectionId, now: new Date() })
+      if (result instanceof Map) this.#afterCommit(encodeReply(result), asker)
+      else this.#advance({ steps: result, asker, epoch: engine.epoch })
+    })
   }
 
   #advance(job: Job): void {
     const engine = this.#engine
     if (job.epoch !== engine.epoch) {
-      throw writeError(engine, engine.undoneBy, 'another one broke off, and this one with it')
+      if (job.asker.again === undefined)
+        throw writeError(engine, engine.undoneBy, 'another one broke off, and this one with it')
+      job.asker.again()
+      return
     }
     const step = job.steps.next()
-    if (step.done === true) this.#afterCommit(encodeReply(step.value), job.reply)
+    if (step.done === true) this.#afterCommit(encodeReply(step.value), job.asker)
     else this.#interrupted.push(job)
   }
 
-  #guard(reply: (message: Uint8Array) => void, slice: () => void): void {
+  #guard(asker: Asker, slice: () => void): void {
     try {
       slice()
     } catch (error) {
@@ -124,15 +144,15 @@ export class SlicedCommandService implements CommandService {
       // A write that broke off half-way takes with it all that is not committed.
       if (this.#engine.recover(error)) {
         this.#flush()
-        reply(message)
-      } else this.#afterCommit(message, reply)
+        asker.reply(message)
+      } else this.#afterCommit(message, asker)
     }
     this.#schedule()
   }
 
-  #afterCommit(message: Uint8Array, reply: (message: Uint8Array) => void): void {
+  #afterCommit(message: Uint8Array, { reply, again }: Asker): void {
     if (this.#engine.dirty || this.#waiting.length > 0)
-      this.#waiting.push((failure) => reply(failure ?? message))
+      this.#waiting.push((failure) => (failure && again ? again() : reply(failure ?? message)))
     else reply(message)
   }
 
@@ -154,7 +174,7 @@ export class SlicedCommandService implements CommandService {
     const job = this.#interrupted.shift()
     if (job === undefined) return
     this.#engine.slice.start()
-    this.#guard(job.reply, () => this.#advance(job))
+    this.#guard(job.asker, () => this.#advance(job))
   }
 
   /** Commits now and releases the replies that waited for it. */
