@@ -120,6 +120,47 @@ describe('what is not as it was written', () => {
     })
   })
 
+  it.each([
+    ['whose checksum is another', 'UPDATE entries SET sum = ~sum WHERE tree = 2 AND number = 2'],
+    [
+      'whose key is another',
+      "UPDATE entries SET key = CAST(substr(key, 1, length(key) - 3) || x'390000' AS BLOB) WHERE tree = 2 AND number = 2",
+    ],
+    ['that names nothing', 'UPDATE entries SET number = 9 WHERE tree = 2 AND number = 2'],
+  ])('an entry %s keeps no document from who asks for partial results', async (_what, change) => {
+    const at = new Date(0)
+    await reopened(async ({ db }) => {
+      await db.collection('items').updateMany({}, { $set: { at } })
+      await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
+    })
+    alter(change, change.replace('tree = 2', 'tree = 3'))
+    await reopened(async (store) => {
+      const items = store.db.collection<Item>('items')
+      const filter = { owner: { $gte: 'owner1' } }
+      expect(await asked(store, filter)).toMatchObject(refused)
+      const partial = async (limit: number) => {
+        const options = { allowPartialResults: true, sort: { owner: -1 }, hint: 'owner_1', limit } as const
+        return (await items.find(filter, options).toArray()).map(({ _id }) => _id)
+      }
+      expect([await partial(0), await partial(2)]).toEqual([
+        [3, 2, 1],
+        [3, 2],
+      ])
+      // One that breaks off takes nothing with it that was written at the same moment.
+      const writes = [
+        items.updateOne({ _id: 1 }, { $set: { text: 'mine' } }),
+        items.updateOne({ _id: 2 }, { $set: { owner: 'me' } }),
+        items.insertOne({ _id: 4, owner: 'owner4', text: '' }),
+      ]
+      expect(
+        (await Promise.allSettled(writes)).filter(({ status }) => status === 'rejected').length,
+      ).toBeLessThan(2)
+      expect(await asked(store, { _id: 4 })).toHaveLength(1)
+      finish(sweepExpired(store.server.engine, new Date()))
+      expect(await asked(store, { _id: { $in: [1, 3] } })).toEqual([])
+    })
+  })
+
   it('a document that is gone is missed by a scan and by the index that names it', async () => {
     alter(`DELETE FROM documents WHERE ${SECOND}`)
     await reopened(async (store) => {
@@ -149,7 +190,7 @@ describe('what is not as it was written', () => {
       { from: '', to: '\xff' },
       { after: undefined, limit: 2, backwards: false },
     )
-    damaged.deleteEntry(tree, first?.key.toString('latin1') ?? '', first?.number ?? 0, true)
+    damaged.deleteEntry(tree, first?.key.toString('latin1') ?? '', first?.number ?? 0)
     damaged.insertEntries(first?.number ?? 0, [{ tree, key: second?.key.toString('latin1') ?? '' }])
     damaged.commit()
     damaged.close()

@@ -71,7 +71,7 @@ async function whyNotReminded(
   return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)), limit: 1 })
 }
 
-type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
+type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'log' | 'storeIsDamaged'>
 
 /**
  * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/attention.ts`). Safe to run
@@ -82,8 +82,8 @@ export async function remindAutomatically(deps: RemindDeps): Promise<Date | unde
   const next = await deps.requests.nextReminder()
   if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.remindable(deps.clock.now(), limit)
-  await inBatches(read, (request) => settleReminder(deps, request))
-  return deps.requests.nextReminder()
+  const all = await inBatches(deps, read, (request) => settleReminder(deps, request))
+  return all ? deps.requests.nextReminder() : undefined
 }
 
 async function settleReminder(deps: RemindDeps, request: ApprovalRequest): Promise<void> {

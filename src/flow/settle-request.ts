@@ -75,13 +75,13 @@ async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise
  * @returns when the next one is due
  */
 export async function expireRequests(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  deps: ExpireDeps & Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
 ): Promise<Date | undefined> {
   const next = await deps.requests.nextExpiry()
   if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.lapsed(deps.clock.now(), limit)
-  await inBatches(read, (request) => expireLapsed(deps, request))
-  return deps.requests.nextExpiry()
+  const all = await inBatches(deps, read, (request) => expireLapsed(deps, request))
+  return all ? deps.requests.nextExpiry() : undefined
 }
 
 /** Documents settled at a time: enough to keep the store busy, few enough to leave it to others in between. */
@@ -90,14 +90,26 @@ const BATCH = 32
 /** Batches of one run; the rest is the next run's, so that no run outlives its lock. */
 const BATCHES = 60
 
-/** Settles what is due, batch by batch, until less than a batch is left or the run has done its share. */
+/**
+ * Settles what is due, batch by batch, until less than a batch is left or the run has done its share. What is damaged keeps
+ * nothing else.
+ * @returns whether nothing was damaged: such a document stays due for ever, and is not to be asked for again at once
+ */
 export async function inBatches<Document>(
+  { log, storeIsDamaged }: Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
   read: (limit: number) => Promise<Document[]>,
   settle: (due: Document) => Promise<unknown>,
-): Promise<void> {
+): Promise<boolean> {
+  let sound = true
+  const pass = (error: unknown): void => {
+    if (!storeIsDamaged(error)) throw error
+    log.error({ error }, 'what is damaged stays due')
+    sound = false
+  }
   for (let batch = 0; batch < BATCHES; batch += 1) {
     const due = await read(BATCH)
-    await Promise.all(due.map(settle))
-    if (due.length < BATCH) return
+    await Promise.all(due.map((one) => settle(one).catch(pass)))
+    if (due.length < BATCH) break
   }
+  return sound
 }

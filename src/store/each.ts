@@ -1,10 +1,11 @@
 import type { Collection as MongooseCollection, mongo } from 'mongoose'
-import { readSound } from './failures.ts'
+import { damageTold, PASSED_OVER, readSound } from './failures.ts'
+import { outcomesOf } from './shared-trips.ts'
 
 type Collection = MongooseCollection<{ _id: string }>
 type Filter = mongo.Filter<{ _id: string }>
 
-/** Documents looked for at once. What is damaged stays as it is. */
+/** Documents looked for at once. What is damaged stays as it is, and keeps no other. */
 const BATCH = 500
 
 /**
@@ -14,12 +15,12 @@ const BATCH = 500
  */
 export async function deleteEach(collection: Collection, filter: object): Promise<number> {
   let deleted = 0
-  for (let found = BATCH; found === BATCH; ) {
+  for (;;) {
     const ids = await idsOf(collection, filter, BATCH)
-    found = ids.length
-    deleted += await deleteThese(collection, ids, filter)
+    const gone = await deleteThese(collection, ids, filter)
+    deleted += gone
+    if (ids.length < BATCH || gone === 0) return deleted
   }
-  return deleted
 }
 
 /** The same with at most so many. */
@@ -35,7 +36,7 @@ export async function deleteThese(
 ): Promise<number> {
   if (ids.length === 0) return 0
   const writes = ids.map((_id) => ({ deleteOne: { filter: { ...filter, _id } } }))
-  return (await collection.bulkWrite(writes, { ordered: false })).deletedCount
+  return writeSound(collection, writes)
 }
 
 /** Changes what matches, one by one in one command. Doing it again must change nothing. */
@@ -47,7 +48,23 @@ export async function updateEach(
   const ids = await idsOf(collection, filter)
   if (ids.length === 0) return
   const writes = ids.map((_id) => ({ updateOne: { filter: { ...filter, _id }, update } }))
-  await collection.bulkWrite(writes, { ordered: false })
+  await writeSound(collection, writes)
+}
+
+/** Each that can be done, in one command. @returns how many documents are deleted by it */
+async function writeSound(
+  collection: Collection,
+  writes: mongo.AnyBulkWriteOperation<{ _id: string }>[],
+): Promise<number> {
+  let deleted: number | undefined
+  const outcomes = await outcomesOf(writes.length, async () => {
+    deleted = (await collection.bulkWrite(writes, { ordered: false })).deletedCount
+  })
+  for (const outcome of outcomes.filter((one) => one instanceof Error)) {
+    if (damageTold(outcome) === undefined) throw outcome
+    collection.conn.emit(PASSED_OVER, outcome)
+  }
+  return deleted ?? outcomes.filter((outcome) => outcome === 'done').length
 }
 
 async function idsOf(collection: Collection, filter: Filter, limit = 0): Promise<string[]> {

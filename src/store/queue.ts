@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
-import { readSound } from './failures.ts'
+import { damageTold, PASSED_OVER, readSound } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
@@ -111,7 +111,13 @@ export function createQueue<D extends QueueDocument, R>(
       }))
       const outcomes = await writeEach(collection, writes)
       return chosen.flatMap((before, index) => {
-        if (!settled(outcomes[index] ?? 'taken')) return []
+        const outcome = outcomes[index] ?? 'taken'
+        if (damageTold(outcome) !== undefined) {
+          // The others are leased by now, and to be sent.
+          connection.emit(PASSED_OVER, outcome)
+          return []
+        }
+        if (!settled(outcome)) return []
         const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
         // The state before tells whether the attempt before this one ever reported back.
         return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]

@@ -8,9 +8,9 @@ import { WITH_OUTBOX } from '../../src/store/outbox.ts'
 import { openGate } from '../support/gate.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { databaseUri } from '../support/service.ts'
-import { spoil } from '../support/spoil.ts'
+import { spoil, spoilIndexes } from '../support/spoil.ts'
 import { leaveDuties } from './duties.ts'
-import { useWorker, type Worker } from './worker.ts'
+import { newRequester, useWorker, type Worker } from './worker.ts'
 
 /** How late a duty may be after a loss, on a machine that is slow: without the watchdog it would never be done. */
 const LATE_SECONDS = 60
@@ -195,5 +195,29 @@ describe('a document that the disk has spoilt', () => {
     expect(new Set(named).size).toBe(named.length)
     expect(named).toEqual(expect.arrayContaining([0, 2, 3, 4, 5, 8].map((index) => `spoilt_${index}`)))
     expect(named).not.toContain(undefined)
+  })
+
+  it('in an index alone holds up nothing: what it stood for is done, too', async () => {
+    const dataDir = await folder()
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+    let store = await startEmbeddedStore({ dataDir })
+    onTestFinished(() => store.close())
+    const { worker, receiver } = await setUp({ storeUri: databaseUri(store.uri, 'spoilt') })
+    const duties = await leaveDuties(worker, receiver, 0)
+    const stuck = await (await newRequester(worker)).request()
+    const lapsed = { $set: { expires_at: past }, $unset: { outbox_token: 1 } } as const
+    await worker.stored('requests').updateOne({ _id: stuck }, lapsed)
+    await store.close()
+    await spoilIndexes(dataDir, stuck)
+    store = await startEmbeddedStore({ dataDir })
+
+    await worker.start()
+    console.info(`by spoilt indexes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    const told = worker.logged.filter(({ level }) => level === 'error')
+    expect(told.map(({ fields }) => String(fields.error))).toContainEqual(
+      expect.stringContaining('an entry of an index does not match its checksum'),
+    )
+    // Nothing can be written of it that its index would have to follow.
+    expect(await worker.stored('requests').findOne({ _id: stuck })).toMatchObject({ status: 'pending' })
   })
 })

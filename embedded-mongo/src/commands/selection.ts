@@ -19,7 +19,7 @@ import { rootOf, rootsOf } from './filter-fields.ts'
 export interface Selection extends Question {
   /** The top-level fields the filter looks at; undefined for all. */
   fields: ReadonlySet<string> | undefined
-  /** Documents that are damaged are left out instead of refused. */
+  /** Documents that are damaged are left out instead of refused, and a damaged index is done without. */
   partial?: boolean
 }
 
@@ -62,7 +62,9 @@ export function* selectRecords(
 ): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
   const matching = matches(collection, plan, selection, call)
-  const ordered = plan.sorted ? matching : sorted(collection, matching, selection)
+  // An index that turns out to be damaged gives neither all matches nor their order.
+  const inOrder = plan.sorted && (selection.partial !== true || selection.sort === undefined)
+  const ordered = inOrder ? matching : sorted(collection, matching, selection)
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
   let position = 0
   for (const record of ordered) {
@@ -138,12 +140,13 @@ function* matches(
   selection: Selection,
   call: Call,
 ): Generator<StoreRecord | undefined> {
-  const { filter, fields } = selection
+  const { filter, fields, partial } = selection
+  const exact = plan.exact && partial !== true
   const first =
     plan.exact && plan.sorted && selection.limit > 0 ? selection.skip + selection.limit : undefined
-  const read = readRecords(collection, plan, first, selection.partial)
+  const read = readRecords(collection, plan, first, partial)
   for (const record of watched(read, plan, collection, selection, call)) {
-    if (record === undefined || plan.exact || filter.matches(record.fields(fields), call.now)) yield record
+    if (record === undefined || exact || filter.matches(record.fields(fields), call.now)) yield record
   }
 }
 

@@ -1,6 +1,7 @@
 import { Int32 } from 'bson'
 import type { Encodable } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
+import { StoreDamageError } from '../engine/file-errors.ts'
 import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
@@ -210,13 +211,19 @@ function* runStatements<T>(
       const work = run(statement, index)
       if (work !== undefined) yield* work
     } catch (error) {
-      if (!(error instanceof MongoError)) throw error
-      errors.push(writeError(index, error))
+      errors.push(writeError(index, refusalOf(error, call)))
       if (ordered) break
     }
     if (call.engine.slice.over) yield
   }
   return errors.length === 0 ? [] : [['writeErrors', errors]]
+}
+
+/** What one statement is refused with; the others are run. @throws what concerns all of them */
+function refusalOf(error: unknown, { engine }: CommandCall): MongoError {
+  if (error instanceof MongoError) return error
+  if (error instanceof StoreDamageError && !engine.writing) return new MongoError(366, error.message)
+  throw error
 }
 
 /** One entry of `writeErrors`. */

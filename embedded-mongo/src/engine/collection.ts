@@ -101,7 +101,7 @@ export class Collection {
   }
 
   /**
-   * All documents, oldest first; undefined when the slice is over. `partial` leaves out those that are damaged.
+   * All documents, oldest first; undefined when the slice is over. `partial` leaves out those that are damaged or missing.
    * @throws StoreDamageError if some are damaged or missing
    */
   *records(first = SCAN_DOCUMENTS, partial = false): Generator<StoreRecord | undefined> {
@@ -123,7 +123,7 @@ export class Collection {
       }
       if (chunk.length < limit && this.version === now) break
     }
-    if (version === this.version && seen !== this.#size) {
+    if (!partial && version === this.version && seen !== this.#size) {
       throw file.damage(`${this.namespace} has ${seen} documents and should have ${this.#size}`)
     }
   }
@@ -150,7 +150,7 @@ export class Collection {
     return record
   }
 
-  /** Returns the new version. @throws MongoError as {@link insert} */
+  /** Returns the new version. @throws MongoError as {@link insert}, StoreDamageError as {@link remove} */
   replace(record: StoreRecord, document: BsonDocument): StoreRecord {
     const body = encodeSized(document)
     const before = record.document
@@ -158,6 +158,7 @@ export class Collection {
       .filter((index) => index.touchedBy(before, document))
       .map((index) => ({ index, from: index.keysOf(before), to: index.keysOf(document) }))
     for (const move of moves) this.#checkUnique(move, document, record)
+    this.#checkEntries(record, moves)
     const next = new StoreRecord(record.number, body, document)
     this.#change(() => {
       this.host.file.updateDocument(this.id, record.number, body)
@@ -167,14 +168,14 @@ export class Collection {
     return next
   }
 
+  /** @throws StoreDamageError if an index misses it */
   remove(record: StoreRecord): void {
     const { document } = record
+    const moves = this.indexes.map((index) => ({ index, from: index.keysOf(document), to: [] }))
+    this.#checkEntries(record, moves)
     this.#change(() => {
       this.host.file.deleteDocument(this.id, record.number)
-      this.#exchange(
-        record,
-        this.indexes.map((index) => ({ index, from: index.keysOf(document), to: [] })),
-      )
+      this.#exchange(record, moves)
       this.#size -= 1
     })
     this.host.cache.delete(this.id, record.number)
@@ -249,12 +250,22 @@ export class Collection {
     }
   }
 
+  /** What broke off half-way would take with it whatever others have written since the last commit. */
+  #checkEntries({ number }: StoreRecord, moves: readonly Move[]): void {
+    const { file } = this.host
+    for (const { index, from, to } of moves) {
+      if (index.building || missingIn(from, to).every((key) => file.hasEntry(index.tree, key, number)))
+        continue
+      throw file.damage(`index ${index.spec.name} of ${this.namespace} misses a document`)
+    }
+  }
+
   /** Touches only the keys that differ. */
   #exchange({ number }: StoreRecord, moves: readonly Move[]): void {
     const { file } = this.host
     const added: { tree: number; key: string }[] = []
     for (const { index, from, to } of moves) {
-      for (const key of missingIn(from, to)) file.deleteEntry(index.tree, key, number, !index.building)
+      for (const key of missingIn(from, to)) file.deleteEntry(index.tree, key, number)
       for (const key of missingIn(to, from)) added.push({ tree: index.tree, key })
     }
     file.insertEntries(number, added)

@@ -208,11 +208,14 @@ export class DurableFile {
     }
   }
 
-  /** `whole`: the entry must be there; an index that is being built may not have it yet. */
-  deleteEntry(tree: number, key: string, number: number, whole: boolean): void {
+  hasEntry(tree: number, key: string, number: number): boolean {
+    return this.#statements.hasEntry.get([tree, bytesOf(key), number]) !== undefined
+  }
+
+  /** If it is there: an index that is being built may not have it yet. */
+  deleteEntry(tree: number, key: string, number: number): void {
     this.#begin()
-    const result = this.#statements.deleteEntry.run([tree, bytesOf(key), number])
-    if (whole) this.#expectOne(result)
+    this.#statements.deleteEntry.run([tree, bytesOf(key), number])
   }
 
   garbage(): Garbage[] {
@@ -339,6 +342,7 @@ function prepareAll(db: Database.Database) {
     count: read(
       'SELECT count(*) FROM (SELECT 1 FROM entries WHERE tree = ? AND key >= ? AND key < ? LIMIT ?)',
     ),
+    hasEntry: read('SELECT 1 FROM entries WHERE tree = ? AND key = ? AND number = ?'),
     deleteEntry: write('DELETE FROM entries WHERE tree = ? AND key = ? AND number = ?'),
     probe: write('UPDATE documents SET sum = ~sum WHERE id IN (SELECT id FROM documents LIMIT ?)'),
     garbage: read('SELECT kind, id FROM garbage ORDER BY kind, id'),

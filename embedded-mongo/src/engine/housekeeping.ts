@@ -3,9 +3,10 @@ import { indexRanges } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import { unlessDamaged } from './file-errors.ts'
-import { readEntries } from './read-plan.ts'
+import { readRecords } from './read-plan.ts'
 import type { Steps } from './slice.ts'
 import type { StoreEngine } from './store-engine.ts'
+import type { StoreRecord } from './store-record.ts'
 
 /** How often MongoDB's TTL monitor runs, too. */
 const INTERVAL_MS = 60_000
@@ -52,18 +53,22 @@ function* removeExpired(collection: Collection, index: CollectionIndex, limit: D
   // A partial TTL index holds only what may expire, so its condition needs no repeating in the filter.
   const shape = { fields, sparse: false, partial: undefined }
   const ranges = indexRanges(filter, shape, index.multikey)?.ranges ?? []
+  const plan = { index, ranges, backwards: false, sorted: true, exact: false }
+  const isOver = ({ document }: StoreRecord): boolean =>
+    filter.matches(document, limit) && partial?.matches(document, limit) !== false
   const expired: number[] = []
-  for (const entry of readEntries(collection, index, { ranges, backwards: false })) {
-    if (entry === undefined) yield
-    else expired.push(entry.number)
+  for (const record of readRecords(collection, plan, undefined, true)) {
+    if (record === undefined) yield
+    else if (isOver(record)) expired.push(record.number)
   }
   for (const number of expired) {
     if (collection.host.slice.over) yield* collection.pause()
     // What is damaged stays, and keeps nothing else.
-    const record = unlessDamaged(() => collection.read(number))
-    // It may have been given more time since its entry was read.
-    if (record === undefined || !filter.matches(record.document, limit)) continue
-    if (partial?.matches(record.document, limit) !== false) collection.remove(record)
+    unlessDamaged(() => {
+      const record = collection.read(number)
+      // It may have been given more time since it was read.
+      if (record !== undefined && isOver(record)) collection.remove(record)
+    })
   }
 }
 

@@ -2,7 +2,7 @@ import { EVERY_KEY } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { Entry } from './durable-file.ts'
-import { unlessDamaged } from './file-errors.ts'
+import { StoreDamageError, unlessDamaged } from './file-errors.ts'
 import type { Plan } from './planner.ts'
 import type { StoreRecord } from './store-record.ts'
 
@@ -13,7 +13,8 @@ const MORE_ENTRIES = 256
 /**
  * The documents of a plan, each once, in the order of the index or of their age; undefined when the slice is over.
  * After that the documents may have changed: it goes on from its place with what is there then.
- * @param partial leaves out the documents that are damaged
+ * @param partial leaves out the documents that are damaged. Where the index is, all others come, in no order: which of them the
+ * plan means, the filter must tell.
  * @throws StoreDamageError when one is damaged, or an index and its documents do not agree
  */
 export function* readRecords(
@@ -27,10 +28,17 @@ export function* readRecords(
     yield* collection.records(first, partial)
     return
   }
-  for (const entry of readEntries(collection, index, plan, first)) {
-    const read = () => entry && recordOf(collection, index, entry, plan.exact)
-    const record = partial ? unlessDamaged(read) : read()
-    if (record !== undefined || entry === undefined) yield record
+  const given = new Set<number>()
+  try {
+    for (const entry of readEntries(collection, index, plan, first)) {
+      const record = entry && recordOf(collection, index, entry, { exact: plan.exact, partial })
+      if (partial && record !== undefined) given.add(record.number)
+      if (record !== undefined || entry === undefined) yield record
+    }
+  } catch (error) {
+    if (!partial || !(error instanceof StoreDamageError)) throw error
+    for (const record of collection.records(first, true))
+      if (record === undefined || !given.has(record.number)) yield record
   }
 }
 
@@ -73,13 +81,21 @@ export function* readEntries(
 }
 
 /** An entry that names no document, or one that does not have its key, would make an answer wrong. */
-function recordOf(collection: Collection, index: CollectionIndex, entry: Entry, exact: boolean): StoreRecord {
-  const record = collection.read(entry.number)
+function recordOf(
+  collection: Collection,
+  index: CollectionIndex,
+  entry: Entry,
+  { exact, partial }: { exact: boolean; partial: boolean },
+): StoreRecord | undefined {
+  const read = () => ({ record: collection.read(entry.number) })
+  const found = partial ? unlessDamaged(read) : read()
+  if (found === undefined) return undefined
+  const { record } = found
   const { namespace, host } = collection
   const name = `${index.spec.name} of ${namespace}`
   if (record === undefined) throw host.file.damage(`index ${name} has an entry without a document`)
   // An exact plan reads no document, and neither does it need to: the entry has a checksum of its own.
-  if (exact || record.soundFor === index) return record
+  if ((exact && !partial) || record.soundFor === index) return record
   if (index.keysOf(record.fields(index.roots)).includes(entry.key.toString('latin1'))) {
     record.soundFor = index
     return record

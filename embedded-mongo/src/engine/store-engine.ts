@@ -45,7 +45,8 @@ export class StoreEngine implements CollectionHost {
   #collections = new Map<string, Collection>()
   readonly #resized = new Set<Collection>()
   #lastTree = 0
-  #writing = false
+  /** A change was begun and not ended: what broke off {@link recover} undoes. */
+  writing = false
   #failure: { error: unknown; lasting: boolean } | undefined
   /** The last write was not made durable. */
   #failing = false
@@ -123,9 +124,9 @@ export class StoreEngine implements CollectionHost {
 
   change(write: () => void, collection?: Collection): void {
     this.#throwFailure()
-    this.#writing = true
+    this.writing = true
     write()
-    this.#writing = false
+    this.writing = false
     if (collection !== undefined) this.#resized.add(collection)
   }
 
@@ -163,7 +164,7 @@ export class StoreEngine implements CollectionHost {
    * acknowledged. Returns whether that was so.
    */
   recover(error: unknown): boolean {
-    if (!this.#writing) return false
+    if (!this.writing) return false
     this.#failure ??= { error, lasting: false }
     this.#undo(error)
     return true
@@ -202,7 +203,7 @@ export class StoreEngine implements CollectionHost {
   #undo(why: unknown): void {
     this.epoch += 1
     this.undoneBy = why
-    this.#writing = false
+    this.writing = false
     this.#failing = true
     try {
       this.file.rollback()

@@ -25,16 +25,20 @@ export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): P
  * them. Safe to run anywhere, any number of times at once.
  * @returns when the next one is due
  */
-export async function settleBootstraps(deps: SettleDeps): Promise<Date | undefined> {
+export async function settleBootstraps(
+  deps: SettleDeps & Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
+): Promise<Date | undefined> {
   const next = await deps.bootstraps.nextExpiry()
   const lapsed = next !== undefined && next <= deps.clock.now()
+  let all = true
   if (lapsed) {
     const read = (limit: number) => deps.bootstraps.lapsed(deps.clock.now(), limit)
-    await inBatches(read, (bootstrap) => expireLapsed(deps, bootstrap))
+    all = await inBatches(deps, read, (bootstrap) => expireLapsed(deps, bootstrap))
   }
   const recent = new Date(deps.clock.now().getTime() - NOTED_WITHIN_MS)
   for (const bootstrap of await deps.bootstraps.uncollected(recent, NOTED))
     await noteCollection(deps, bootstrap)
+  if (!all) return undefined
   return lapsed ? deps.bootstraps.nextExpiry() : next
 }
 
