@@ -1,7 +1,7 @@
 import { createLog } from './compose/log.ts'
 import { DataDirInUseError, openStore, StoreFileError } from './compose/open-store.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
-import { WrongSealingKeyError } from './flow/keep-keys.ts'
+import { DamagedKeyError, WrongSealingKeyError } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
 import { damageTold, diskTrouble } from './store/failures.ts'
@@ -114,6 +114,7 @@ const MENDABLE = [
   DataDirInUseError,
   StoreFileError,
   WrongSealingKeyError,
+  DamagedKeyError,
   StoreUnreachableError,
   UnsuitableStoreError,
 ]

@@ -96,6 +96,8 @@ function sentence(finding: Finding): string {
       return `Record ${finding.seq} and those behind it are missing: the trail was longer.`
     case 'rewritten':
       return `Record ${finding.seq} is not the one it was: it, or one before it, was rewritten.`
+    case 'damaged':
+      return `Record ${finding.seq} cannot be read: the disk has spoilt it.`
     case 'stray':
       return `A document that is no record lies in the trail's collection: ${finding.id}.`
     case 'not_told':

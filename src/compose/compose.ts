@@ -15,6 +15,7 @@ import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../flow/ports.ts'
 import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
+import { NoSigningKeyError } from '../signing/keys.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
 import { createAccountStore } from '../store/accounts.ts'
@@ -134,7 +135,7 @@ interface Opened {
 
 const STORE_FAILURES: Pick<FlowDeps, 'storeIsDown' | 'storeIsDamaged'> = {
   storeIsDown: isUnavailable,
-  storeIsDamaged: (error) => damageTold(error) !== undefined,
+  storeIsDamaged: (error) => damageTold(error) !== undefined || error instanceof NoSigningKeyError,
 }
 
 async function assemble(

@@ -49,6 +49,8 @@ export interface StoreReport {
   server: Server
   /** Signing keys by purpose, or why they cannot be opened. */
   keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
+  /** Why the audit trail takes no entries. */
+  trail: Error | undefined
 }
 
 /** Looks at the store as `compose` would open it. @throws what `lookAt` throws */
@@ -56,7 +58,11 @@ export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
   return lookAt(config, async (connection) => {
     const server = await checkServer(connection)
     const { skewMs } = await readHello(connection)
-    return { server, skewMs, keys: await readKeys(config, connection, skewMs, log).catch(asError) }
+    const keys = await readKeys(config, connection, skewMs, log).catch(asError)
+    const trail = await createAuditTrail(connection)
+      .head()
+      .then(() => undefined, asError)
+    return { server, skewMs, keys, trail }
   })
 }
 
@@ -90,7 +96,7 @@ export function withTrail<Result>(
   work: (deps: TrailDeps) => Promise<Result>,
 ): Promise<Result> {
   return lookAt(config, (connection) =>
-    work({ trail: createAuditTrail(connection), survey: createStateSurvey(connection) }),
+    work({ trail: createAuditTrail(connection, { partial: true }), survey: createStateSurvey(connection) }),
   )
 }
 

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import type { Config } from '../config/config.ts'
 import { redact } from '../domain/redact.ts'
 import type { Log } from '../flow/ports.ts'
+import { NoSigningKeyError } from '../signing/keys.ts'
 import { damageTold, diskTrouble, isUnavailable } from '../store/failures.ts'
 
 /** JSON lines in production, readable lines in development; both pass through `redact`. */
@@ -74,7 +75,7 @@ export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
   const told = new Set<string>()
   const at = (level: 'info' | 'warn' | 'error') => (fields: Record<string, unknown>, message: string) => {
     const { error } = fields
-    const damage = damageTold(error)
+    const damage = error instanceof NoSigningKeyError ? error.message : damageTold(error)
     const reason = damage ?? reasonOf(error)
     if (reason === undefined) return log[level](fields, message)
     if (damage === undefined) away.failed(diskTrouble(error) === undefined ? 'away' : 'disk', reason)

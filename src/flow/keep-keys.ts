@@ -1,7 +1,16 @@
 import type { AuditActor } from '../domain/audit.ts'
 import { drawId } from '../domain/identifier.ts'
 import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
-import { type KeyPurpose, KeyRing, newSigningKey, type SigningKey } from '../signing/keys.ts'
+import {
+  hasSeed,
+  type KeyPurpose,
+  KeyRing,
+  NoSigningKeyError,
+  newSigningKey,
+  type PublicKeyRecord,
+  type SigningKey,
+  thumbprint,
+} from '../signing/keys.ts'
 import { signPayload } from '../signing/sign.ts'
 import type { SealedKey, SigningKeyStore } from '../store/signing-keys.ts'
 import type { Clock, Log, Random, Signer, Vault } from './ports.ts'
@@ -24,7 +33,7 @@ export interface KeyKeeper {
    * The key of this id, whatever its state. An unknown id may be one another process made just now, so the store is read
    * again; at most once a second, as anyone can send unknown ids.
    */
-  find(kid: string): Promise<SigningKey | undefined>
+  find(kid: string): Promise<PublicKeyRecord | undefined>
   /** Makes the first key of every purpose that has none. Called at every start. */
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
@@ -40,8 +49,17 @@ const UNKNOWN_KID_GAP_MS = 1_000
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   let ring = new KeyRing([])
+  const toldOf = new Set<string>()
   const reload = async (): Promise<KeyRing> => {
-    ring = new KeyRing((await deps.store.all()).map((key) => unseal(deps.vault, key)))
+    const stored = (await deps.store.all()).map((key) => unseal(deps.vault, key))
+    const opened = stored.filter(hasSeed)
+    if (opened.length === 0 && stored.length > 0) throw new WrongSealingKeyError()
+    const lost = stored.filter((key) => !hasSeed(key))
+    ring = new KeyRing(opened, lost)
+    for (const { kid, purpose } of lost.filter(({ kid }) => !toldOf.has(kid))) {
+      toldOf.add(kid)
+      deps.log.error({ kid, purpose }, lostKeyAdvice(purpose))
+    }
     return ring
   }
   const rotate = async (purpose: KeyPurpose, notBefore: Date, actor: AuditActor): Promise<SigningKey> => {
@@ -63,8 +81,9 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     const other = (await deps.store.all()).find(
       (stored) => stored.purpose === purpose && stored.generation === generation,
     )
-    const winner = other === undefined ? undefined : ring.find(other.kid)
-    if (winner === undefined) throw new Error(`the rotation of ${purpose} keys collided and left no key`)
+    const winner = other === undefined ? undefined : unseal(deps.vault, other)
+    if (winner === undefined || !hasSeed(winner))
+      throw new Error(`the rotation of ${purpose} keys collided and left no key`)
     return winner
   }
   return {
@@ -110,7 +129,7 @@ export function createSigner(keys: Pick<KeyKeeper, 'ring'>, clock: Clock): Signe
     async sign(purpose, payload) {
       const at = new Date(Math.min(clock.now().getTime(), payload.ts * 1000 + 999))
       const key = keys.ring().active(purpose, at)
-      if (key === undefined) throw new Error(`no active ${purpose} key`)
+      if (key === undefined) throw new NoSigningKeyError(purpose)
       return signPayload(payload, key)
     },
   }
@@ -145,26 +164,52 @@ function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: Audi
 /** The store was written under another `SEALING_KEY`: nothing can be signed, so the service must not start. */
 export class WrongSealingKeyError extends Error {
   override readonly name = 'WrongSealingKeyError'
+
+  constructor() {
+    super(
+      'The stored signing keys do not open. Set the SEALING_KEY this store was made with; in development it is in secrets.json of its data directory.',
+    )
+  }
 }
 
-function unseal(vault: Vault, stored: SealedKey): SigningKey {
-  return {
+/** A public half is not the one that was stored: without it what the key signed would be called forged. */
+export class DamagedKeyError extends Error {
+  override readonly name = 'DamagedKeyError'
+
+  constructor(kid: string) {
+    super(
+      `The stored signing key ${kid} was changed: its public half is not the one it is named after. Restore the store from a backup.`,
+    )
+  }
+}
+
+function lostKeyAdvice(purpose: KeyPurpose): string {
+  return `a stored signing key does not open: what it signed still verifies, and it signs nothing more. If it is the newest of its purpose, run: countersign keys rotate --purpose ${purpose} --now`
+}
+
+/** The key, without a seed if that does not open. @throws DamagedKeyError */
+function unseal(vault: Vault, stored: SealedKey): PublicKeyRecord | SigningKey {
+  const key = {
     kid: stored.kid,
     purpose: stored.purpose,
-    publicKey: fromBase64Url(stored.public_key),
-    seed: openSeed(vault, stored),
+    publicKey: publicHalf(stored),
     notBefore: stored.not_before,
     createdAt: stored.created_at,
     ...(stored.revoked_at === null ? {} : { revokedAt: stored.revoked_at }),
   }
+  try {
+    return { ...key, seed: vault.open(stored.sealed_seed, seedAad(stored.purpose, stored.kid)) }
+  } catch {
+    return key
+  }
 }
 
-function openSeed(vault: Vault, stored: SealedKey): Uint8Array {
+function publicHalf({ kid, public_key }: SealedKey): Uint8Array {
   try {
-    return vault.open(stored.sealed_seed, seedAad(stored.purpose, stored.kid))
-  } catch (cause) {
-    const advice =
-      'Set the SEALING_KEY this store was made with; in development it is in secrets.json of its data directory.'
-    throw new WrongSealingKeyError(`The stored signing keys do not open. ${advice}`, { cause })
+    const publicKey = fromBase64Url(public_key)
+    if (thumbprint(publicKey) === kid) return publicKey
+  } catch {
+    // Not even base64url.
   }
+  throw new DamagedKeyError(kid)
 }

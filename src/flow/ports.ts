@@ -75,6 +75,7 @@ export interface Vault {
 
 /** The append-only audit trail: a sequence without gaps in which every record is linked to the one before. */
 export interface AuditTrail {
+  /** @throws when nothing can be appended: what is linked to must be known */
   head(): Promise<AuditRecord | undefined>
   /** Which of these ids of entries are in the trail. */
   known(eids: readonly string[]): Promise<Set<string>>
@@ -108,6 +109,8 @@ export interface AuditTrail {
   }): Promise<AuditRecord[]>
   /** In order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
+  /** Is there a record of that number which the disk has spoilt? */
+  isDamaged(seq: number): Promise<boolean>
 }
 
 /** The outcome of one call to a platform. */

@@ -52,14 +52,33 @@ export function parseJwks(json: unknown): VerificationKey[] {
   return keys
 }
 
+/** Nothing can be signed for that purpose now. The message tells the operator what to do. */
+export class NoSigningKeyError extends Error {
+  override readonly name = 'NoSigningKeyError'
+
+  constructor(purpose: KeyPurpose) {
+    super(
+      `no key can sign for ${purpose}: the newest one in the store does not open, or none has begun yet. Run: countersign keys rotate --purpose ${purpose} --now`,
+    )
+  }
+}
+
+/** Can it sign? */
+export function hasSeed(key: PublicKeyRecord): key is SigningKey {
+  return 'seed' in key
+}
+
 /** All signing keys of the service, past, present and announced. */
 export class KeyRing {
-  readonly #keys: ReadonlyMap<string, SigningKey>
+  readonly #keys: ReadonlyMap<string, SigningKey | PublicKeyRecord>
 
-  /** @throws RangeError when a kid repeats, or when kid, public key and seed of a record do not belong together. */
-  constructor(keys: readonly SigningKey[]) {
-    this.#keys = new Map(keys.map((key) => [key.kid, key]))
-    if (this.#keys.size !== keys.length) throw new RangeError('the key ring repeats a kid')
+  /**
+   * @param lost keys whose seed is lost: what they signed still verifies
+   * @throws RangeError when a kid repeats, or when kid, public key and seed of a record do not belong together.
+   */
+  constructor(keys: readonly SigningKey[], lost: readonly PublicKeyRecord[] = []) {
+    this.#keys = new Map([...keys, ...lost].map((key) => [key.kid, key]))
+    if (this.#keys.size !== keys.length + lost.length) throw new RangeError('the key ring repeats a kid')
     for (const key of keys) {
       // A seed with another's public key would sign with a mismatch that leaks the seed.
       const derived = publicKeyOf(key.seed)
@@ -69,15 +88,19 @@ export class KeyRing {
     }
   }
 
-  /** The key that signs at this time: the newest one begun, not revoked, retired or past its end. */
+  /**
+   * The key that signs at this time: the newest one begun, not revoked, retired or past its end. If its seed is lost there is
+   * none: the one before it may have been replaced for a reason.
+   */
   active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
-    return [...this.#keys.values()]
+    const newest = [...this.#keys.values()]
       .filter((key) => key.purpose === purpose && signsAt(key, at))
       .sort((a, b) => newestFirst(a, b))[0]
+    return newest !== undefined && hasSeed(newest) ? newest : undefined
   }
 
   /** The key of this id, whatever its state. */
-  find(kid: string): SigningKey | undefined {
+  find(kid: string): PublicKeyRecord | undefined {
     return this.#keys.get(kid)
   }
 
@@ -87,13 +110,13 @@ export class KeyRing {
   }
 }
 
-function signsAt(key: SigningKey, at: Date): boolean {
+function signsAt(key: PublicKeyRecord, at: Date): boolean {
   const over = [key.notAfter, key.retiredAt].some((end) => end !== undefined && end <= at)
   return key.notBefore <= at && key.revokedAt === undefined && !over
 }
 
 /** All processes must agree, so ties end in the kid. */
-function newestFirst(a: SigningKey, b: SigningKey): number {
+function newestFirst(a: PublicKeyRecord, b: PublicKeyRecord): number {
   return (
     b.notBefore.getTime() - a.notBefore.getTime() ||
     b.createdAt.getTime() - a.createdAt.getTime() ||

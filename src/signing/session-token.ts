@@ -2,8 +2,8 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { toBase64Url } from './base64.ts'
 import { toKeyObject } from './ed25519.ts'
-import type { SigningKey } from './key-record.ts'
-import type { KeyRing } from './keys.ts'
+import type { PublicKeyRecord, SigningKey } from './key-record.ts'
+import { type KeyRing, NoSigningKeyError } from './keys.ts'
 
 /** Issues and checks session JWTs. */
 export interface SessionTokens {
@@ -21,7 +21,7 @@ const SESSION_TOKEN_SECONDS = 15 * 60
 /** The keys it takes: those known now to sign with, and any one by its id. */
 export interface SessionKeys {
   ring(): Pick<KeyRing, 'active'>
-  find(kid: string): Promise<SigningKey | undefined>
+  find(kid: string): Promise<PublicKeyRecord | undefined>
 }
 
 const TYPE = 'session+jwt'
@@ -38,7 +38,7 @@ export function createSessionTokens(keys: SessionKeys, baseUrl: string): Session
   return {
     async issue(session, at) {
       const key = keys.ring().active('session', at)
-      if (key === undefined) throw new Error('no active session key')
+      if (key === undefined) throw new NoSigningKeyError('session')
       const now = Math.floor(at.getTime() / 1000)
       const token = await new SignJWT({ sid: session.id })
         .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid: key.kid })
@@ -87,7 +87,7 @@ function kidOf(token: string): string | undefined {
 }
 
 /** The public half of a key of ours that was made for sessions and not revoked. */
-function usable(key: SigningKey | undefined): KeyObject | undefined {
+function usable(key: PublicKeyRecord | undefined): KeyObject | undefined {
   if (key === undefined || key.purpose !== 'session' || key.revokedAt !== undefined) return undefined
   return toKeyObject(key.publicKey)
 }

@@ -1,9 +1,9 @@
-import { Schema } from 'mongoose'
+import { type mongo, Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
 import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { isDuplicateKey } from './failures.ts'
+import { damageTold, isDuplicateKey, readSound } from './failures.ts'
 import { auditFields, number, text } from './fields.ts'
 import { beyond, during } from './filters.ts'
 
@@ -32,19 +32,49 @@ const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 /** Linking to it would hide that it was put there from outside. */
 const NO_HEAD = 'the audit trail ends in a document that is no record; run: countersign audit check'
 
-/** The audit trail on mongoose; its documents are inserted and read, never changed. */
-export function createAuditTrail(connection: StoreConnection): AuditTrail {
+/** Nothing is lost, and nothing is sealed: a trail that began again behind it would look whole. */
+class DamagedTrailError extends Error {
+  override readonly name = 'DamagedTrailError'
+  /** As the store's own, so that it is told once and for what it is. */
+  readonly code = 366
+
+  constructor(told: string) {
+    super(
+      `the last record of the audit trail cannot be read, so that nothing more is sealed; new entries wait in their documents until it can. Run: countersign audit check (${told})`,
+    )
+  }
+}
+
+/**
+ * The audit trail on mongoose; its documents are inserted and read, never changed.
+ * @param partial leaves out what is damaged, for who looks at that
+ */
+export function createAuditTrail(connection: StoreConnection, { partial = false } = {}): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
   const collection = connection.collection<RecordDocument>(model.collection.name)
+  const read: typeof readSound = partial ? readSound : (_connection, ask) => ask({})
+  const find: Find = async (filter, sort, limit) => {
+    const found = await read(connection, (sound) =>
+      collection.find(filter, sound).sort(sort).limit(limit).toArray(),
+    )
+    return found.map(toRecord)
+  }
   return {
     async head() {
-      const [last] = await collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1).toArray()
+      const newest = collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1)
+      const [last] = await newest.toArray().catch((error: unknown) => {
+        const told = damageTold(error)
+        throw told === undefined ? error : new DamagedTrailError(told)
+      })
       if (last !== undefined && !/^[0-9a-f]{64}$/.test(String(last.hash))) throw new Error(NO_HEAD)
       return last && toRecord(last)
     },
     async known(eids) {
       const wanted = { 'entry.eid': { $in: [...eids] } }
-      const found = await collection.find(wanted, { projection: { _id: 0, 'entry.eid': 1 } }).toArray()
+      const projection = { _id: 0, 'entry.eid': 1 }
+      const found = await read(connection, (sound) =>
+        collection.find(wanted, { projection, ...sound }).toArray(),
+      )
       return new Set(found.flatMap(({ entry }) => entry?.eid ?? []))
     },
     async insert(records) {
@@ -57,13 +87,31 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
         throw error
       }
     },
+    ...lists(find),
+    scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
+    async isDamaged(seq) {
+      try {
+        await collection.findOne({ _id: seq })
+        return false
+      } catch (error) {
+        if (damageTold(error) === undefined) throw error
+        return true
+      }
+    },
+  }
+}
+
+type Find = (filter: mongo.Filter<RecordDocument>, sort: mongo.Sort, limit: number) => Promise<AuditRecord[]>
+
+/** The pages that people see. */
+function lists(find: Find): Pick<AuditTrail, 'list' | 'listByTime'> {
+  return {
     async list({ account_id, type, subject, before, limit }) {
       const filter = {
         ...given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject }),
         _id: { ...NUMBERED, ...(before === undefined ? {} : { $lt: before }) },
       }
-      const found = await collection.find(filter).sort({ _id: -1 }).limit(limit).toArray()
-      return found.map(toRecord)
+      return find(filter, { _id: -1 }, limit)
     },
     async listByTime({ account_id, type, subject, from, to, before, limit }) {
       const filter = {
@@ -73,16 +121,7 @@ export function createAuditTrail(connection: StoreConnection): AuditTrail {
         _id: NUMBERED,
         ...(before === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)),
       }
-      const latestFirst = { 'entry.at': -1, _id: -1 } as const
-      return (await collection.find(filter).sort(latestFirst).limit(limit).toArray()).map(toRecord)
-    },
-    async scan(from, limit) {
-      const found = await collection
-        .find({ _id: { $gte: from } })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray()
-      return found.map(toRecord)
+      return find(filter, { 'entry.at': -1, _id: -1 }, limit)
     },
   }
 }

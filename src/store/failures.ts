@@ -72,14 +72,22 @@ const DISK: ReadonlySet<unknown> = new Set([39, 14031])
 /** DataCorruptionDetected */
 const DAMAGED: ReadonlySet<unknown> = new Set([366])
 
+/** BSONObjectTooLarge, of a document or of one after an update: MongoDB's 16 MiB. */
+const FULL: ReadonlySet<unknown> = new Set([10334, 17419])
+
 /** The embedded store's own words for a disk that fails: where, how much is free, what to do. Undefined for any other error. */
 export function diskTrouble(error: unknown): string | undefined {
   return wordsOf(error, DISK)
 }
 
-/** Its words for a document that is not as it was written: which file, what to do. Undefined for any other error. */
+/**
+ * Its words for a document that is not as it was written: which file, what to do. What else documents hold has narrow bounds, so one
+ * is only full of what waits for the audit trail when that has taken nothing for long. Undefined for any other error.
+ */
 export function damageTold(error: unknown): string | undefined {
-  return wordsOf(error, DAMAGED)
+  const full = wordsOf(error, FULL)
+  if (full === undefined) return wordsOf(error, DAMAGED)
+  return `a document is full (${full}): what it left for the audit trail waits there. Run: countersign audit check`
 }
 
 /** Of a find: the embedded store may leave out what is damaged. */

@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
+import { readSound } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
@@ -29,7 +30,10 @@ type VotedOn = Pick<
 
 const SIGNED_FIELDS = ['status', 'sandbox', 'action', 'context_json', 'context_sha256', 'votes', 'decision']
 
-/** Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. */
+/**
+ * Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. What is
+ * damaged in the trail's own collection is left out.
+ */
 export function createStateSurvey(connection: StoreConnection) {
   return {
     /** Documents in the order of their ids, after that id. A collection that is not there has none. */
@@ -53,10 +57,9 @@ export function createStateSurvey(connection: StoreConnection) {
       type: AuditType,
       subjects: readonly string[],
     ): Promise<Map<string, { seq: number; detail: AuditEntry['detail'] }>> {
-      const found = await connection
-        .collection<{ _id: number; entry: AuditEntry }>('audit_log')
-        .find({ 'entry.subject': { $in: [...subjects] }, 'entry.type': type })
-        .toArray()
+      const collection = connection.collection<{ _id: number; entry: AuditEntry }>('audit_log')
+      const about = { 'entry.subject': { $in: [...subjects] }, 'entry.type': type }
+      const found = await readSound(connection, (sound) => collection.find(about, sound).toArray())
       return new Map(found.map(({ _id: seq, entry: { subject, detail } }) => [subject, { seq, detail }]))
     },
     /** Requests with votes, in the order of their ids, after that id. What was tampered with may have another form. */
@@ -88,7 +91,10 @@ export function createStateSurvey(connection: StoreConnection) {
       // Numbers from 1 on match; NaN, smaller ones and every other type do not.
       const filter = { _id: { $not: { $gte: 1 } } }
       const collection = connection.collection<{ _id: number }>('audit_log')
-      const found = await collection.find(filter, { projection: { _id: 1 }, limit }).toArray()
+      const options = { projection: { _id: 1 }, limit } as const
+      const found = await readSound(connection, (sound) =>
+        collection.find(filter, { ...options, ...sound }).toArray(),
+      )
       return found.map(({ _id }) => String(_id))
     },
   }

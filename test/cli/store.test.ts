@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
 import { rename, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
+import { MongoClient } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
 import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { freePort, useService } from '../support/service.ts'
-import { spoil } from '../support/spoil.ts'
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
+import { spoil, spoilNewest } from '../support/spoil.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 
 it('runs the store as a process of its own, which several commands share', async () => {
@@ -86,6 +88,111 @@ it('names what is damaged, where a command reads it and where the service starts
   await spoil(dataDir, [kid])
   const service = await cliProcess(['serve'], { env: ready })
   expect([service.code, service.stderr]).toEqual([1, expect.stringMatching(sentence(kid))])
+})
+
+it('seals nothing behind a damaged end of the audit trail, says so, and seals all that waited once it is mended', async () => {
+  const { env } = await useDataDir()
+  const port = String(await freePort())
+  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+  const serving = async (look: (service: ServiceProcess) => Promise<void>) => {
+    const service = await startServiceProcess(ready)
+    onTestFinished(() => service.end('SIGKILL'))
+    await look(service)
+    await service.end('SIGTERM')
+  }
+  const check = async () => (await cli(['audit', 'check', '--json'], { env })).json()
+  const invite = (email: string) => cli(['user', 'invite', email], { env: ready })
+  await invite('a@example.com')
+  await serving(async () => undefined)
+  const whole = await check()
+  expect(whole).toMatchObject({ ok: true, waiting: 0 })
+
+  await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
+  const last = { code: 'damaged', seq: whole.records }
+  const message = `Record ${whole.records} cannot be read: the disk has spoilt it.`
+  expect(await check()).toMatchObject({
+    ok: false,
+    first_bad: whole.records,
+    findings: expect.arrayContaining([{ ...last, message }]),
+  })
+  await serving(async (service) => {
+    expect((await invite('b@example.com')).code).toBe(0)
+    await service.line(/the last record of the audit trail cannot be read, so that nothing more is sealed/)
+    expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
+    const doctor = await cli(['doctor'], { env: ready })
+    expect(doctor.stdout).toMatch(/FAIL {2}Audit trail +the last record of the audit trail cannot be read/)
+  })
+  expect(await check()).toMatchObject({
+    ok: false,
+    records: whole.records - 1,
+    waiting: expect.toSatisfy((waiting: number) => waiting > 0),
+  })
+
+  await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
+  await serving(async () => {
+    await expect.poll(async () => (await check()).waiting, { timeout: 30_000 }).toBe(0)
+  })
+  const mended = await check()
+  expect(mended).toMatchObject({ ok: true, waiting: 0 })
+  expect(mended.records).toBeGreaterThan(whole.records)
+})
+
+it('a signing key that does not open signs nothing, and stops neither the service nor what it signed before', async () => {
+  const { env } = await useDataDir()
+  const port = String(await freePort())
+  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+  const purpose = 'decision-sandbox'
+  const start = async () => {
+    const service = await startServiceProcess(ready)
+    onTestFinished(() => service.end('SIGKILL'))
+    return service
+  }
+  await cli(['user', 'invite', 'a@example.com'], { env: ready })
+  const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
+  const { raw_key } = (await cli(made, { env: ready })).json()
+  const send = async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' }
+    const response = await fetch(`http://localhost:${port}${path}`, { ...init, headers })
+    return { status: response.status, body: JSON.parse(await response.text()) }
+  }
+  const create = async () => {
+    const body = JSON.stringify({ action: 'x', sandbox_auto_decide_seconds: 0 })
+    return String((await send('/api/v1/approvals/request', { method: 'POST', body })).body.request_id)
+  }
+  const decided = async (id: string) => {
+    const read = () => send(`/api/v1/approvals/${id}`)
+    await expect.poll(async () => (await read()).body.status, { timeout: 30_000 }).toBe('approved')
+    return send(`/api/v1/approvals/${id}/verify`)
+  }
+  const first = await start()
+  const before = await create()
+  expect(await decided(before)).toMatchObject({ body: { valid: true } })
+  await first.end('SIGTERM')
+  const store = startCli(['store'], { env })
+  const [, uri = ''] = await store.line(/^MONGODB_URI=(mongodb:\/\/\S+)$/m)
+  const client = new MongoClient(uri)
+  const keys = client.db().collection('signing_keys')
+  const { matchedCount } = await keys.updateOne({ purpose }, { $set: { sealed_seed: 'v1.AAAA.AAAA' } })
+  expect(matchedCount).toBe(1)
+  await client.close()
+  expect(await store.stop('SIGTERM')).toBe(0)
+
+  const second = await start()
+  await second.line(/a stored signing key does not open.*countersign keys rotate --purpose decision-sandbox/)
+  expect((await send(`/api/v1/approvals/${before}/verify`)).body).toMatchObject({ valid: true })
+  const id = await create()
+  const refused = { status: 503, body: { error: 'storage_damaged' } }
+  await expect.poll(() => send(`/api/v1/approvals/${id}`), { timeout: 30_000 }).toMatchObject(refused)
+  await second.line(/no key can sign for decision-sandbox: .* Run: countersign keys rotate/)
+  expect(second.output()).not.toMatch(/\n\s+at /)
+  const doctor = await cli(['doctor'], { env: ready })
+  expect(doctor.stdout).toMatch(/FAIL {2}Signing keys +none is active for decision-sandbox/)
+  expect((await cli(['keys', 'rotate', '--purpose', purpose, '--now'], { env: ready })).code).toBe(0)
+  await second.end('SIGTERM')
+
+  await start()
+  for (const one of [before, await create()])
+    expect(await decided(one)).toMatchObject({ body: { valid: true } })
 })
 
 it('needs no other configuration than DATA_DIR, and tells its address as JSON', async () => {

@@ -1,3 +1,4 @@
+import { BSON } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } from '../support/caller.ts'
 import { openEvents } from '../support/event-source.ts'
@@ -264,4 +265,34 @@ it('a damaged document of one person keeps the waits, the inboxes and the events
   proxy.play({})
   await theirs.direct.send(`/api/v1/approvals/${damaged}/cancel`, { method: 'POST', json: {} })
   expect((await waits[0])?.status).toBe(200)
+})
+
+it('a document that is full of what waits for the trail takes no more, and says so', async () => {
+  const { direct } = await useCaller()
+  const token = await signIn(service, direct.user)
+  const keys = beside.composition.connection.collection<{ _id: string }>('api_keys')
+  const filled = async (size: number) => {
+    const entry = {
+      eid: 'evt_0',
+      type: 'key.changed',
+      at: new Date(),
+      actor: { kind: 'cli' },
+      subject: direct.keyId,
+    }
+    const audit = [{ ...entry, detail: { filler: 'x'.repeat(size) } }]
+    await keys.updateOne({ _id: direct.keyId }, { $set: { audit }, $unset: { outbox_token: 1 } })
+    return BSON.calculateObjectSize((await keys.findOne({ _id: direct.keyId })) ?? {})
+  }
+  const most = 16 * 1024 * 1024
+  expect(await filled(most - (await filled(0)))).toBe(most)
+  const told = await toldFromNow()
+  const revoke = () => send(service, `/api/v1/account/api-keys/${direct.keyId}`, { method: 'DELETE', token })
+  const { status, body } = await revoke()
+  expect([status, body]).toEqual([503, expect.objectContaining({ error: 'storage_damaged' })])
+  expect(told()).toEqual(['error: a part of the store is damaged and is not shown to anyone'])
+  expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toMatch(
+    /^a document is full .* Run: countersign audit check$/,
+  )
+  await filled(0)
+  expect((await revoke()).status).toBe(200)
 })

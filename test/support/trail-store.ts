@@ -25,7 +25,10 @@ export async function useTrailStore(processes = 1): Promise<TrailStore> {
     await connection.db?.dropDatabase()
     await Promise.all([connection, ...others].map((one) => one.close()))
   })
-  const trails: TrailStore['trails'] = [createAuditTrail(connection), ...others.map(createAuditTrail)]
+  const trails: TrailStore['trails'] = [
+    createAuditTrail(connection),
+    ...others.map((one) => createAuditTrail(one)),
+  ]
   await makeIndexes(connection)
   return { trails, connection, uri }
 }

@@ -119,7 +119,7 @@ async function checkStore(config: Config): Promise<Check[]> {
     return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
     const report = await inspectStore(config, commandLog(true))
-    return [await reachable(config, report), clockCheck(report), keysCheck(report)]
+    return [await reachable(config, report), clockCheck(report), keysCheck(report), ...trailChecks(report)]
   } catch (error) {
     const fix =
       config.mongodbUri === undefined
@@ -175,6 +175,14 @@ function keysCheck({ keys }: StoreReport): Check {
     next ? [`next ${purpose} key ${next.toISOString()}`] : [],
   )
   return ok(name, ['active for every purpose', ...coming].join('; '))
+}
+
+/** Nothing, where it takes entries. */
+function trailChecks({ trail }: StoreReport): Check[] {
+  if (trail === undefined) return []
+  const fix =
+    'Run: countersign audit check. docs/deploy.md says how to restore a backup of the embedded store.'
+  return [fail('Audit trail', reasonOf(trail), fix)]
 }
 
 const readyAnswer = z.object({ status: z.literal('ready') })

@@ -18,6 +18,8 @@ interface ChainFinding {
     | 'rewritten'
     /** A document in the trail's collection that is no record. */
     | 'stray'
+    /** The disk has spoilt the record: it cannot be read. */
+    | 'damaged'
   seq?: number
   /** The number that a misnumbered record has instead; the id of a stray document. */
   id?: string
@@ -84,8 +86,18 @@ async function checkChain(
   let head = GENESIS
   let records = 0
   let erased = 0
-  const look = (record: AuditRecord): void => {
-    const flaw = flawOf(head, record)
+  /** Tells of those that are damaged from there on, up to the first that is not. @returns its number */
+  const pass = async (from: number, end: number): Promise<number> => {
+    let seq = from
+    for (; seq < end && (await trail.isDamaged(seq)); seq += 1) report({ code: 'damaged', seq })
+    return seq
+  }
+  const look = async (record: AuditRecord): Promise<void> => {
+    const next = head.seq + 1
+    const behindDamage = record.seq > next && (await pass(next, record.seq)) === record.seq
+    // What it should follow from cannot be known; itself it can be whole.
+    const found = flawOf(behindDamage ? { seq: record.seq - 1, hash: '' } : head, record)
+    const flaw = behindDamage && found === 'unlinked' ? undefined : found
     // The place is counted from the record before: what is there may have no number, or a later one.
     if (flaw === 'misnumbered') report({ code: flaw, seq: head.seq + 1, id: String(record.seq) })
     else if (flaw !== undefined) report({ code: flaw, seq: head.seq + 1 })
@@ -98,9 +110,10 @@ async function checkChain(
   }
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
   for await (const page of pages(trail)) {
-    for (const record of page) look(record)
+    for (const record of page) await look(record)
     onProgress?.({ records })
   }
+  await pass(head.seq + 1, Number.POSITIVE_INFINITY)
   if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
   return { records, erased, head }
 }
