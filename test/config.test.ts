@@ -42,6 +42,7 @@ describe('without any variable', () => {
       callbackTimeoutMs: 10_000,
       sessions: { mostMs: 604_800_000, idleMs: 43_200_000 },
       maxOpenWaits: 10_000,
+      storeTimeoutMs: 5_000,
       slack: undefined,
       warnings: [],
     })

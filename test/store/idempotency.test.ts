@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { runOnce } from '../../src/flow/run-once.ts'
 import { useService } from '../support/service.ts'
 
 const SCOPE = 'key_x:create'
@@ -58,4 +59,43 @@ describe('a claim of an attempt that died', () => {
     const taken = await idempotency.claim(claim({ subject: 'req_second', at: later(9_001) }))
     expect(taken).toMatchObject({ state: 'fresh', subject: 'req_first' })
   })
+})
+
+it('a claim is renewed by its attempt for as long as that takes, and lapses soon after one that cannot renew it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const service = await useService()
+  const { deps } = service.composition
+  const stored = service.composition.connection.collection<{ _id: string; claimed_at: Date }>('idempotency')
+  const claimedAt = async () => (await stored.findOne({ _id: `${SCOPE}:order-1` }))?.claimed_at
+  let now = AT
+  let end: (answer: { status: number; body: string }) => void = () => undefined
+  let renews = true
+  const idempotency = {
+    ...deps.idempotency,
+    renew: async (...claim: Parameters<typeof deps.idempotency.renew>) => {
+      if (!renews) throw new Error('the store does not hear')
+      await deps.idempotency.renew(...claim)
+    },
+  }
+  const run = (subject: string, work: () => Promise<{ status: number; body: string }>) =>
+    runOnce({ ...deps, idempotency, clock: { now: () => now } }, { ...claim({ subject }), body: {} }, work)
+  const answer = { status: 201, body: '{}' }
+  const first = run('req_first', () => new Promise((resolve) => (end = resolve)))
+  await expect.poll(claimedAt).toEqual(AT)
+  for (let ms = 3_000; ms <= 60_000; ms += 3_000) {
+    now = later(ms)
+    vi.advanceTimersByTime(3_000)
+    await expect.poll(claimedAt).toEqual(now)
+  }
+  await expect(run('req_second', async () => answer)).rejects.toMatchObject({
+    code: 'idempotency_in_progress',
+  })
+  renews = false
+  vi.advanceTimersByTime(3_000)
+  now = later(70_000)
+  expect(await run('req_second', async () => answer)).toEqual({ ...answer, replayed: false })
+  end(answer)
+  await first
+  expect(await run('req_third', async () => answer)).toEqual({ ...answer, replayed: true })
 })

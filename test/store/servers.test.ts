@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import type { Document } from 'bson'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { packagePath } from '../../src/config/package-path.ts'
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { isDuplicateKey } from '../../src/store/failures.ts'
 import { checkServer, inWords, ownInWords } from '../../src/store/server.ts'
@@ -54,6 +56,16 @@ describe('what a store says it is', () => {
       name: 'UnsuitableStoreError',
       message: `The store is MongoDB ${version}. Countersign needs MongoDB 6.0 or newer, or a service that is its equal.`,
     })
+  })
+
+  it('the oldest that is taken is named where one is chosen, and the containers have none older', () => {
+    const of = (path: string) => readFileSync(packagePath(path), 'utf8')
+    expect(of('docs/deploy.md')).toContain('a MongoDB replica set, 6.0 or newer')
+    const images = [...of('docker-compose.yml').matchAll(/image: mongo:(\d+)\./g)].map(([, major]) =>
+      Number(major),
+    )
+    expect(images.length).toBeGreaterThan(0)
+    expect(Math.min(...images)).toBeGreaterThanOrEqual(6)
   })
 
   it.each<[string, Part, object]>([
