@@ -42,7 +42,8 @@ export async function openGate(storeUri: string): Promise<Gate> {
   return gate
 }
 
-function addressOf(storeUri: string): { path: string } | { host: string; port: number } {
+/** Where the store of a connection string listens: a Unix socket, or a port. */
+export function addressOf(storeUri: string): { path: string } | { host: string; port: number } {
   const place = decodeURIComponent(/^mongodb:\/\/([^/?]+)/.exec(storeUri)?.[1] ?? '')
   if (place.endsWith('.sock')) return { path: place }
   const [host = '', port] = place.split(':')

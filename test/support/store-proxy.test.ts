@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EmbeddedStore, startEmbeddedStore } from 'embedded-mongo'
@@ -120,4 +121,21 @@ it('tells a watcher each command with its reply', async () => {
   await items.insertOne({ _id: 1 })
   await items.findOneAndUpdate({ _id: 1 }, { $set: { tag: 'one' } }, { returnDocument: 'after' })
   expect(seen).toEqual([[{ _id: 1 }, { _id: 1, tag: 'one' }]])
+})
+
+it('stands before a store with a port, too, as a mongod has', async () => {
+  const server = createServer((client) => {
+    const socket = connect({ path: store.socketPath })
+    client.pipe(socket).pipe(client)
+    for (const one of [client, socket]) one.on('error', () => undefined)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = { port: 0, ...Object(server.address()) }
+  proxy = await startStoreProxy(`mongodb://127.0.0.1:${port}/?replicaSet=rs0`)
+  onTestFinished(() => proxy.close())
+  const items = await useItems()
+  await items.insertOne({ _id: 1 })
+  expect(await truth.countDocuments({})).toBe(1)
+  expect(proxy.sent.get('insert items')).toBe(1)
 })

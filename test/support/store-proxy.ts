@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Document } from 'bson'
 import { type Frame, FrameReader } from 'embedded-mongo/wire/frame-reader'
+import { addressOf } from './gate.ts'
 import { isCommand, nameOf, readMessage, readReply, writeReply } from './store-proxy-message.ts'
 
 /** A point at which the process behind a proxy dies. */
@@ -64,10 +65,9 @@ interface Watch {
   see: (command: Document, reply: Document) => void
 }
 
-/** Opens a proxy before the store of this connection string, which names a Unix socket. */
+/** Opens a proxy before the store of this connection string. */
 export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
-  const storePath = decodeURIComponent(/^mongodb:\/\/([^/?]+\.sock)/.exec(storeUri)?.[1] ?? '')
-  if (storePath === '') throw new Error(`no Unix socket: ${storeUri}`)
+  const store = addressOf(storeUri)
   const folder = await mkdtemp(join(tmpdir(), 'proxy-'))
   // The driver takes an address for a socket path only if it ends in ".sock".
   const path = join(folder, 'proxy.sock')
@@ -108,7 +108,7 @@ export async function startStoreProxy(storeUri: string): Promise<StoreProxy> {
   }
 
   const ends: Ends = { see, played: () => part, line: 'open', links: new Set() }
-  const server = createServer((client) => link(client, () => connect({ path: storePath }), ends))
+  const server = createServer((client) => link(client, () => connect(store), ends))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(path, resolve)
