@@ -15,6 +15,9 @@ export interface ChatTrouble {
   since: Date
 }
 
+/** Noted for an account at once; of more nothing is told until one of these is over. */
+export const MOST_TROUBLES = 50
+
 /** A workspace, or a channel of it. */
 export type ChatPlace = Pick<ChatTrouble, 'platform' | 'tenant' | 'channel'>
 

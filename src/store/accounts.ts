@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import { type Account, type AccountChannel, hasChannel } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
-import type { ChatPlace, ChatTrouble } from '../domain/chat-trouble.ts'
+import { type ChatPlace, type ChatTrouble, MOST_TROUBLES } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
@@ -208,11 +208,12 @@ interface Told {
 
 function troubles(model: mongoose.Model<AccountDocument>, wake: Wake) {
   return {
-    /** @returns false when that place is in trouble already, or is a channel that the account does not have (any more). */
+    /** @returns false when that place is in trouble already, or is a channel that the account does not have (any more), or so many are. */
     async beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
       const place = placeOf(trouble)
       const held = place.channel === null ? {} : { channels: trusted({ $elemMatch: place }) }
-      const free = { _id: id, ...held, chat_troubles: trusted({ $not: { $elemMatch: place } }) }
+      const hasRoom = { [`chat_troubles.${MOST_TROUBLES - 1}`]: trusted({ $exists: false }) }
+      const free = { _id: id, ...held, chat_troubles: trusted({ $not: { $elemMatch: place } }), ...hasRoom }
       const update = withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event])
       const begun = (await model.updateOne(free, update)).modifiedCount === 1
       if (begun) wake()

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
+import { MOST_TROUBLES } from '../../../src/domain/chat-trouble.ts'
+import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/chat/trouble.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
@@ -108,4 +109,19 @@ it('of one channel is its own: people get their cards, its owner hears of it the
   const told = (await trail.list({ account_id: requester.account.id, limit: 50 })).map(({ entry }) => entry)
   expect(told.filter((entry) => entry?.type === 'chat.unavailable')).toHaveLength(1)
   await waitUntil(() => expect(chat.notices).toHaveLength(2))
+})
+
+it('of more than an account can note none is told, until one is over', async () => {
+  const { worker, requester } = await useCardSetting()
+  const { accounts } = worker.deps
+  const place = (index: number) => ({ platform: 'slack', tenant: `T${index}` }) as const
+  const begin = (index: number) =>
+    beginTrouble(worker.deps, requester.account.id, { ...place(index), reason: 'app_removed' })
+  const noted = async () =>
+    (await accounts.find(requester.account.id))?.chat_troubles?.map(({ tenant }) => tenant)
+  for (let index = 0; index <= MOST_TROUBLES; index += 1) await begin(index)
+  expect(await noted()).toHaveLength(MOST_TROUBLES)
+  await endTrouble(worker.deps, place(0))
+  await begin(MOST_TROUBLES)
+  expect(await noted()).toContain(`T${MOST_TROUBLES}`)
 })
