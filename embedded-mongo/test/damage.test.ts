@@ -63,6 +63,16 @@ async function reopened(look: (store: TestStore) => Promise<void>): Promise<void
   }
 }
 
+/** @returns since when everything has */
+async function letExpire(): Promise<Date> {
+  const at = new Date(0)
+  await reopened(async ({ db }) => {
+    await db.collection('items').updateMany({}, { $set: { at } })
+    await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
+  })
+  return at
+}
+
 /** Every document through `ask`, or the code of the refusal. */
 function asked(store: TestStore, filter: Document, hint?: string): Promise<unknown> {
   const cursor = store.db.collection('items').find(filter, hint === undefined ? {} : { hint })
@@ -94,11 +104,7 @@ describe('what is not as it was written', () => {
   })
 
   it('is named, and left out for who asks for partial results; what has expired beside it is removed', async () => {
-    const at = new Date(0)
-    await reopened(async ({ db }) => {
-      await db.collection('items').updateMany({}, { $set: { at } })
-      await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
-    })
+    const at = await letExpire()
     alter(`UPDATE documents SET sum = ~sum WHERE ${SECOND}`)
     await reopened(async (store) => {
       const items = store.db.collection<Item>('items')
@@ -124,15 +130,11 @@ describe('what is not as it was written', () => {
     ['whose checksum is another', 'UPDATE entries SET sum = ~sum WHERE tree = 2 AND number = 2'],
     [
       'whose key is another',
-      "UPDATE entries SET key = CAST(substr(key, 1, length(key) - 3) || x'390000' AS BLOB) WHERE tree = 2 AND number = 2",
+      "UPDATE entries SET key = CAST(key || x'00' AS BLOB) WHERE tree = 2 AND number = 2",
     ],
     ['that names nothing', 'UPDATE entries SET number = 9 WHERE tree = 2 AND number = 2'],
   ])('an entry %s keeps no document from who asks for partial results', async (_what, change) => {
-    const at = new Date(0)
-    await reopened(async ({ db }) => {
-      await db.collection('items').updateMany({}, { $set: { at } })
-      await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
-    })
+    await letExpire()
     alter(change, change.replace('tree = 2', 'tree = 3'))
     await reopened(async (store) => {
       const items = store.db.collection<Item>('items')
@@ -142,19 +144,11 @@ describe('what is not as it was written', () => {
         const options = { allowPartialResults: true, sort: { owner: -1 }, hint: 'owner_1', limit } as const
         return (await items.find(filter, options).toArray()).map(({ _id }) => _id)
       }
-      expect([await partial(0), await partial(2)]).toEqual([
-        [3, 2, 1],
-        [3, 2],
-      ])
+      expect(await partial(0)).toEqual([3, 2, 1])
+      expect(await partial(2)).toEqual([3, 2])
       // One that breaks off takes nothing with it that was written at the same moment.
-      const writes = [
-        items.updateOne({ _id: 1 }, { $set: { text: 'mine' } }),
-        items.updateOne({ _id: 2 }, { $set: { owner: 'me' } }),
-        items.insertOne({ _id: 4, owner: 'owner4', text: '' }),
-      ]
-      expect(
-        (await Promise.allSettled(writes)).filter(({ status }) => status === 'rejected').length,
-      ).toBeLessThan(2)
+      const refusedOne = items.updateOne({ _id: 2 }, { $set: { owner: 'me' } }).catch(() => undefined)
+      await Promise.all([refusedOne, items.insertOne({ _id: 4, owner: 'owner4', text: '' })])
       expect(await asked(store, { _id: 4 })).toHaveLength(1)
       finish(sweepExpired(store.server.engine, new Date()))
       expect(await asked(store, { _id: { $in: [1, 3] } })).toEqual([])
@@ -202,10 +196,8 @@ describe('what is not as it was written', () => {
       await items.insertOne({ _id: 4, owner: 'owner4', text: '' })
     })
   })
-})
 
-describe('an entry that is missing', () => {
-  it('is missed where the whole index is read', async () => {
+  it('an entry that is missing is missed where the whole index is read', async () => {
     alter('DELETE FROM entries WHERE tree = 2 AND number = 2')
     await reopened(async (store) => {
       expect(await asked(store, {}, 'owner_1')).toMatchObject(refused)
