@@ -127,15 +127,12 @@ describe('what is not as it was written', () => {
   })
 
   it.each([
-    ['whose checksum is another', 'UPDATE entries SET sum = ~sum WHERE tree = 2 AND number = 2'],
-    [
-      'whose key is another',
-      "UPDATE entries SET key = CAST(key || x'00' AS BLOB) WHERE tree = 2 AND number = 2",
-    ],
-    ['that names nothing', 'UPDATE entries SET number = 9 WHERE tree = 2 AND number = 2'],
+    ['whose checksum is another', 'sum = ~sum'],
+    ['whose key is another', "key = CAST(key || x'00' AS BLOB)"],
+    ['that names nothing', 'number = 9'],
   ])('an entry %s keeps no document from who asks for partial results', async (_what, change) => {
     await letExpire()
-    alter(change, change.replace('tree = 2', 'tree = 3'))
+    alter(`UPDATE entries SET ${change} WHERE tree IN (2, 3) AND number = 2`)
     await reopened(async (store) => {
       const items = store.db.collection<Item>('items')
       const filter = { owner: { $gte: 'owner1' } }
