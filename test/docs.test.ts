@@ -207,7 +207,7 @@ describe('the documents', () => {
     const used = JSON.parse(await run(block('/consume'), { KEY, ID }))
     expect(used).toMatchObject({ request_id: ID, status: 'approved', consumed_at: expect.any(String) })
     expect(JSON.parse(await run(block('/consume'), { KEY, ID }))).toMatchObject({ error: 'already_consumed' })
-  }, 60_000)
+  })
 
   it('leads an agent from its question over the consent of the owner to a key', async () => {
     const asked = JSON.parse(await run(block('"client_name"')))
@@ -220,7 +220,7 @@ describe('the documents', () => {
     expectStatus(await browser.post(path, { ...said, passkey }), 200)
     const collected = JSON.parse(await run(block('BOOTSTRAP_ID'), { BOOTSTRAP_ID: asked.bootstrap_id }))
     expect(collected).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_/) })
-  }, 60_000)
+  })
 
   it('prints the manifest of a Slack app, and examines the connection to Slack', async () => {
     const manifest = JSON.parse(await run(block('slack manifest')))
@@ -231,7 +231,7 @@ describe('the documents', () => {
     const said = await run(block('doctor slack'), tokens)
     expect(said).toMatch(/\nEverything is in order\.\n$/)
     expect(slack.calls.at(-1)).toMatchObject({ method: 'apps.connections.open', token: 'xapp-1' })
-  }, 60_000)
+  })
 
   it('writes the package of a Teams app, and examines the connection to Teams', async () => {
     const [TEAMS_APP_ID, TEAMS_TENANT_ID] = [randomUUID(), randomUUID()]
@@ -260,7 +260,7 @@ describe('the documents', () => {
     })
     expect(said).toMatch(/\nUsable, with 1 warning\.\n$/)
     expect(proxy.requests.map(({ url }) => url)).toEqual(['/api/messages'])
-  }, 60_000)
+  })
 
   it('makes a sandbox key and a sandbox request', async () => {
     const { raw_key: TEST_KEY } = JSON.parse(await run(block('key create')))
@@ -277,7 +277,7 @@ describe('the documents', () => {
     expect(await run(block('--allow-sandbox'), { TEST_KEY, ID: made.request_id })).toMatch(
       /^VALID SANDBOX RECEIPT: a test rejected this/,
     )
-  }, 60_000)
+  })
 })
 
 /** Of prose: neither code, tables and headings, nor what is too short to say anything. */

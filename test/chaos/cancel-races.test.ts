@@ -131,5 +131,5 @@ describe('withdrawal against decision against expiry', () => {
       expect(results.filter((result) => result === 'not_pending')).toHaveLength(19)
       expectOneEnd(await racing.stored(id), 'cancelled', '')
     }
-  }, 120_000)
+  })
 })

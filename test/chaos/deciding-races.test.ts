@@ -194,7 +194,7 @@ describe('quorum', () => {
         ).toMatchObject({ valid: true })
       }
     }
-  }, 120_000)
+  })
 
   it('T79: the approvers fixed at creation stay, whatever the policy says later; one rejection rejects', async () => {
     const id = await make()

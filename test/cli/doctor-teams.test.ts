@@ -290,7 +290,7 @@ describe('countersign doctor teams', () => {
       detail: `none are taken since ${later} (BotDisabledByAdmin), and 1 more`,
       fix: 'An administrator has to allow the app in the Teams admin center.',
     })
-  }, 90_000)
+  })
 
   it('says so when the store cannot be opened', async () => {
     const { folder } = await useDataDir()

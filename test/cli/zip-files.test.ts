@@ -78,5 +78,5 @@ describe('a ZIP archive', () => {
       }),
       { numRuns: 15 },
     )
-  }, 60_000)
+  })
 })

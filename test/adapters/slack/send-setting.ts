@@ -92,7 +92,7 @@ export async function atRest({ service }: LiveSetting, id: string, cards: number
     expect(resting).toHaveLength(cards)
     const idle = found.filter(({ state }) => state === 'idle')
     expect(idle.flatMap(({ replies }) => replies.filter(({ state }) => state === 'due'))).toEqual([])
-  }, 60_000)
+  })
   return found
 }
 

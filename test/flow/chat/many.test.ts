@@ -19,13 +19,13 @@ it('keeps 600 cards of 200 requests at once without a duplicate and without a lo
   await waitUntil(async () => {
     const made = await worker.stored('cards').countDocuments({})
     expect(made).toBe(3 * REQUESTS)
-  }, 60_000)
+  })
   const [person] = people
   await Promise.all(ids.map((id) => vote(setting, id, person ?? expect.unreachable(), 'approved')))
   await waitUntil(async () => {
     expect(await worker.stored('requests').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
     expect(await worker.stored('cards').countDocuments({ state: { $ne: 'idle' } })).toBe(0)
-  }, 90_000)
+  })
   console.info(`200 requests × 3: at rest after ${Math.round(performance.now() - started)} ms`)
   const behind = await worker
     .stored('cards')
