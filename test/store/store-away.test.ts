@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } from '../support/caller.ts'
 import { openEvents } from '../support/event-source.ts'
 import { watchInbox } from '../support/inbox-stream.ts'
+import { ask, callWithKey, proofFor, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 import { type Line, type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
@@ -135,46 +136,90 @@ const refused = (codeName: keyof typeof CODES) => ({
   errmsg: codeName,
 })
 
-describe('a command that the store did not, or may have done', () => {
-  const isInsert = (name: string | undefined) => name === 'insert requests'
-  it.each<[string, (times: () => boolean) => Part]>([
-    [
-      'refused in an election',
-      (now) => ({
-        before: (_command, name) => (isInsert(name) && now() ? refused('NotWritablePrimary') : undefined),
+/** One command of that name that goes wrong, while `now` says so. `done`: the store has carried it out all the same. */
+const FAULTS: [string, { done: boolean; part: (is: string, now: () => boolean) => Part }][] = [
+  [
+    'refused in an election',
+    {
+      done: false,
+      part: (is, now) => ({
+        before: (_command, name) => (name === is && now() ? refused('NotWritablePrimary') : undefined),
       }),
-    ],
-    [
-      'interrupted after it was done',
-      (now) => ({
+    },
+  ],
+  [
+    'interrupted after it was done',
+    {
+      done: true,
+      part: (is, now) => ({
         after: (_reply, name) =>
-          isInsert(name) && now() ? refused('InterruptedDueToReplStateChange') : undefined,
+          name === is && now() ? refused('InterruptedDueToReplStateChange') : undefined,
       }),
-    ],
-    [
-      'whose answer breaks off',
-      (now) => ({ after: (_reply, name) => (isInsert(name) && now() ? 'torn' : undefined) }),
-    ],
-    [
-      'that is never answered',
-      (now) => ({ before: (_command, name) => (isInsert(name) && now() ? 'nothing' : undefined) }),
-    ],
-    [
-      'for which there is no room',
-      (now) => ({
-        before: (_command, name) => (isInsert(name) && now() ? refused('OutOfDiskSpace') : undefined),
+    },
+  ],
+  [
+    'whose answer breaks off',
+    {
+      done: true,
+      part: (is, now) => ({ after: (_reply, name) => (name === is && now() ? 'torn' : undefined) }),
+    },
+  ],
+  [
+    'that is never answered',
+    {
+      done: false,
+      part: (is, now) => ({ before: (_command, name) => (name === is && now() ? 'nothing' : undefined) }),
+    },
+  ],
+  [
+    'for which there is no room',
+    {
+      done: false,
+      part: (is, now) => ({
+        before: (_command, name) => (name === is && now() ? refused('OutOfDiskSpace') : undefined),
       }),
-    ],
-  ])('%s: 503, and the same call again makes the one request', async (what, partOf) => {
+    },
+  ],
+]
+
+describe('a command that the store did not, or may have done', () => {
+  const once = (): (() => boolean) => {
+    let left = 1
+    return () => left-- > 0
+  }
+  it.each(FAULTS)('%s: 503, and the same call again makes the one request', async (what, { part }) => {
     const { caller, direct } = await useCaller()
     const key = { 'idempotency-key': what.replaceAll(' ', '-') }
-    let left = 1
-    play(partOf(() => left-- > 0))
+    play(part('insert requests', once()))
     expectAway(await timed(caller.create({ action: what }, key)), ANSWER_MS)
     const again = await caller.create({ action: what }, key)
     expect([again.status, again.body]).toEqual([201, expect.objectContaining({ status: 'pending' })])
     const { data } = (await direct.send('/api/v1/approvals')).body
     expect(data).toEqual([expect.objectContaining({ action: what })])
+  })
+
+  it.each(FAULTS)('%s: 503, and a decision stands once', async (what, { done, part }) => {
+    const setting = await setUpOwner(service, `${what.replaceAll(' ', '-')}@example.com`)
+    const id = await ask(setting)
+    const passkey = await proofFor(setting, id, 'approved')
+    play(part('findAndModify requests', once()))
+    const decision = { decision: 'approved', passkey }
+    const lost = await setting.owner.browser.post(`/api/v1/approvals/${id}/decision`, decision)
+    expect([lost.status, lost.body.error]).toEqual([503, 'storage_unavailable'])
+    const read = async (): Promise<unknown> => (await callWithKey(beside, setting.key, `/${id}`)).json()
+    const before = await read()
+    expect(before).toMatchObject({ status: done ? 'approved' : 'pending' })
+    const decide = async () => {
+      const fresh = done
+        ? decision
+        : { decision: 'approved', passkey: await proofFor(setting, id, 'approved') }
+      return setting.owner.browser.post(`/api/v1/approvals/${id}/decision`, fresh)
+    }
+    // Refused as no longer pending, or recorded now: either way the answer says what stands.
+    await expect.poll(async () => (await decide()).body.status, LONG).toBe('approved')
+    const after = await read()
+    expect(after).toMatchObject({ status: 'approved' })
+    if (done) expect(after).toEqual(before)
   })
 })
 
