@@ -90,9 +90,9 @@ function pagesFor(id) {
     {
       name: 'inbox',
       path: '/',
-      there: `document.querySelectorAll('.waiting').length === ${WAITING}`,
-      press: `document.querySelector('.waiting input[type="checkbox"]').click()`,
-      answered: `document.querySelector('.together').innerText.includes('Approve the 1 selected')`,
+      there: `document.querySelectorAll('.inbox-list > li').length === ${WAITING}`,
+      press: `document.querySelector('.inbox-list input[type="checkbox"]').click()`,
+      answered: `document.querySelector('.together').innerText.includes('1 selected')`,
     },
     {
       name: 'hosted page',
