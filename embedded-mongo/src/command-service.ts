@@ -37,8 +37,8 @@ const COMMIT_MS = 250
 /** Who waits for the reply to a command. */
 interface Asker {
   reply: (message: Uint8Array) => void
-  /** Asks once more: of a command that only reads, and may have read what is undone by now. */
-  again?: () => void
+  /** Of a command that only reads: from where, and how to ask once more when what it has read may be undone by now. */
+  reading?: { namespace: string; again: () => void }
 }
 
 /** A command, or work of the store itself, that others have interrupted. */
@@ -55,8 +55,8 @@ const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate', 'disti
 /**
  * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
  * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
- * Reads that ran after an uncommitted write wait as well: no client sees a state that a crash could undo. If it is undone
- * they are run again.
+ * Reads of a collection that has uncommitted writes wait as well: no client sees a state that a crash could undo. If it is
+ * undone they are run again.
  *
  * A command that takes long is interrupted when its slice is over and goes on after the others had their turn, one
  * slice of each interrupted command after the other.
@@ -82,7 +82,8 @@ export class SlicedCommandService implements CommandService {
     }
     const [name = ''] = body.keys()
     const again = () => this.#begin(body, connectionId, { reply })
-    this.#begin(body, connectionId, READS.has(name) ? { reply, again } : { reply })
+    const reading = { namespace: `${body.get('$db')}.${body.get(name)}`, again }
+    this.#begin(body, connectionId, READS.has(name) ? { reply, reading } : { reply })
   }
 
   /** From now on this is the answer to everything. */
@@ -126,9 +127,9 @@ export class SlicedCommandService implements CommandService {
   #advance(job: Job): void {
     const engine = this.#engine
     if (job.epoch !== engine.epoch) {
-      if (job.asker.again === undefined)
+      if (job.asker.reading === undefined)
         throw writeError(engine, engine.undoneBy, 'another one broke off, and this one with it')
-      job.asker.again()
+      job.asker.reading.again()
       return
     }
     const step = job.steps.next()
@@ -150,10 +151,14 @@ export class SlicedCommandService implements CommandService {
     this.#schedule()
   }
 
-  #afterCommit(message: Uint8Array, { reply, again }: Asker): void {
-    if (this.#engine.dirty || this.#waiting.length > 0)
-      this.#waiting.push((failure) => (failure && again ? again() : reply(failure ?? message)))
-    else reply(message)
+  /** Replies once all that the command has seen and written is durable. */
+  #afterCommit(message: Uint8Array, { reply, reading }: Asker): void {
+    const engine = this.#engine
+    const settled = reading
+      ? !engine.unsettled(reading.namespace)
+      : !engine.dirty && this.#waiting.length === 0
+    if (settled) reply(message)
+    else this.#waiting.push((failure) => (failure && reading ? reading.again() : reply(failure ?? message)))
   }
 
   #schedule(): void {

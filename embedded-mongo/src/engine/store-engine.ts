@@ -43,7 +43,10 @@ export class StoreEngine implements CollectionHost {
   /** There is something for {@link purge}. */
   untidy = false
   #collections = new Map<string, Collection>()
-  readonly #resized = new Set<Collection>()
+  /** Those with documents that are written, changed or gone since the last commit. */
+  readonly #changed = new Set<Collection>()
+  /** Something else was: what collections or indexes there are, or what the file keeps for itself. */
+  #rearranged = false
   #lastTree = 0
   /** A change was begun and not ended: what broke off {@link recover} undoes. */
   writing = false
@@ -83,7 +86,7 @@ export class StoreEngine implements CollectionHost {
   dropCollection(collection: Collection): void {
     collection.dropped = true
     this.#collections.delete(collection.namespace)
-    this.#resized.delete(collection)
+    this.#changed.delete(collection)
     this.cache.clear()
     this.change(() => {
       this.file.removeCollection(collection.id)
@@ -127,12 +130,20 @@ export class StoreEngine implements CollectionHost {
     this.writing = true
     write()
     this.writing = false
-    if (collection !== undefined) this.#resized.add(collection)
+    if (collection === undefined) this.#rearranged = true
+    else this.#changed.add(collection)
   }
 
   /** Whether a reply has to wait for {@link commit}, which may also have a failure to report. */
   get dirty(): boolean {
     return this.file.changing || this.#failure !== undefined
+  }
+
+  /** Whether a crash could undo what a read of this collection has just seen. */
+  unsettled(namespace: string): boolean {
+    const collection = this.#collections.get(namespace)
+    const changed = this.#rearranged || (collection !== undefined && this.#changed.has(collection))
+    return this.#failure !== undefined || (this.file.changing && changed)
   }
 
   /**
@@ -143,9 +154,10 @@ export class StoreEngine implements CollectionHost {
     this.#throwFailure()
     if (!this.file.changing) return
     try {
-      for (const collection of this.#resized) collection.persistSize()
-      this.#resized.clear()
+      for (const collection of this.#changed) collection.persistSize()
+      this.#changed.clear()
       this.file.commit()
+      this.#rearranged = false
       this.#failing = false
     } catch (error) {
       this.#undo(error)
@@ -216,7 +228,8 @@ export class StoreEngine implements CollectionHost {
   #load(): void {
     for (const old of this.#collections.values()) old.dropped = true
     this.#collections.clear()
-    this.#resized.clear()
+    this.#changed.clear()
+    this.#rearranged = false
     this.cache.clear()
     this.cursors.killNamespaces(() => true)
     const garbage = this.file.garbage()
