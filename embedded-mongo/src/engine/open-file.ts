@@ -22,7 +22,7 @@ const PAGE_BYTES = 8192
 /** KiB of pages held in memory. */
 const PAGE_CACHE = 32 * 1024
 /** The write-ahead log is cut back to this after it has grown. */
-const LOG_BYTES = 16 * 1024 * 1024
+const LOG_BYTES = 32 * 1024 * 1024
 
 /** The file, held against its seal. */
 export class OpenFile {

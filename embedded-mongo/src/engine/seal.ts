@@ -10,7 +10,7 @@ const HEAD_BYTES = 24
 const SUMS_AT = 512
 const CHUNK_PAGES = 128
 /** A checkpoint is due when the log has so many frames. */
-const LOG_FRAMES = 1000
+const LOG_FRAMES = 2000
 
 /** What of page 1 is written past the log when the file is opened and closed: journal mode, change counter, version. */
 const PAST_LOG: readonly (readonly [from: number, to: number])[] = [

@@ -21,14 +21,30 @@ export interface Run {
 export function followRun(log: number, pageBytes: number, from: Run | undefined): Run | undefined {
   const salts = Buffer.alloc(8)
   if (readSync(log, salts, 0, 8, 16) < 8) return undefined
-  const run = from?.salts.equals(salts) ? { ...from } : { salts, frames: 0, filePages: 0 }
+  const run = from?.salts.equals(salts) ? from : { salts, frames: 0, filePages: 0 }
   const head = Buffer.alloc(16)
-  for (let frame = run.frames + 1; ; frame += 1) {
+  const isThere = (frame: number): boolean => {
     const got = readSync(log, head, 0, 16, HEAD_BYTES + (frame - 1) * (FRAME_HEAD_BYTES + pageBytes))
-    if (got < 16 || !head.subarray(8).equals(salts)) return run
-    const filePages = head.readUInt32BE(4)
-    if (filePages > 0) Object.assign(run, { frames: frame, filePages })
+    return got === 16 && head.subarray(8).equals(salts)
   }
+  for (let frame = lastOf(isThere, run.frames); frame > run.frames && isThere(frame); frame -= 1) {
+    const filePages = head.readUInt32BE(4)
+    if (filePages > 0) return { salts, frames: frame, filePages }
+  }
+  return run
+}
+
+/** The last frame of a run: its frames lie side by side, so not each has to be looked at. */
+function lastOf(isThere: (frame: number) => boolean, known: number): number {
+  let last = known
+  let step = 1
+  for (; isThere(last + step); step *= 2) last += step
+  for (let beyond = last + step; beyond - last > 1; ) {
+    const middle = Math.floor((last + beyond) / 2)
+    if (isThere(middle)) last = middle
+    else beyond = middle
+  }
+  return last
 }
 
 /** The run as SQLite takes it up when it opens the file: up to the first frame whose checksum is wrong. */
@@ -55,7 +71,7 @@ export function checkRun(log: number, pageBytes: number): Run | undefined {
   }
 }
 
-/** The pages of a run, oldest first: a later one is another version of the same page. */
+/** The pages of a run, each once: as its newest frame has it. */
 export function readRun(
   log: number,
   pageBytes: number,
@@ -64,11 +80,16 @@ export function readRun(
 ): void {
   const frameBytes = FRAME_HEAD_BYTES + pageBytes
   const chunk = Buffer.allocUnsafe(FRAMES_AT_ONCE * frameBytes)
-  for (let before = 0; before < frames; before += FRAMES_AT_ONCE) {
-    const wanted = Math.min(FRAMES_AT_ONCE, frames - before) * frameBytes
-    const got = readSync(log, chunk, 0, wanted, HEAD_BYTES + before * frameBytes)
-    for (let at = 0; at + frameBytes <= got; at += frameBytes)
-      look(chunk.readUInt32BE(at), chunk.subarray(at + FRAME_HEAD_BYTES, at + frameBytes))
+  const seen = new Set<number>()
+  for (let end = frames; end > 0; end -= FRAMES_AT_ONCE) {
+    const first = Math.max(0, end - FRAMES_AT_ONCE)
+    const got = readSync(log, chunk, 0, (end - first) * frameBytes, HEAD_BYTES + first * frameBytes)
+    for (let at = got - (got % frameBytes) - frameBytes; at >= 0; at -= frameBytes) {
+      const number = chunk.readUInt32BE(at)
+      if (seen.has(number)) continue
+      seen.add(number)
+      look(number, chunk.subarray(at + FRAME_HEAD_BYTES, at + frameBytes))
+    }
   }
 }
 
