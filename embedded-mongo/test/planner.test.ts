@@ -184,6 +184,17 @@ describe('the planner', () => {
 })
 
 describe('any index', () => {
+  it.each(['c.d', '-c.d'])('orders by elements of an array that a sparse one lacks: %s', (fields) => {
+    const collection = emptyCollection()
+    addIndex(collection, key(fields), doc({ sparse: true }))
+    collection.insert(doc({ _id: new Int32(0), c: doc({ d: new Int32(1) }) }))
+    collection.insert(doc({ _id: new Int32(1), c: [doc({ d: new Int32(1) }), null] }))
+    for (const hint of [undefined, ...collection.indexes]) {
+      const whole = found(collection, ask(new Map(), { sort: key('c.d'), hint }))
+      expect(misplacedIn(documentsOf(whole), key('c.d'))).toEqual([])
+    }
+  })
+
   it('changes no answer: with each, with none, as a hint, in any order, and in part', () => {
     let exact = 0
     fc.assert(

@@ -187,7 +187,9 @@ function sortOrder(
   { sort, filter }: Question,
 ): 'forwards' | 'backwards' | undefined {
   if (sort === undefined || index.multikey || filter.collation !== undefined) return undefined
-  const { fields } = index.spec
+  const { fields, sparse } = index.spec
+  // An element of an array that lacks the field has no entry here, and counts for the order all the same.
+  if (sparse && fields.some(({ path }) => path.includes('.'))) return undefined
   const fixed = new Set(fields.slice(0, pinned).map(({ path }) => path))
   let position = pinned
   let turn = 0
