@@ -144,7 +144,7 @@ export class StoreLockedError extends Error {
     super(
       holder === undefined
         ? `the data directory ${directory} is held by another store`
-        : `the data directory ${directory} is held by the store of process ${holder.pid}`,
+        : `the data directory ${directory} is held by the store of process ${holder.pid}: stop it, or use another directory`,
     )
     this.name = 'StoreLockedError'
     this.pid = holder?.pid ?? 0

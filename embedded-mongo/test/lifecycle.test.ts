@@ -164,7 +164,9 @@ describe('the lock', () => {
     const store = await start()
     const error = await lockedBy(startEmbeddedStore({ dataDir }))
     expect(error).toMatchObject({ code: 'STORE_LOCKED', pid: process.pid, socketPath: store.socketPath })
-    expect(error.message).toBe(`the data directory ${dataDir} is held by the store of process ${process.pid}`)
+    expect(error.message).toBe(
+      `the data directory ${dataDir} is held by the store of process ${process.pid}: stop it, or use another directory`,
+    )
     await withClient(store.uri, (client) => client.db('a').command({ ping: 1 }))
     // The failed attempt must not have cost the holder its lock either.
     const other = await spawnStore(dataDir)

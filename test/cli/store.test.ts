@@ -28,7 +28,7 @@ it('runs the store as a process of its own, which several commands share', async
   expect([second.code, second.stdout]).toEqual([1, ''])
   expect(second.error()).toEqual({
     error: 'data_dir_in_use',
-    message: expect.stringMatching(/is held by the store of process \d+$/),
+    message: expect.stringMatching(/is held by the store of process \d+: stop it, or use another directory$/),
   })
   const other = await cli(['user', 'list', '--json'], { env: elsewhere.env })
   expect([other.code, other.error().error]).toEqual([1, 'no_store'])
