@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
@@ -16,6 +15,7 @@ import { createPushKeyKeeper } from '../flow/push/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
 import { NoSigningKeyError } from '../signing/keys.ts'
+import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
 import { createAccountStore } from '../store/accounts.ts'
@@ -86,7 +86,7 @@ export interface ComposeOptions {
 /** The wake-up of the store of that collection. */
 type WakeFor = (collection: string) => Wake
 
-const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+const random = createRandom()
 
 /** How often signing keys are read again, so that a rotation by another process is noticed. */
 const KEY_RELOAD_MS = 30_000

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { loadSecrets } from '../config/secrets.ts'
 import type { ChatPlatform } from '../domain/chat.ts'
@@ -7,6 +6,7 @@ import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keep-keys.ts'
 import type { Log } from '../flow/ports.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
+import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
 import { createAccountStore } from '../store/accounts.ts'
 import { createAuditTrail } from '../store/audit-trail.ts'
@@ -68,7 +68,7 @@ export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
 
 async function readKeys(config: Config, connection: StoreConnection, skewMs: number, log: Log) {
   const clock = { now: () => new Date(Date.now() + skewMs) }
-  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+  const random = createRandom()
   const store = createSigningKeyStore(connection)
   if ((await store.all()).length === 0)
     return KEY_PURPOSES.map((purpose) => ({ purpose, active: undefined, next: undefined }))

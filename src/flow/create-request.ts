@@ -111,9 +111,12 @@ function fixContext(context: Record<string, unknown>): {
 
 /** The internal token makes requests in the account of the user it names; a key in its own. */
 async function whoseRequest(deps: CreateDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
-  const account = await deps.accounts.find(caller.key.account_id)
-  const owner = account === undefined ? undefined : await deps.users.find(account.owner_id)
-  if (account === undefined || owner === undefined)
+  const { account_id } = caller.key
+  const [account, owner] = await Promise.all([
+    deps.accounts.find(account_id),
+    deps.users.findByAccount(account_id),
+  ])
+  if (account === undefined || owner?.id !== account.owner_id)
     throw new Error(`key ${caller.key.id} has no account or owner`)
   return { account, owner }
 }

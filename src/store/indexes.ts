@@ -8,7 +8,7 @@ import { isUnavailable, unlessTaken } from './failures.ts'
 import { UnsuitableStoreError } from './server.ts'
 
 /** Grows by one with every change of an index; `test/store/indexes.test.ts` tells when. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 /** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */
 const RETIRED_INDEXES = [
@@ -18,6 +18,7 @@ const RETIRED_INDEXES = [
   { collection: 'bootstraps', name: 'slot_1' },
   // Gave the oldest of what waits for a person, not what ends first.
   { collection: 'requests', name: 'requirement.approvers.user_id_1_status_1_created_at_1__id_1' },
+  { collection: 'requests', name: 'votes.user_id_1_account_id_1_created_at_-1__id_-1' },
 ] as const
 
 /** Of collections without a model: those of the rate limiter, which would make them with every start (T66). */

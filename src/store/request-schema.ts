@@ -131,7 +131,10 @@ requestSchema.index(
 requestSchema.index({ account_id: 1, created_at: -1, _id: -1 })
 requestSchema.index({ account_id: 1, status: 1, created_at: -1, _id: -1 })
 requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
-requestSchema.index({ 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
-// Partial: only decided requests have one.
+// Partial: only requests that were voted on have these.
+requestSchema.index(
+  { 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 },
+  { partialFilterExpression: { 'votes.user_id': { $exists: true } }, name: 'by_voter' },
+)
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 addOutbox(requestSchema)

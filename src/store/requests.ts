@@ -285,7 +285,8 @@ function writes(model: RequestModel, wake: Wake) {
       ),
     /** Notes a first look at a pending request. No reader waits for it, so the version stays. */
     async noteSeen(id: string, seen: Seen): Promise<void> {
-      const first = { 'seen.approver': trusted({ $ne: seen.approver }), [`seen.${MOST_SEEN - 1}`]: null }
+      const hasRoom = { [`seen.${MOST_SEEN - 1}`]: trusted({ $exists: false }) }
+      const first = { 'seen.approver': trusted({ $ne: seen.approver }), ...hasRoom }
       await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
     },
     /** Approved and never used → used. */

@@ -110,6 +110,7 @@ export const userSchema = new Schema<UserDocument>(
   STRICT_SCHEMA,
 )
 userSchema.index({ email: 1 }, { unique: true })
+userSchema.index({ account_id: 1 })
 userSchema.index(
   { 'delegate.user_id': 1 },
   { partialFilterExpression: { 'delegate.user_id': { $exists: true } } },

@@ -50,7 +50,14 @@ export type UserStore = ReturnType<typeof createUserStore>
 export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
   const lookup = createLookup<UserDocument>(connection, 'users')
-  return { ...reads(users, lookup), ...writes(users, wake), ...factorUses(users, wake) }
+  const byAccount = createLookup<UserDocument>(connection, 'users', { field: 'account_id' })
+  return {
+    ...reads(users, lookup),
+    /** Whose own account is it? */
+    findByAccount: async (accountId: string) => toUser(await byAccount(accountId)),
+    ...writes(users, wake),
+    ...factorUses(users, wake),
+  }
 }
 
 function reads(users: Users, lookup: (id: string) => Promise<UserDocument | undefined>) {

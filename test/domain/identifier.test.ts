@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { ID_BYTES, isId, newId } from '../../src/domain/identifier.ts'
+import { drawId, ID_BYTES, isId, newId } from '../../src/domain/identifier.ts'
+import { createRandom } from '../../src/signing/random.ts'
 
-const make = () => newId('req', randomBytes(ID_BYTES))
+const random = createRandom()
+const make = () => drawId({ random }, 'req')
 
 describe('newId', () => {
   it('is the prefix and 26 characters of Crockford base-32', () => {
@@ -25,6 +27,16 @@ describe('newId', () => {
 
   it.each([0, 16, 25, 27])('refuses %i bytes', (length) => {
     expect(() => newId('req', new Uint8Array(length))).toThrow(RangeError)
+  })
+})
+
+describe('createRandom', () => {
+  it('gives as many bytes as are asked for, none of them twice and none that was wiped', () => {
+    const lengths = [4_096, 4_097, 9_000, ...Array.from({ length: 2_000 }, (_, turn) => 8 + (turn % 61))]
+    const drawn = lengths.map((length) => Buffer.from(random.bytes(length)))
+    expect(drawn.map(({ length }) => length)).toEqual(lengths)
+    expect(new Set(drawn.map((bytes) => bytes.toString('hex', 0, 8))).size).toBe(lengths.length)
+    expect(drawn.filter((bytes) => bytes.includes(Buffer.alloc(8)))).toEqual([])
   })
 })
 

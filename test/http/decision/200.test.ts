@@ -210,7 +210,17 @@ describe('GET /api/v1/approvals/:id/review', () => {
     expect(names).toMatchObject({ [String(other?.approver)]: other?.name })
     // What happens after the decision is history, and no part of it.
     expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+    await service.composition.deps.requests.noteSeen(id, { approver: 'f'.repeat(16), at: new Date() })
     expect((await look(second, id)).seen).toEqual(seen)
+  })
+
+  it('tells so of the first 50', async () => {
+    const id = await ask(setting)
+    const readers = Array.from({ length: 51 }, (_, index) => String(index).padStart(16, '0'))
+    const { requests } = service.composition.deps
+    for (const approver of readers) await requests.noteSeen(id, { approver, at: new Date() })
+    const { seen } = await look(setting.owner, id)
+    expect(seen).toEqual(readers.slice(0, 50).map((approver) => ({ approver, at: expect.any(String) })))
   })
 
   it('answers the same when that cannot be noted', async () => {
