@@ -95,21 +95,22 @@ const BATCHES = 60
  * nothing else.
  * @returns whether nothing was damaged: such a document stays due for ever, and is not to be asked for again at once
  */
-export async function inBatches<Document>(
+export async function inBatches<Document extends { id: string }>(
   { log, storeIsDamaged }: Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
   read: (limit: number) => Promise<Document[]>,
   settle: (due: Document) => Promise<unknown>,
 ): Promise<boolean> {
-  let sound = true
-  const pass = (error: unknown): void => {
-    if (!storeIsDamaged(error)) throw error
-    log.error({ error }, 'what is damaged stays due')
-    sound = false
-  }
+  const damaged = new Set<string>()
+  const settleSound = (due: Document): Promise<unknown> =>
+    settle(due).catch((error: unknown) => {
+      if (!storeIsDamaged(error)) throw error
+      log.error({ error }, 'what is damaged stays due')
+      damaged.add(due.id)
+    })
   for (let batch = 0; batch < BATCHES; batch += 1) {
-    const due = await read(BATCH)
-    await Promise.all(due.map((one) => settle(one).catch(pass)))
+    const due = (await read(BATCH + damaged.size)).filter(({ id }) => !damaged.has(id))
+    await Promise.all(due.map(settleSound))
     if (due.length < BATCH) break
   }
-  return sound
+  return damaged.size === 0
 }

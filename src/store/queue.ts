@@ -92,8 +92,9 @@ export function createQueue<D extends QueueDocument, R>(
   const collection = connection.collection<{ _id: string }>(model.collection.name)
   // Results that are written at the same moment share one command.
   const finish = shareTrips((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
+  const damaged = passDamaged(connection)
   const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
-    const due = { ...which, state: OPEN, next_at: { $lte: now } }
+    const due = { ...which, ...damaged.others(), state: OPEN, next_at: { $lte: now } }
     const options = { sort: { next_at: 1 }, limit, batchSize: limit + 1 } as const
     return readSound(connection, (sound) => collection.find<D>(due, { ...options, ...sound }).toArray())
   }
@@ -114,7 +115,7 @@ export function createQueue<D extends QueueDocument, R>(
         const outcome = outcomes[index] ?? 'taken'
         if (damageTold(outcome) !== undefined) {
           // The others are leased by now, and to be sent.
-          connection.emit(PASSED_OVER, outcome)
+          damaged.add(before._id, outcome)
           return []
         }
         if (!settled(outcome)) return []
@@ -163,6 +164,27 @@ export function createQueue<D extends QueueDocument, R>(
         const refused = new Set(failures.map(({ index }) => index))
         return new Set(ids.filter((_, index) => !refused.has(index)))
       }
+    },
+  }
+}
+
+/** For so long what is damaged is not looked at: it is due longest, and may be all that is found at a time. */
+const PASSED_OVER_MS = 60_000
+
+/** Tells of what cannot be claimed for damage, and leaves it out. */
+function passDamaged(connection: StoreConnection) {
+  let ids: string[] = []
+  let until = 0
+  return {
+    others: () => (performance.now() < until ? { _id: { $nin: ids } } : {}),
+    add(id: string, error: unknown): void {
+      const now = performance.now()
+      if (now >= until) {
+        ids = []
+        until = now + PASSED_OVER_MS
+      }
+      ids.push(id)
+      connection.emit(PASSED_OVER, error)
     },
   }
 }

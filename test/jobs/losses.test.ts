@@ -2,11 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedStore } from 'embedded-mongo'
+import { mongo } from 'mongoose'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
+import { inBatches } from '../../src/flow/settle-request.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import { WITH_OUTBOX } from '../../src/store/outbox.ts'
 import { openGate } from '../support/gate.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri } from '../support/service.ts'
 import { spoil, spoilIndexes } from '../support/spoil.ts'
 import { leaveDuties } from './duties.ts'
@@ -143,8 +146,23 @@ const UNIQUE = [
   'user_handle',
 ]
 
+/** Duties in an embedded store whose file is damaged while it rests. */
+async function setUpSpoilt() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-spoilt-'))
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+  let store = await startEmbeddedStore({ dataDir })
+  onTestFinished(() => store.close())
+  const { worker, receiver } = await setUp({ storeUri: databaseUri(store.uri, 'spoilt') })
+  const duties = await leaveDuties(worker, receiver, 0)
+  const damage = async (spoilIn: (dataDir: string) => Promise<void>) => {
+    await store.close()
+    await spoilIn(dataDir)
+    store = await startEmbeddedStore({ dataDir })
+  }
+  return { worker, duties, damage }
+}
+
 describe('a document that the disk has spoilt', () => {
-  const folder = () => mkdtemp(join(tmpdir(), 'countersign-spoilt-'))
   /** Documents of every kind that a sweep looks for, first in its order. What else they hold nobody can read any more. */
   const past = new Date(1_000_000)
   const spoilt = (account_id: string): Spoilt[] => [
@@ -160,12 +178,7 @@ describe('a document that the disk has spoilt', () => {
   ]
 
   it('is told once and holds up nobody: every duty beside it is done', async () => {
-    const dataDir = await folder()
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-    let store = await startEmbeddedStore({ dataDir })
-    onTestFinished(() => store.close())
-    const { worker, receiver } = await setUp({ storeUri: databaseUri(store.uri, 'spoilt') })
-    const duties = await leaveDuties(worker, receiver, 0)
+    const { worker, duties, damage } = await setUpSpoilt()
     const account = await worker.stored('accounts').findOne({})
     const documents = spoilt(account?._id ?? '').map(([name, document], index) => {
       const _id = `spoilt_${index}`
@@ -174,12 +187,8 @@ describe('a document that the disk has spoilt', () => {
     })
     for (const { name, document } of documents) await worker.stored(name).insertOne(document)
     await worker.stored('sessions').insertOne({ _id: 'ses_over', user_id: 'usr_1', ended_at: past })
-    await store.close()
-    await spoil(
-      dataDir,
-      documents.map(({ document }) => document._id),
-    )
-    store = await startEmbeddedStore({ dataDir })
+    const ids = documents.map(({ document }) => document._id)
+    await damage((dataDir) => spoil(dataDir, ids))
 
     await worker.start()
     console.info(`beside spoilt documents: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
@@ -198,26 +207,67 @@ describe('a document that the disk has spoilt', () => {
   })
 
   it('in an index alone holds up nothing: what it stood for is done, too', async () => {
-    const dataDir = await folder()
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-    let store = await startEmbeddedStore({ dataDir })
-    onTestFinished(() => store.close())
-    const { worker, receiver } = await setUp({ storeUri: databaseUri(store.uri, 'spoilt') })
-    const duties = await leaveDuties(worker, receiver, 0)
-    const stuck = await (await newRequester(worker)).request()
+    const { worker, duties, damage } = await setUpSpoilt()
+    const { request } = await newRequester(worker)
+    // Of each more than are looked at together.
+    const stuck = await Promise.all(Array.from({ length: 40 }, () => request()))
     const lapsed = { $set: { expires_at: past }, $unset: { outbox_token: 1 } } as const
-    await worker.stored('requests').updateOne({ _id: stuck }, lapsed)
-    await store.close()
-    await spoilIndexes(dataDir, stuck)
-    store = await startEmbeddedStore({ dataDir })
+    await worker.stored('requests').updateMany({ _id: { $in: stuck } }, lapsed)
+    const unsent = Array.from({ length: 70 }, (_, index) =>
+      sampleDelivery({
+        id: `dlv_${index}`,
+        account_id: `acc_${index}`,
+        target: { kind: 'callback', request_id: `req_${index}`, api_key_id: 'key_1' },
+        event_id: `evt_${index}`,
+        url: `https://${index}.test/`,
+        next_at: past,
+      }),
+    )
+    await worker.deps.deliveries.insertNew(unsent)
+    const signedIn = { user_id: 'usr_1', created_at: past, last_seen_at: past, ended_at: null }
+    const sessions = worker.stored('sessions')
+    await sessions.insertOne({ _id: 'ses_stuck', token_hash: '1', ...signedIn })
+    await sessions.insertOne({ _id: 'ses_over', token_hash: '2', ...signedIn, ended_at: past })
+    const ids = [...stuck, ...unsent.map(({ id }) => id), 'ses_stuck']
+    await damage((dataDir) => spoilIndexes(dataDir, ids))
 
     await worker.start()
     console.info(`by spoilt indexes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    await expect.poll(() => sessions.findOne({ _id: 'ses_over' })).toBeNull()
+    expect(await sessions.findOne({ _id: 'ses_stuck' })).toMatchObject({ ended_at: null })
     const told = worker.logged.filter(({ level }) => level === 'error')
     expect(told.map(({ fields }) => String(fields.error))).toContainEqual(
       expect.stringContaining('an entry of an index does not match its checksum'),
     )
     // Nothing can be written of it that its index would have to follow.
-    expect(await worker.stored('requests').findOne({ _id: stuck })).toMatchObject({ status: 'pending' })
+    const requests = await worker
+      .stored('requests')
+      .find({ _id: { $in: stuck } })
+      .toArray()
+    expect(requests.map(({ status }) => status)).toEqual(stuck.map(() => 'pending'))
+    const deliveries = await worker
+      .stored('deliveries')
+      .find({ _id: { $in: unsent.map(({ id }) => id) } })
+      .toArray()
+    expect(deliveries.map(({ state, fence }) => [state, fence])).toEqual(unsent.map(() => ['due', 0]))
+  })
+
+  it.each([
+    ['a damaged one', new mongo.MongoServerError({ code: 366, errmsg: 'damaged' }), [false, 39, 1]],
+    ['any other error', new Error('no store'), undefined],
+  ] as const)('is passed over once a run, and nothing else is: %s among 40', async (_, error, result) => {
+    const { worker } = await setUp()
+    const due = new Set(Array.from({ length: 40 }, (_, index) => ({ id: `req_${index}` })))
+    let refused = 0
+    const run = inBatches(
+      worker.deps,
+      async (limit) => [...due].slice(0, limit),
+      async (one) => {
+        if (one.id !== 'req_2') return due.delete(one)
+        refused += 1
+        throw error
+      },
+    ).then((sound) => [sound, 40 - due.size, refused])
+    await (result === undefined ? expect(run).rejects.toBe(error) : expect(run).resolves.toEqual(result))
   })
 })

@@ -21,18 +21,18 @@ export async function spoil(dataDir: string, ids: readonly string[]): Promise<vo
 const NUMBERS = 2 ** 38
 
 /** No entry of an index that is not unique matches its checksum any more; those of `misplaced` lie under another key. */
-export async function spoilIndexes(dataDir: string, misplaced: string): Promise<void> {
+export async function spoilIndexes(dataDir: string, misplaced: readonly string[]): Promise<void> {
   const db = new Database(join(dataDir, 'store.db'))
-  const found = db.prepare('SELECT id % ? FROM documents WHERE instr(body, ?) = 14')
-  const [number] = rowsOf(found, NUMBERS, Buffer.from(`${misplaced}\0`))[0] ?? []
-  for (const [definition] of rowsOf(db.prepare('SELECT definition FROM collections'))) {
+  const find = db.prepare(`SELECT id / ${NUMBERS}, id % ${NUMBERS} FROM documents WHERE instr(body, ?) = 14`)
+  const places = misplaced.flatMap((id) => rowsOf(find, Buffer.from(`${id}\0`)))
+  for (const [collection, definition] of rowsOf(db.prepare('SELECT id, definition FROM collections'))) {
     for (const { tree, definition: index } of indexesIn(definition)) {
       if (index.name === '_id_' || index.unique === true) continue
       db.prepare('UPDATE entries SET sum = ~sum WHERE tree = ?').run([tree])
-      db.prepare("UPDATE entries SET key = CAST(key || x'00' AS BLOB) WHERE tree = ? AND number = ?").run([
-        tree,
-        number,
-      ])
+      const misplace = db.prepare(
+        "UPDATE entries SET key = CAST(key || x'00' AS BLOB) WHERE tree = ? AND number = ?",
+      )
+      for (const [owner, number] of places) if (owner === collection) misplace.run([tree, number])
     }
   }
   db.close()

@@ -180,23 +180,31 @@ export async function endAllSessions(
 
 /**
  * Ends sessions that lapsed, so that the trail tells of their end, and deletes those whose end it has. For a clean-up now
- * and then; a lapsed session is worth nothing before it, too.
+ * and then; a lapsed session is worth nothing before it, too. One that cannot be ended keeps no other.
+ * @throws why the first of those cannot
  */
 export async function deleteOverSessions(deps: EndDeps): Promise<{ ended: number; deleted: number }> {
   const now = deps.clock.now()
+  const failures: unknown[] = []
   let ended = 0
-  for (;;) {
+  for (let before = -1; before < ended; ) {
+    before = ended
     const lapsed = await deps.sessions.lapsed(now, BATCH)
-    const done = await Promise.all(
+    const results = await Promise.allSettled(
       lapsed.map((session) => {
         const entry = endedEntry(deps, session, { kind: 'service' }, 'lapsed')
         return deps.sessions.endLapsed(session.id, now, entry)
       }),
     )
-    ended += done.filter(Boolean).length
+    for (const result of results) {
+      if (result.status === 'rejected') failures.push(result.reason)
+      else if (result.value) ended += 1
+    }
     if (lapsed.length < BATCH) break
   }
-  return { ended, deleted: await deps.sessions.deleteEnded() }
+  const deleted = await deps.sessions.deleteEnded()
+  if (failures.length > 0) throw failures[0]
+  return { ended, deleted }
 }
 
 function endedEntry(deps: EndDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
