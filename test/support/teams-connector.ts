@@ -68,7 +68,7 @@ export interface TeamsConnector {
   /** Who has the app: others cannot be written to. */
   installed: Set<string>
   messages: TeamsMessageState[]
-  behave(how: (call: ConnectorCall) => ConnectorMood): void
+  behave(how: (call: ConnectorCall) => ConnectorMood | Promise<ConnectorMood>): void
   /** The person's own conversation with the bot. */
   conversationOf(person: string): string
   /** Messages to that person, or in that channel and its threads. */
@@ -80,7 +80,7 @@ export async function startTeamsConnector(options: ConnectorOptions): Promise<Te
   const { identity, strict = 1 } = options
   const pace = strict === 0 ? undefined : createTeamsPace(strict)
   const counts = new Map<string, number>()
-  let how: (call: ConnectorCall) => ConnectorMood = () => undefined
+  let how: (call: ConnectorCall) => ConnectorMood | Promise<ConnectorMood> = () => undefined
   const server = createServer((request, response) => {
     void answer(request, response).catch((error: unknown) =>
       sendJson(response, 500, { error: String(error) }),
@@ -111,7 +111,7 @@ export async function startTeamsConnector(options: ConnectorOptions): Promise<Te
     counts.set(`${asked.what} ${asked.to}`, nth)
     const call: ConnectorCall = { what: asked.what, to: asked.to, nth, activity: asked.activity }
     it.calls.push(call)
-    const mood = how(call)
+    const mood = await how(call)
     if (mood === 'hang') return
     if (typeof mood === 'object') {
       const after: Record<string, string> =

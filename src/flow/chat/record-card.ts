@@ -172,14 +172,22 @@ export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
 /** A call that could outlive the lease would run beside that of the process that takes over, so it first gets a longer one. */
 export async function call<T>(job: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
+  if (!isLate(job) || ((await extend(job)) && !isLate(job))) return attempt()
+  return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+}
+
+function isLate({ deps, leaseEnds }: Job): boolean {
+  return deps.clock.now().getTime() + CALL_MS > leaseEnds.getTime()
+}
+
+/** What was done is recorded also where the store cannot do that now: else it would be done again. */
+async function extend(job: Job): Promise<boolean> {
   const { deps, card } = job
-  const now = deps.clock.now().getTime()
-  if (now + CALL_MS > job.leaseEnds.getTime()) {
-    job.leaseEnds = new Date(now + CARD_LEASE_MS)
-    const held = await deps.cards.extend(card.id, card.fence, job.leaseEnds)
-    if (!held) return { ok: false, outcome: 'interrupted', duration_ms: 0 }
-  }
-  return attempt()
+  job.leaseEnds = new Date(deps.clock.now().getTime() + CARD_LEASE_MS)
+  return deps.cards.extend(card.id, card.fence, job.leaseEnds).catch((error: unknown) => {
+    deps.log.warn({ error, card_id: card.id }, 'a card could not be held for longer')
+    return false
+  })
 }
 
 export function accept(

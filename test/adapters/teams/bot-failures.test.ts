@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createTeams } from '../../../adapters/teams/teams.ts'
 import type { TeamsSettings } from '../../../src/config/teams.ts'
@@ -170,14 +171,19 @@ describe('a call that Teams answers with', () => {
     })
   })
 
-  it('that a stored conversation is gone opens another one', async () => {
+  it.each([
+    ['opens another one', 0, { ok: true }, 2],
+    ['said so late that a second call would take too long, is asked again', 2_100, { outcome: 'failed' }, 1],
+  ])('that a stored conversation is gone, %s', async (_, ms, answer, messages) => {
     const n = another()
     await posted(n)
-    setting.connector.behave(({ what, nth }) =>
-      what === 'post' && nth === 2 ? { status: 404, code: 'ConversationNotFound' } : undefined,
-    )
-    expect(await port().post(to(n), VIEW)).toMatchObject({ ok: true })
-    expect(setting.connector.in(personNumber(setting, n).id)).toHaveLength(2)
+    setting.connector.behave(async ({ what, nth }) => {
+      if (what !== 'post' || nth !== 2) return undefined
+      await pause(ms)
+      return { status: 404, code: 'ConversationNotFound' }
+    })
+    expect(await port().post(to(n), VIEW)).toMatchObject(answer)
+    expect(setting.connector.in(personNumber(setting, n).id)).toHaveLength(messages)
   })
 
   it('that it has never heard of the token asks for another one, and goes on', async () => {

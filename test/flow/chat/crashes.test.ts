@@ -145,6 +145,19 @@ it('holds no card for long, and starts no call that could outlive its lease: it 
   const nearlyOver = { ...card, next_at: new Date(clock.now().getTime() + 5_000) }
   await worker.stored('cards').updateOne({ request_id: id }, { $set: { fence: card.fence + 1 } })
   expect(await attemptCard(attempting(setting), chat, { record: nearlyOver, interrupted })).toBeUndefined()
+  const mine = { ...nearlyOver, fence: nearlyOver.fence + 1 }
+  const { extend } = cards
+  const slow: typeof extend = async (...lease) => {
+    const held = await extend(...lease)
+    late += 6_000
+    return held
+  }
+  let late = 0
+  for (const failing of [slow, () => Promise.reject(new Error('no store'))]) {
+    const deps = { ...attempting(setting), clock: { now: () => new Date(clock.now().getTime() + late) } }
+    deps.cards = { ...cards, extend: failing, finish: async () => 'due' }
+    expect(await attemptCard(deps, chat, { record: mine, interrupted })).toMatchObject({ state: 'due' })
+  }
   expect(chat.messages).toEqual([])
   const left: number[] = []
   const note = async (request: string): Promise<void> => {
@@ -155,7 +168,6 @@ it('holds no card for long, and starts no call that could outlive its lease: it 
     if (what === 'post') await note(request)
     return undefined
   })
-  const mine = { ...nearlyOver, fence: nearlyOver.fence + 1 }
   expect(await attemptCard(attempting(setting), chat, { record: mine, interrupted })).toMatchObject({
     state: 'idle',
   })
