@@ -84,12 +84,12 @@ export function noneView(heading: string, sentence: string): HTMLElement {
   )
 }
 
-const LABELS: Record<Verdict['kind'], string> = {
+/** The heading of what is not valid says so by itself. */
+const LABELS: Record<Exclude<Verdict['kind'], 'invalid'>, string> = {
   approved: 'Valid receipt',
   rejected: 'Valid receipt of a rejection',
   sandbox: 'Dry-run · Sandbox · No person decided',
   unproven: 'Content not proven',
-  invalid: 'Not valid',
 }
 
 function verdictView(
@@ -100,7 +100,7 @@ function verdictView(
   const keys = source.pinned ? 'the key set that you pasted' : `the keys that ${location.origin} publishes`
   return div(
     `verdict ${kind}`,
-    el('p', { class: 'verdict-label' }, LABELS[kind]),
+    kind !== 'invalid' && el('p', { class: 'verdict-label' }, LABELS[kind]),
     el('h2', { tabindex: -1 }, heading),
     by !== undefined && el('p', { class: 'verdict-by' }, by, ...when),
     el('p', { class: 'verdict-sentence' }, sentence),

@@ -70,7 +70,7 @@ const SENTENCES: Record<ReceiptPayload['decision'], string> = {
 
 const ALL_APPROVED = 'Every vote is genuine: these people approved this request.'
 
-const NOT_VALID = 'Not valid: do not act on it'
+const NOT_VALID = 'Not valid'
 
 /** Whose decision it is, as a reader would say it. */
 function heldHeading(report: Report, { decision, approver }: ReceiptPayload, nameOf: NameOf): string {

@@ -84,6 +84,27 @@ describeInBrowser('deciding on a phone', () => {
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
   })
 
+  it('breaks no date of a drawn table', async () => {
+    const paid = { to: 'Example Ltd, 12 Long Street', reason: 'Invoices of last autumn', due: '2026-11-23' }
+    const tool_arguments = [paid, { ...paid, due: '2026-11-23T10:14:58Z' }]
+    suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments })
+    const page = await open()
+    const lines = `[...document.querySelectorAll('.drawn td:first-child bdi')].map((cell) => {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+      while (!texts.nextNode().data.startsWith('2026'));
+      const range = document.createRange()
+      range.setStart(texts.currentNode, 0)
+      range.setEnd(texts.currentNode, 10)
+      return new Set([...range.getClientRects()].map(({ top }) => top)).size
+    })`
+    expect(await page.evaluate(lines)).toEqual([1, 1])
+    expect(await page.locator('.drawn td:first-child').last().innerText()).toBe('2026-11-23T10:14:58Z')
+    expect(
+      await page.evaluate(`document.querySelector('.caller-box').scrollWidth - innerWidth`),
+    ).toBeLessThan(0)
+    expect(await overflow(page)).toBe(0)
+  })
+
   it('counts as seen neither what is folded nor the rest of a text that scrolls, and asks only for a high impact', async () => {
     const context = { ...DEEP, reason: 'word '.repeat(400) }
     suite.server().state.review = sampleReview({ high_impact: false, methods: ['totp'] }, context)

@@ -8,6 +8,18 @@ const DEAD: [path: string, advice: string][] = [
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]
 
+const IPHONE = '(iPhone; CPU iPhone OS 17_0 like Mac OS X)'
+const MAC = '(Macintosh; Intel Mac OS X 10_15_7)'
+/** What a browser calls itself after “Mozilla/5.0”, how many fingers its screen takes, and what a passkey in it is called. */
+const DEVICES: [system: string, version: string, fingers: number, name: string][] = [
+  [IPHONE, 'Version/17.0 Mobile/15E148', 5, 'Safari on iPhone'],
+  [IPHONE, 'CriOS/120.0.6099.119 Mobile/15E148', 5, 'Chrome on iPhone'],
+  [IPHONE, 'FxiOS/120.0 Mobile/15E148', 5, 'Firefox on iPhone'],
+  [IPHONE, 'EdgiOS/120.0 Version/17.0 Mobile/15E148', 5, 'Edge on iPhone'],
+  [MAC, 'Version/17.0', 0, 'Safari on Mac'],
+  [MAC, 'Version/17.0', 5, 'Safari on iPad'],
+]
+
 const SECOND = 'S'.repeat(43)
 
 describeInBrowser('links to enrol with', () => {
@@ -29,6 +41,17 @@ describeInBrowser('links to enrol with', () => {
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
   })
+
+  it.each(DEVICES)(
+    '%s %s with %i fingers offers to call its passkey so',
+    async (system, version, fingers, name) => {
+      const userAgent = `Mozilla/5.0 ${system} AppleWebKit/605.1.15 (KHTML, like Gecko) ${version} Safari/604.1`
+      const { page } = await suite.visit({ userAgent })
+      await page.addInitScript(`Object.defineProperty(navigator, 'maxTouchPoints', { value: ${fingers} })`)
+      await page.goto('/setup#good-token')
+      expect(await page.getByLabel('Name of this passkey').inputValue()).toBe(name)
+    },
+  )
 
   it('a reload, which has lost the token, asks for the complete link', async () => {
     const page = await visit('/setup#good-token')

@@ -115,6 +115,12 @@ describeInBrowser('text that a caller chose', () => {
       `(() => { const box = document.querySelector('.long-value'); return box.scrollHeight - box.clientHeight })()`,
     )
     expect(hidden).toBeLessThanOrEqual(1)
+    suite.server().state.review = sampleReview(
+      {},
+      { reason: `Run${'\n'.repeat(26)}it`, note: 'x '.repeat(449) },
+    )
+    await open()
+    expect(await visitor.page.locator('.long-value').count()).toBe(0)
   })
 
   it('is drawn as `context.display` asks where it has that form, every letter of it, and as sent on demand', async () => {

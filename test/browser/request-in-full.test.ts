@@ -219,6 +219,18 @@ describeInBrowser('one request in full', () => {
     expect(await main().locator('b').count()).toBe(0)
   })
 
+  it('names nobody where the sandbox decided', async () => {
+    const { decision, ...decided } = sampleDecided()
+    if (decision === undefined) throw new Error('not decided')
+    const names = { [decision.approver]: 'Bo Lind' }
+    const dryRun = { ...decision, method: 'sandbox' as const, delegate: undefined }
+    suite.server().state.review = { ...decided, votes: [], sandbox: true, names, decision: dryRun }
+    await open('Approved')
+    const panel = await visitor.page.locator('.panel').innerText()
+    expect(panel).toMatch(/Decided by\s+The sandbox, no person/)
+    expect(panel).not.toContain('Bo Lind')
+  })
+
   it('leaves references where the service tells no names, and asks for no members', async () => {
     suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
     suite.server().state.review = sampleDecided()

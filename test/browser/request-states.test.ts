@@ -373,6 +373,13 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByRole('button', { name: 'Create a passkey' }).waitFor()
   })
 
+  it('says before one signs in that a browser without cookies cannot stay signed in', async () => {
+    await visitor.page.addInitScript(`Object.defineProperty(navigator, 'cookieEnabled', { value: false })`)
+    suite.server().state.signedIn = false
+    await visitor.page.goto('/signin')
+    await visitor.page.getByText('this browser keeps no cookies of this page').waitFor()
+  })
+
   it('leads only to pages of its own after signing in', async () => {
     for (const next of [
       '//evil.example',

@@ -300,6 +300,7 @@ describeInBrowser('what waits for a person', () => {
       false,
       'press Share, then “Add to Home Screen”',
     ],
+    ['an iPad', 'Macintosh; Intel Mac OS X 10_15_7', false, 'press Share, then “Add to Home Screen”'],
     ['the app on an iPhone', 'iPhone; CPU iPhone OS 17_0 like Mac OS X', true, undefined],
     ['Android', 'Linux; Android 14; Pixel 8', undefined, 'in the menu of the browser'],
   ])(
@@ -316,7 +317,7 @@ describeInBrowser('what waits for a person', () => {
       const standalone = ${JSON.stringify(standalone ?? null)}
       if (standalone !== null) {
         delete window.PushManager
-        Object.defineProperty(navigator, 'standalone', { value: standalone })
+        for (const [name, value] of [['standalone', standalone], ['maxTouchPoints', 5]]) Object.defineProperty(navigator, name, { value })
       } else Object.defineProperty(Notification, 'permission', { value: 'default' })
     }`)
       const loaded = page.waitForResponse('**/assets/push-*.js')

@@ -117,5 +117,14 @@ function table(value: JsonValue): HTMLElement | undefined {
 }
 
 function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement | undefined {
-  return Object.hasOwn(row, name) ? valueTree(row[name] ?? null) : undefined
+  if (!Object.hasOwn(row, name)) return undefined
+  const value = row[name] ?? null
+  return typeof value === 'string' ? textBox(value, '', wholeDates) : valueTree(value)
+}
+
+/** A date may not be broken; what follows it may stand on the next line. */
+function wholeDates(plain: string): (Node | string)[] {
+  return plain
+    .split(/\b(\d{4}-\d\d-\d\d)(?=T|\b)/)
+    .map((part, at) => (at % 2 === 1 ? el('span', { class: 'date' }, part) : part))
 }
