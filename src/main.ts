@@ -74,7 +74,10 @@ function stopOnSignal(starting: Promise<RunningService>, log: Log): () => boolea
     starting.then(
       (service) =>
         service.close().then(
-          () => process.exit(0),
+          () => {
+            log.info({}, 'stopped')
+            process.exit(0)
+          },
           (error: unknown) => {
             log.error({ error }, 'stopping failed')
             process.exit(1)

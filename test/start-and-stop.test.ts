@@ -78,6 +78,7 @@ it.each([
   onTestFinished(() => service.end('SIGKILL'))
   const [code, signal]: unknown[] = await once(service.child, 'exit')
   expect([code, signal], service.output()).toEqual([0, null])
+  expect(service.output()).toMatch(/stopping[\s\S]*\bstopped\b/)
   expect(existsSync(join(env.DATA_DIR ?? '', 'store.db-wal'))).toBe(false)
 })
 

@@ -147,7 +147,9 @@ async function readInput(path: string): Promise<string> {
     return await readAll(path === '-' ? terminal().stdin : createReadStream(path), name)
   } catch (error) {
     if (error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error)
-      throw usageError(`${name} cannot be read: ${error.message}`)
+      throw usageError(
+        `${name} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,
+      )
     throw error
   }
 }

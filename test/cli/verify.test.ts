@@ -313,7 +313,7 @@ describe('countersign verify', () => {
     expect([missing.code, missing.stdout]).toEqual([2, ''])
     expect(missing.error()).toMatchObject({
       error: 'usage',
-      message: expect.stringContaining('missing.json cannot be read: ENOENT'),
+      message: expect.stringContaining('missing.json cannot be read: there is no such file'),
     })
     const large = await verify(file('large.json', ' '.repeat(1_100_000)), ['--json'])
     expect([large.code, large.error().message]).toEqual([

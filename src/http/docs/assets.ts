@@ -135,8 +135,8 @@ function filter() {
   about.hidden = active && (named.length > 0 || !told)
   for (const section of sections) section.hidden = active && section.querySelector('article:not([hidden])') === null
   for (const entry of entries) entry.hidden = targetOf(entry.querySelector('a')).closest('[hidden]') !== null
-  const mention = (told ? 'the introduction and ' : '') + left.length + ' mention it'
-  const count = named.length > 0 ? left.length + ' found' : told || left.length > 0 ? 'None by name, ' + mention : 'Nothing found'
+  const places = [...(told ? ['the introduction'] : []), ...(left.length > 0 ? [left.length] : [])].join(' and ')
+  const count = named.length > 0 ? left.length + ' found' : places ? 'None by name, mentioned in ' + places : 'Nothing found'
   status.textContent = active ? count : ''
   if (active) scrollTo(0, 0)
 }

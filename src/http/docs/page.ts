@@ -26,8 +26,8 @@ export function renderDocs(json: unknown): string {
 <main id="content" tabindex="-1">
 <h1>${title} API</h1>
 <details class="narrow"><summary>Contents</summary>${contents(sections)}</details>
-<div class="about">${prose(description)}</div>
-${securityView(openapi)}
+<div class="about">${prose(description)}
+${securityView(openapi)}</div>
 ${sections.map((section) => sectionView(openapi, section))}
 ${schemasView(openapi)}
 </main>

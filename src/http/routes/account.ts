@@ -87,16 +87,12 @@ const history: Endpoint<typeof historyAnswer> = (deps) => async (request, respon
   const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
   const { user } = sessionOf(response)
   const { requests, next, searchedTo } = await readHistory(deps, user, query)
+  const accountId = query.account ?? user.account_id
   response.json({
     data: requests.map(presentHistoryRow),
     next_cursor: next === undefined ? null : encodeCursor(next),
     searched_to: searchedTo?.toISOString(),
-    names: await namesByReference(
-      deps,
-      user,
-      query.account ?? user.account_id,
-      requests.flatMap(referencesIn),
-    ),
+    names: await namesByReference(deps, user, accountId, requests.flatMap(referencesIn)),
   })
 }
 

@@ -112,7 +112,7 @@ describeInBrowser('the filter of /docs', () => {
     await box.fill('POST approvals/request')
     expect(await shown()).toEqual(['Ask for an approval'])
     expect(await status.innerText()).toBe('1 found')
-    expect(await page.locator('section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
+    expect(await page.locator('main > section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
     expect(await page.evaluate('scrollY')).toBe(0)
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
@@ -124,10 +124,18 @@ describeInBrowser('the filter of /docs', () => {
     await expect.poll(async () => (await shown()).length).toBe(all)
     expect(await page.evaluate(`'#' + document.querySelector(':target').id`)).toBe(target)
     await box.fill('already_consumed')
-    expect(await status.innerText()).toMatch(/^None by name, \d+ mention it$/)
-    await box.fill('limits')
-    expect(await status.innerText()).toMatch(/^None by name, the introduction and \d+ mention it$/)
+    expect(await status.innerText()).toMatch(/^None by name, mentioned in \d+$/)
+    await box.fill('Retry-After')
+    expect(await status.innerText()).toMatch(/^None by name, mentioned in the introduction and \d+$/)
     expect(await page.locator('th').first().isVisible()).toBe(true)
+    for (const [word, place] of [
+      ['limits', page.locator('th').first()],
+      ['internal_service_token', page.getByRole('heading', { name: 'Who may call' })],
+    ] as const) {
+      await box.fill(word)
+      expect(await status.innerText()).toBe('None by name, mentioned in the introduction')
+      expect(await place.isVisible()).toBe(true)
+    }
     await box.fill('xyzzy')
     expect(await status.innerText()).toBe('Nothing found')
     await box.press('Escape')
