@@ -5,6 +5,8 @@
 //   ready        the frame in which all rows stand, or the decision form: their handlers were attached before they came in
 //   interactive  ready, or the end of the last task of more than 50 ms that began before it
 //   answered     after that a press had its effect: the buttons say that one is selected, the comment is counted
+// Then how long a request takes from its link to the signed approval by passkey, without the person: from the navigation to
+// `interactive`, and from the press to the frame that says it is recorded, less the time the authenticator's prompt was open.
 // Usage: npm run build && node bench/page-load.mjs [slow-down of the CPU, 4 if left out]
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -23,6 +25,7 @@ import { serve } from '../dist/src/serve.js'
 const RUNS = 5
 const WAITING = 20
 const WAIT_MS = 60_000
+const DECISION_GOAL_MS = 1500
 const PORT = 3976
 const ORIGIN = `http://localhost:${PORT}`
 const NETWORKS = {
@@ -34,6 +37,37 @@ const NETWORKS = {
     uploadThroughput: (0.75 * 1024 * 1024) / 8,
   },
 }
+
+const FORM_THERE = `document.querySelector('.decision-form') !== null`
+/** Runs in the page beside `watch`: when Approve was pressed, how long the prompt was open, when the page says what came of it. */
+const WATCH_DECISION = `{
+  let pressed
+  let presses = 0
+  let prompt = 0
+  addEventListener('click', (event) => {
+    presses += 1
+    pressed = event.timeStamp
+  }, { capture: true })
+  const get = navigator.credentials.get
+  CredentialsContainer.prototype.get = async function (options) {
+    const asked = performance.now()
+    presses += 1
+    try {
+      return await get.call(this, options)
+    } finally {
+      prompt += performance.now() - asked
+    }
+  }
+  const look = new MutationObserver(() => {
+    if (!/our approval is recorded/.test(document.querySelector('main')?.textContent ?? '')) return
+    look.disconnect()
+    requestAnimationFrame(() => {
+      const [interactive, recording] = [benchInteractive(), performance.now() - pressed]
+      window.benchDecided = { presses, interactive, recording, prompt, own: interactive + recording - prompt }
+    })
+  })
+  look.observe(document, { childList: true, subtree: true })
+}`
 
 if (process.argv[2] === 'serve') await runService()
 else await runBench(Math.min(20, Math.max(1, Number(process.argv[2] ?? 4))))
@@ -59,7 +93,7 @@ async function runBench(slowdown) {
   try {
     const [{ link, key }] = await once(service, 'message')
     const context = await browser.newContext({ viewport: { width: 412, height: 823 }, locale: 'en-GB' })
-    await signUp(context, link)
+    const person = { key, passkeys: await signUp(context, link) }
     const ids = []
     for (let index = 0; index < WAITING; index += 1) ids.push(await ask(key, index))
     const rows = []
@@ -69,6 +103,11 @@ async function runBench(slowdown) {
       `Chromium ${browser.version()}, CPU slowed down ${slowdown} times, load of this machine ${loadavg()[0].toFixed(1)}:`,
     )
     console.table(rows)
+    const decisions = []
+    for (const network of Object.keys(NETWORKS))
+      decisions.push(await decisionsOn(context, person, network, slowdown))
+    console.log(`From the link to the approval by passkey, medians of ${RUNS}; goal ${DECISION_GOAL_MS} ms:`)
+    console.table(decisions)
   } finally {
     await browser.close()
     const gone = once(service, 'exit')
@@ -97,7 +136,7 @@ function pagesFor(id) {
     {
       name: 'hosted page',
       path: `/a/${id}`,
-      there: `document.querySelector('.decision-form') !== null`,
+      there: FORM_THERE,
       press: `{
         const comment = document.querySelector('textarea')
         comment.value = 'x'
@@ -108,11 +147,21 @@ function pagesFor(id) {
   ]
 }
 
+/** @returns the passkeys that were made, to be plugged into other pages */
 async function signUp(context, link) {
   const page = await context.newPage()
-  const session = await context.newCDPSession(page)
+  const authenticator = await plugIn(await context.newCDPSession(page), [])
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Create a passkey' }).click()
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
+  const passkeys = await authenticator.passkeys()
+  await page.close()
+  return passkeys
+}
+
+async function plugIn(session, passkeys) {
   await session.send('WebAuthn.enable')
-  await session.send('WebAuthn.addVirtualAuthenticator', {
+  const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
     options: {
       protocol: 'ctap2',
       transport: 'internal',
@@ -122,10 +171,11 @@ async function signUp(context, link) {
       automaticPresenceSimulation: true,
     },
   })
-  await page.goto(link)
-  await page.getByRole('button', { name: 'Create a passkey' }).click()
-  await page.getByRole('heading', { name: 'Inbox' }).waitFor()
-  await page.close()
+  for (const credential of passkeys)
+    await session.send('WebAuthn.addCredential', { authenticatorId, credential })
+  return {
+    passkeys: async () => (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
+  }
 }
 
 async function ask(key, index) {
@@ -144,8 +194,7 @@ async function measure(context, wanted, network, slowdown) {
   // The first one warms up the service, not the browser.
   for (let run = 0; run <= RUNS; run += 1) loads.push(await load(context, wanted, network, slowdown))
   const counted = loads.slice(1)
-  const median = (name) =>
-    counted.map((one) => one[name]).sort((a, b) => a - b)[Math.floor(counted.length / 2)]
+  const median = medianOf(counted)
   return {
     page: wanted.name,
     network,
@@ -159,16 +208,60 @@ async function measure(context, wanted, network, slowdown) {
   }
 }
 
+function medianOf(counted) {
+  return (name) => counted.map((one) => one[name]).sort((a, b) => a - b)[Math.floor(counted.length / 2)]
+}
+
+async function decisionsOn(context, person, network, slowdown) {
+  const decided = []
+  for (let run = 0; run <= RUNS; run += 1) decided.push(await decide(context, person, network, slowdown))
+  const median = medianOf(decided.slice(1))
+  return {
+    network,
+    presses: median('presses'),
+    interactive: Math.round(median('interactive')),
+    'press to recorded': Math.round(median('recording')),
+    'less the prompt': Math.round(median('prompt')),
+    'in all': Math.round(median('own')),
+    'of the goal': Number((median('own') / DECISION_GOAL_MS).toFixed(2)),
+  }
+}
+
+/** One request from its link to its approval, in a page of its own. The signature counter of a passkey goes on from page to page. */
+async function decide(context, person, network, slowdown) {
+  const id = await ask(person.key, WAITING)
+  const page = await context.newPage()
+  try {
+    const session = await context.newCDPSession(page)
+    const authenticator = await plugIn(session, person.passkeys)
+    await throttle(session, network, slowdown)
+    await page.addInitScript(`${watch(FORM_THERE)}\n${WATCH_DECISION}`)
+    await page.goto(`${ORIGIN}/a/${id}`, { waitUntil: 'commit' })
+    await until(page, 'window.benchReady !== undefined')
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await until(page, 'window.benchDecided !== undefined')
+    person.passkeys = await authenticator.passkeys()
+    return await page.evaluate('benchDecided')
+  } finally {
+    await page.close()
+  }
+}
+
+async function throttle(session, network, slowdown) {
+  await session.send('Network.enable')
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true })
+  await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
+  if (NETWORKS[network] !== undefined)
+    await session.send('Network.emulateNetworkConditions', NETWORKS[network])
+}
+
 /** One load in a page of its own, without anything cached. */
 async function load(context, { path, there, press, answered }, network, slowdown) {
   const page = await context.newPage()
   try {
     const session = await context.newCDPSession(page)
     const scripts = await countScripts(session)
-    await session.send('Network.setCacheDisabled', { cacheDisabled: true })
-    await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
-    if (NETWORKS[network] !== undefined)
-      await session.send('Network.emulateNetworkConditions', NETWORKS[network])
+    await throttle(session, network, slowdown)
     await page.addInitScript(watch(there))
     await page.goto(`${ORIGIN}${path}`, { waitUntil: 'commit' })
     await until(page, 'window.benchReady !== undefined')
@@ -226,7 +319,6 @@ async function countScripts(session) {
     const script = found.get(requestId)
     if (script !== undefined) script.sent = encodedDataLength
   })
-  await session.send('Network.enable')
   return () => {
     const scripts = [...found.values()]
     const sum = (name) => scripts.reduce((total, script) => total + script[name], 0)
