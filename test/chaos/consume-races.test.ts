@@ -54,7 +54,7 @@ describe('using an approval up', () => {
       await expectUsedOnce(id, results)
       expect(results.filter((result) => result === 'already_consumed')).toHaveLength(AT_ONCE - 1)
     }
-  }, 300_000)
+  })
 
   it('never succeeds for those who are about to do something else, however many they are', async () => {
     for (let round = 0; round < 5; round += 1) {

@@ -75,7 +75,7 @@ it(`T82: two processes that find ${EVENTS} events waiting send ${EVENTS} times`,
   })
   await fleet.growTo(3)
   const database = await useDatabase(fleet.storeUri)
-  await untilSettled(database, 60_000)
+  await untilSettled(database)
   const ledger = await readLedger(database)
   const { received } = receiver
   // Claims and results.
@@ -114,7 +114,7 @@ it('T80: however many approvers vote at once, the quorum makes one event and one
     ids.push(id)
   }
   const { db } = service.composition.connection
-  await untilSettled(db ?? expect.unreachable(), 60_000)
+  await untilSettled(db ?? expect.unreachable())
   const told = receiver.received.map(({ body }) => JSON.parse(body.toString('utf8')).request_id)
   expect(told.sort()).toEqual(ids.sort())
   expect(byIdentity(receiver.received).size).toBe(ids.length)
@@ -129,7 +129,7 @@ const DEATHS = [
 it(`T81: killed ${DEATHS.map(([when]) => when).join(', ')}, the one process delivers after its restart under the id that the decision wrote`, async () => {
   const { receiver, fleet, program, database } = await useOneProcess()
   receiver.trust('/callback', program.secret)
-  await untilSettled(database, 60_000)
+  await untilSettled(database)
   for (const [index, [when, command, collection, side]] of DEATHS.entries()) {
     const killed = fleet.slots[0].killAt({ command, collection, side })
     const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
@@ -137,7 +137,7 @@ it(`T81: killed ${DEATHS.map(([when]) => when).join(', ')}, the one process deli
     expect(fleet.kills(), when).toBe(index + 1)
     // The dead process had claimed nothing; the one after it may have, by now.
     await freeSweeps(database)
-    await untilSettled(database, 60_000)
+    await untilSettled(database)
 
     const ledger = await readLedger(database)
     const request = ledger.requests.find(({ _id }) => _id === id) ?? expect.unreachable(when)
@@ -192,7 +192,7 @@ it('T81: attempts that died with their process, one after the other, are all log
     await Promise.all([slot.killAt(claimed), endLeases(database)])
   }
   await endLeases(database)
-  await untilSettled(database, 60_000)
+  await untilSettled(database)
   const { deliveries } = await readLedger(database)
   expect(deliveries).toMatchObject([{ state: 'delivered', tries: 1, fence: 4 }])
   expect(deliveries[0]?.attempts.map(({ outcome }) => outcome)).toEqual([

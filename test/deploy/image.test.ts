@@ -106,7 +106,7 @@ describe('what the Dockerfile builds', () => {
     folder = await mkdtemp(join(tmpdir(), 'countersign-image-'))
     dataDir = join(folder, 'volume')
     image = await rehearseImage(folder)
-  }, 300_000)
+  })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
   it('holds the compiled service and its run-time packages, and neither sources nor tools', async () => {

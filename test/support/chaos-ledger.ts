@@ -63,7 +63,7 @@ async function openDuties(db: Db): Promise<string[]> {
 const trailLength = (db: Db): Promise<number> => db.collection('audit_log').countDocuments({})
 
 /** Resolves when nothing is left to do. @throws naming what is left after `ms` */
-export async function untilSettled(db: Db, ms: number): Promise<void> {
+export async function untilSettled(db: Db, ms = 240_000): Promise<void> {
   await vi.waitFor(
     async () => {
       const open = await openDuties(db)
