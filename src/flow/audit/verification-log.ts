@@ -28,10 +28,11 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
   const writeAll = async (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    for (;;) {
-      if (batch.length === 0) batch = waiting.splice(0, BATCH)
-      if (batch.length === 0) return
+    // What comes meanwhile has a pause of its own: in a flood each write would be of the few that came during the last one.
+    for (let left = batch.length + waiting.length; left > 0; ) {
+      if (batch.length === 0) batch = waiting.splice(0, Math.min(left, BATCH))
       await audit.append(...batch)
+      left -= batch.length
       batch = []
     }
   }

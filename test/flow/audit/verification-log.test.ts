@@ -41,6 +41,21 @@ const made = (from: number, count: number): AuditEntry[] =>
   )
 const ids = (entries: readonly AuditEntry[]) => entries.map(({ eid }) => eid)
 
+it('T68: in a flood writes no batch of the few that came during the last write', async () => {
+  const during = made(10, 5)
+  const { verifications, written, batches } = await useLog((inbox) => ({
+    append: async (...entries) => {
+      for (const entry of during.splice(0, 1)) verifications.record(entry)
+      await inbox.append(...entries)
+    },
+  }))
+  for (const entry of made(1, 3)) verifications.record(entry)
+  await verifications.flush()
+  expect(batches).toEqual([3])
+  for (let rest = 0; rest < 5; rest += 1) await verifications.flush()
+  expect(await written()).toHaveLength(8)
+})
+
 it('T68: writes every verification, in batches of at most 256, one document each', async () => {
   const { verifications, written, documents, batches } = await useLog()
   const entries = made(1, 700)
