@@ -80,7 +80,7 @@ it(`T81, T82, T86: ${DECISIONS} decisions on four processes, killed at ${POINTS}
 
   receiver.behave(() => ({ kind: 'answer', status: 200 }))
   const database = await useDatabase(fleet.storeUri)
-  await untilSettled(database, 200_000)
+  await untilSettled(database)
   watch.lap('settled')
 
   const ledger = await readLedger(database)
@@ -110,7 +110,7 @@ it(`T81, T82, T86: ${DECISIONS} decisions on four processes, killed at ${POINTS}
   expect(chainFlaw(ledger)).toBe(undefined)
   const checked = await cli(['audit', 'check', '--json'], { env: fleet.env })
   expect({ code: checked.code, stderr: checked.stderr }).toEqual({ code: 0, stderr: '' })
-}, 900_000)
+})
 
 /**
  * Kills the process that comes to each point first, point after point. The load keeps step: it goes on by a share for each

@@ -44,9 +44,7 @@ describe('countersign audit list', () => {
       await cli(['key', 'create', '--owner', 'alice@example.com', '--name', 'bot', '--json'], { env })
     ).json()
     const listed = () => cli(['audit', 'list', '--json', '--subject', key.id], { env })
-    await expect
-      .poll(async () => lines(await listed())[0]?.seq, { timeout: 60_000, interval: 10 })
-      .toBeGreaterThan(0)
+    await expect.poll(async () => lines(await listed())[0]?.seq, { interval: 10 }).toBeGreaterThan(0)
     const [created] = lines(await listed())
     expect(created).toEqual({
       seq: expect.any(Number),

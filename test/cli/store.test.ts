@@ -130,7 +130,7 @@ it('seals nothing behind a damaged end of the audit trail, says so, and seals al
 
   await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
   await serving(async () => {
-    await expect.poll(async () => (await check()).waiting, { timeout: 30_000 }).toBe(0)
+    await expect.poll(async () => (await check()).waiting).toBe(0)
   })
   const mended = await check()
   expect(mended).toMatchObject({ ok: true, waiting: 0 })
@@ -161,7 +161,7 @@ it('a signing key that does not open signs nothing, and stops neither the servic
   }
   const decided = async (id: string) => {
     const read = () => send(`/api/v1/approvals/${id}`)
-    await expect.poll(async () => (await read()).body.status, { timeout: 30_000 }).toBe('approved')
+    await expect.poll(async () => (await read()).body.status).toBe('approved')
     return send(`/api/v1/approvals/${id}/verify`)
   }
   const first = await start()
@@ -182,7 +182,7 @@ it('a signing key that does not open signs nothing, and stops neither the servic
   expect((await send(`/api/v1/approvals/${before}/verify`)).body).toMatchObject({ valid: true })
   const id = await create()
   const refused = { status: 503, body: { error: 'storage_damaged' } }
-  await expect.poll(() => send(`/api/v1/approvals/${id}`), { timeout: 30_000 }).toMatchObject(refused)
+  await expect.poll(() => send(`/api/v1/approvals/${id}`)).toMatchObject(refused)
   await second.line(/no key can sign for decision-sandbox: .* Run: countersign keys rotate/)
   expect(second.output()).not.toMatch(/\n\s+at /)
   const doctor = await cli(['doctor'], { env: ready })

@@ -78,7 +78,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       if (child.exitCode !== null) throw new Error(`nginx ended:\n${log()}`)
       return reach(port)
     },
-    { timeout: 60_000, interval: 20 },
+    { timeout: 240_000, interval: 20 },
   )
   return { port, tlsPort, child, log, end }
 }

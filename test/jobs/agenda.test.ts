@@ -130,7 +130,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const nextRun = async () => {
       const last = await run()
       await vi.waitFor(async () => expect(await run()).toBeGreaterThan(last), {
-        timeout: 60_000,
+        timeout: 240_000,
         interval: 20,
       })
       return { at: performance.now(), commands: sum(/^(?!hello)/), updates: sum(/^update /) }

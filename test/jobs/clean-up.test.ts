@@ -76,7 +76,7 @@ describe('the clean-up job', () => {
           { entry: { subject: session?._id, actor: { kind: 'service' }, detail: { reason: 'lapsed' } } },
         ])
       },
-      { timeout: 60_000 },
+      { timeout: 240_000 },
     )
     await cleanUp(worker.deps)
     expect(await worker.stored('sessions').countDocuments({})).toBe(0)

@@ -66,13 +66,12 @@ function expectAway(answer: Answer & { ms: number }, mostMs: number): void {
 const AWAY = 'error: the store does not answer'
 const NO_WRITES = 'error: the store takes no writes'
 const OVER = 'info: the store does its work again'
-const LONG = { timeout: 60_000 }
 
 /** What an operator is shown from now on, once what was before is over. */
 async function toldFromNow(): Promise<() => string[]> {
   const news = ({ message }: TestService['logged'][number]): boolean => message.startsWith('the store ')
   const last = () => service.logged.findLast(news)?.level ?? 'info'
-  await expect.poll(last, LONG).toBe('info')
+  await expect.poll(last).toBe('info')
   const from = service.logged.length
   const shown = ({ level, message }: TestService['logged'][number]): string => {
     const line = `${level}: ${message.split(';')[0]}`
@@ -113,7 +112,7 @@ describe.each<Line>(['refused', 'frozen', 'lost'])('a store whose line is %s', (
 
     proxy.line('open')
     await expect.poll(async () => (await send(service, '/readyz')).status).toBe(200)
-    await expect.poll(() => told().at(-1), LONG).toBe(OVER)
+    await expect.poll(() => told().at(-1)).toBe(OVER)
     // A call that began before may fail after, and is news then: but no line for each of them.
     expect([told()[0], [...new Set(told())]]).toEqual([AWAY, [AWAY, OVER]])
     expect(told().length).toBeLessThan(answers.length)
@@ -216,7 +215,7 @@ describe('a command that the store did not, or may have done', () => {
       return setting.owner.browser.post(`/api/v1/approvals/${id}/decision`, fresh)
     }
     // Refused as no longer pending, or recorded now: either way the answer says what stands.
-    await expect.poll(async () => (await decide()).body.status, LONG).toBe('approved')
+    await expect.poll(async () => (await decide()).body.status).toBe('approved')
     const after = await read()
     expect(after).toMatchObject({ status: 'approved' })
     if (done) expect(after).toEqual(before)
@@ -246,7 +245,7 @@ it('a disk that is full is told once, with what the store says of it, and once w
     expectAway(await timed(caller.create({ action: 'x' })), ANSWER_MS)
   }
   proxy.play({})
-  await expect.poll(() => told().at(-1), LONG).toBe(OVER)
+  await expect.poll(() => told().at(-1)).toBe(OVER)
   expect(told().sort()).toEqual([AWAY, NO_WRITES, OVER])
   expect((await caller.create({ action: 'x' })).status).toBe(201)
 })
@@ -302,12 +301,12 @@ it('a damaged document of one person keeps the waits, the inboxes and the events
     (await mine.direct.send(`/api/v1/approvals/${id}/cancel`, { method: 'POST', json: {} })).status,
   ).toBe(200)
   expect((await waits[1])?.body).toMatchObject({ id, status: 'expired', cancelled: true })
-  await expect.poll(() => inboxes[1]?.next(), LONG).toEqual({ event: 'changed', data: {} })
+  await expect.poll(() => inboxes[1]?.next()).toEqual({ event: 'changed', data: {} })
   const carried = async () => {
     const trail = beside.composition.connection.collection('audit_log')
     return trail.countDocuments({ 'entry.subject': id, 'entry.type': 'approval.cancelled' })
   }
-  await expect.poll(carried, LONG).toBe(1)
+  await expect.poll(carried).toBe(1)
   for (const inbox of inboxes) inbox.close()
   proxy.play({})
   await theirs.direct.send(`/api/v1/approvals/${damaged}/cancel`, { method: 'POST', json: {} })

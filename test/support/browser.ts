@@ -65,7 +65,7 @@ export interface Visitor {
 }
 
 /** As long as one step may take on a machine with too much to do: Chromium's processes wait for it, too. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
 
 /** Opens a fresh profile at `origin`. */
 export async function newVisitor(

@@ -20,7 +20,7 @@ export interface FleetProgram {
   post(path: string, body: unknown): Promise<Answer>
 }
 
-/** Calls that died with a process are repeated; a fleet that answers nothing for so many tries is down. */
+/** Calls that died with a process, or met a store too busy to answer, are repeated; after so many tries the fleet is down. */
 const TRIES = 60
 
 /**
@@ -35,7 +35,9 @@ async function atLivingSlot(fleet: Fleet, call: (slot: Slot) => Promise<Answer>)
     if (!fleet.slots.some((each) => each.isUp())) await Promise.race(fleet.slots.map((each) => each.up()))
     if (!slot.isUp()) continue
     try {
-      return await call(slot)
+      const answer = await call(slot)
+      if (answer.body?.error !== 'storage_unavailable') return answer
+      last = answer.body
     } catch (error) {
       last = error
     }

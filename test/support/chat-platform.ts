@@ -189,6 +189,6 @@ export function nowShown(message: PlatformMessage | undefined): CardView | undef
 }
 
 /** Waits for a condition, as long as a slow machine may need. */
-export function waitUntil(check: () => void | Promise<void>, timeout = 60_000): Promise<void> {
+export function waitUntil(check: () => void | Promise<void>, timeout = 240_000): Promise<void> {
   return vi.waitFor(check, { timeout, interval: 20 })
 }

@@ -89,4 +89,4 @@ export class EngineWindow {
 }
 
 /** A poll ends as soon as it holds. */
-const PATIENCE = { timeout: 60_000, interval: 100 }
+const PATIENCE = { timeout: 240_000, interval: 100 }
