@@ -32,10 +32,8 @@ import {
 } from './shared/input.ts'
 import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
-/** `GET /api/v1/account`. */
 export const accountQuery = z.object({ account: accountParameter })
 
-/** `PATCH /api/v1/account`. */
 export const accountBody = z
   .object({
     name: givenName.optional(),
@@ -66,10 +64,8 @@ const historyFilters = {
   to: timeParameter('Only requests made before that time.'),
 }
 
-/** `GET /api/v1/account/requests`. */
 export const historyQuery = z.object({ ...historyFilters, ...pageQuery(50).shape })
 
-/** `GET /api/v1/account/requests/export`. */
 export const historyExportQuery = z.object({ format: fileFormat, ...historyFilters })
 
 const historyRow = z
@@ -99,7 +95,6 @@ const historyRow = z
   })
   .meta({ id: 'HistoryRow' })
 
-/** `GET /api/v1/account/requests`. */
 export const historyAnswer = pageOf(historyRow)
   .extend({ searched_to: searchedField, names: namesField })
   .meta({ id: 'History' })

@@ -14,7 +14,6 @@ import {
 } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
-/** `POST /api/v1/account/api-keys`. */
 export const newKeyBody = z
   .object({
     name: shortName,
@@ -46,7 +45,6 @@ const keyPolicyBody = z
   )
   .meta({ id: 'NewKeyPolicy', description: 'Narrows the policy of the account; null: that alone holds.' })
 
-/** `PATCH /api/v1/account/api-keys/:id`. */
 export const changeKeyBody = z
   .object({
     name: givenName.optional(),
@@ -86,10 +84,8 @@ const keyAnswer = z
   })
   .meta({ id: 'ApiKey' })
 
-/** `GET /api/v1/account/api-keys`. */
 export const keyListAnswer = pageOf(keyAnswer).meta({ id: 'ApiKeyList' })
 
-/** `POST /api/v1/account/api-keys`. */
 export const createdKeyAnswer = z
   .strictObject({
     raw_key: z
@@ -101,12 +97,10 @@ export const createdKeyAnswer = z
   })
   .meta({ id: 'CreatedApiKey' })
 
-/** `PATCH /api/v1/account/api-keys/:id`. */
 export const changedKeyAnswer = z
   .strictObject({ key: keyAnswer, ignored_fields: ignoredFields })
   .meta({ id: 'ChangedApiKey' })
 
-/** `DELETE /api/v1/account/api-keys/:id`. */
 export const revokedKeyAnswer = z
   .strictObject({ ok: z.literal(true), key: keyAnswer })
   .meta({ id: 'RevokedApiKey' })
@@ -119,7 +113,6 @@ const webhookSecret = z
       'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex. The API key itself can read it, so an HMAC proves who sent a callback, not that a person decided.',
   })
 
-/** `GET /api/v1/account/webhook-secret`. */
 export const webhookSecretAnswer = z
   .union([
     z

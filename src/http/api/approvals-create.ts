@@ -51,7 +51,6 @@ function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, '')
 }
 
-/** `POST /api/v1/approvals/request`. */
 export const createBody = z
   .object({
     action,

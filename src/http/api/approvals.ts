@@ -15,7 +15,6 @@ import {
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
 
-/** `GET /api/v1/approvals`. */
 export const listQuery = z.object({
   status: z
     .enum(REQUEST_STATUSES, { error: `must be one of ${REQUEST_STATUSES.join(', ')}` })
@@ -24,7 +23,6 @@ export const listQuery = z.object({
   ...pageQuery(20).shape,
 })
 
-/** `GET /api/v1/approvals/:id/wait`. */
 export const waitQuery = z.object({
   timeout: z.coerce
     .number({ error: 'must be a number' })
@@ -97,10 +95,8 @@ export const requestAnswer = z
   ])
   .meta({ id: 'Approval', description: 'A request; its fields depend on its status.' })
 
-/** `GET /api/v1/approvals`. */
 export const requestListAnswer = pageOf(requestAnswer).meta({ id: 'ApprovalList' })
 
-/** `POST /api/v1/approvals/:id/remind`. */
 export const reminderAnswer = z
   .strictObject({
     ok: z.literal(true),
@@ -118,7 +114,6 @@ export const reminderAnswer = z
   })
   .meta({ id: 'Reminder' })
 
-/** `POST /api/v1/approvals/:id/consume`. */
 export const consumedAnswer = z
   .strictObject({
     request_id: idField('req'),

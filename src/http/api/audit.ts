@@ -35,10 +35,8 @@ const filters = {
   ),
 }
 
-/** `GET /api/v1/account/audit`. */
 export const auditQuery = z.object({ ...filters, ...pageQuery(50).shape })
 
-/** `GET /api/v1/account/audit/export`. */
 export const auditExportQuery = z.object({
   format: fileFormat,
   ...filters,
@@ -79,7 +77,6 @@ const auditAnswer = z
   })
   .meta({ id: 'AuditRecord' })
 
-/** `GET /api/v1/account/audit`. */
 export const auditListAnswer = pageOf(auditAnswer)
   .extend({
     searched_to: searchedField,

@@ -20,7 +20,6 @@ const item = z
   })
   .meta({ id: 'BatchRequestItem' })
 
-/** `POST /api/v1/approvals/decisions/options`. */
 export const batchOptionsBody = z
   .object({
     items: z
@@ -73,7 +72,6 @@ const batchIntent = z
     description: 'What the person consents to: every request by the hash of its intent. Compare each one.',
   })
 
-/** `POST /api/v1/approvals/decisions/options`. */
 const batchOptionsAnswer = z
   .strictObject({
     batch_id: sha256.meta({ description: 'Post it with the proof. Good for five minutes, once.' }),
@@ -103,7 +101,6 @@ const lostItem = z
       'Another decision came first while this one was being written: nothing was recorded for this request.',
   })
 
-/** `POST /api/v1/approvals/decisions`. */
 export const batchAnswer = z
   .strictObject({
     data: z

@@ -32,7 +32,6 @@ const email = z.string({ error: 'must be a text' }).transform((text, context) =>
   return z.NEVER
 })
 
-/** `POST /api/v1/bootstrap`. */
 export const bootstrapBody = z
   .object({
     email: email.meta({
@@ -56,7 +55,6 @@ export const bootstrapBody = z
   })
   .meta({ id: 'StartBootstrap' })
 
-/** `POST /api/v1/bootstrap`. */
 export const startedAnswer = z
   .strictObject({
     bootstrap_id: z
@@ -74,7 +72,6 @@ export const startedAnswer = z
   })
   .meta({ id: 'BootstrapStarted' })
 
-/** `GET /api/v1/bootstrap/:id/status`. */
 export const bootstrapStatusAnswer = z
   .strictObject({
     status: statusField,

@@ -15,23 +15,19 @@ const platform = z.enum(['slack', 'teams'], { error: 'must be slack or teams' })
 /** Longer than any platform's ids. */
 const platformId = text.max(256, 'is too long')
 
-/** `POST /api/v1/chat-links/look`. */
 export const lookAtChatLinkBody = z.object({ token }).meta({ id: 'LookAtChatLink' })
 
 /** `POST /api/v1/chat-links/use`. A missing proof is answered 403, not 400: it is about who asks. */
 export const useChatLinkBody = z.object({ token, proof: proofSchema }).meta({ id: 'UseChatLink' })
 
-/** `POST /api/v1/me/chat/remove`. */
 export const removeIdentityBody = z
   .object({ key: text.max(600, 'is too long').meta({ example: 'slack:T024BE7LD:U023BECGF' }) })
   .meta({ id: 'RemoveChatIdentity' })
 
-/** `POST /api/v1/account/channels/remove`. */
 export const removeChannelBody = z
   .object({ platform, tenant: platformId, channel: platformId })
   .meta({ id: 'RemoveChatChannel' })
 
-/** `POST /api/v1/account/chat-apps/remove`. */
 export const removeChatAppBody = z
   .object({ platform: z.literal('slack', { error: 'must be slack' }), tenant: platformId })
   .meta({ id: 'RemoveChatApp' })
@@ -48,7 +44,6 @@ const channelName = z.string().meta({ description: "The channel's name at that t
 
 const tenant = z.string().meta({ description: 'Slack `team_id`, Teams `tid`.', example: 'T024BE7LD' })
 
-/** `POST /api/v1/chat-links/look`. */
 export const chatLinkAnswer = z
   .strictObject({
     id: idField('cln').meta({ description: 'The `target` of the step-up that confirms using it.' }),
@@ -80,7 +75,6 @@ const identityAnswer = z
   })
   .meta({ id: 'ChatIdentity', description: 'An identity on a chat platform that a person has linked.' })
 
-/** `GET /api/v1/me/chat`. */
 export const identitiesAnswer = z
   .strictObject({ identities: z.array(identityAnswer) })
   .meta({ id: 'ChatIdentities' })
@@ -105,7 +99,6 @@ const channelAnswer = z
   })
   .meta({ id: 'ChatChannel', description: 'A channel that is notified of every request of the account.' })
 
-/** `GET /api/v1/account/channels`. */
 export const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
 
 /** `POST /api/v1/chat-links/use`, one for each kind of link. */
@@ -126,7 +119,6 @@ const unavailable = z
   )
   .meta({ description: 'Workspaces that take no cards of the account now.' })
 
-/** `GET /api/v1/account/chat-apps`. */
 export const chatAppsAnswer = z
   .strictObject({
     slack: z.strictObject({

@@ -41,12 +41,10 @@ const waiting = z.strictObject({
   expires_at: timeField,
 })
 
-/** `GET /api/v1/account/bootstrap`. */
 export const waitingConsentsAnswer = pageOf(waiting.meta({ id: 'WaitingConsent' })).meta({
   id: 'WaitingConsents',
 })
 
-/** `GET /api/v1/account/bootstrap/:id`. */
 export const consentAnswer = waiting
   .extend({
     status: statusField,
@@ -66,7 +64,6 @@ export const consentAnswer = waiting
   })
   .meta({ id: 'Consent' })
 
-/** `POST /api/v1/account/bootstrap/:id/decision/options`. */
 const consentOptionsAnswer = z
   .strictObject({
     intent: z
@@ -94,7 +91,6 @@ const consentOptionsAnswer = z
     description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`.',
   })
 
-/** `POST /api/v1/account/bootstrap/:id/decision`. */
 export const consentedAnswer = z
   .strictObject({ id: idField('bst'), status: statusField })
   .meta({ id: 'Consented' })

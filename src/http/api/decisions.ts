@@ -41,7 +41,6 @@ const comment = z
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
 
-/** `GET /api/v1/approvals/:id/similar`. */
 export const similarAnswer = z
   .strictObject({
     data: z.array(
@@ -101,7 +100,6 @@ export function presentSimilar(
   return { data, names }
 }
 
-/** `POST /api/v1/approvals/:id/decision/options`. */
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
 
 /** `POST /api/v1/approvals/:id/decision`, without its proof, which has a schema of its own. */
@@ -132,7 +130,6 @@ const UNDECIDABLE = WHY_NOT.map((code) => (code === 'not_pending' ? NOT_PENDING 
 
 const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the caller says.' })
 
-/** `GET /api/v1/approvals/:id/review`. */
 export const reviewAnswer = z
   .strictObject({
     id: idField('req'),
@@ -191,7 +188,6 @@ export const reviewAnswer = z
   })
   .meta({ id: 'Review', description: 'A request as one of its approvers sees it.' })
 
-/** `POST /api/v1/approvals/:id/decision/options`. */
 export const decisionOptionsAnswer = z
   .strictObject({
     intent: z
@@ -222,7 +218,6 @@ export const decisionOptionsAnswer = z
     description: '`options.challenge` is the base64url SHA-256 of the RFC 8785 JSON of `intent`.',
   })
 
-/** `POST /api/v1/approvals/:id/decision`. */
 export const decidedAnswer = z
   .strictObject({
     id: idField('req'),

@@ -12,7 +12,6 @@ const STATES = ['due', 'sending', 'delivered', 'dead', 'dropped'] as const
 /** `limit` and `cursor` of a delivery log. */
 export const deliveryQuery = pageQuery(20)
 
-/** `GET /api/v1/account/webhooks/:id/deliveries`. */
 export const webhookLogQuery = deliveryQuery.extend({
   state: z
     .enum(STATES, { error: `must be one of ${STATES.join(', ')}` })
@@ -90,7 +89,6 @@ const cardAnswer = z
   })
   .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
 
-/** `GET /api/v1/approvals/:id/deliveries`. */
 export const requestLogAnswer = pageOf(deliveryAnswer)
   .extend({
     cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
@@ -101,7 +99,6 @@ export const requestLogAnswer = pageOf(deliveryAnswer)
   })
   .meta({ id: 'RequestLog' })
 
-/** `GET /api/v1/account/webhooks/:id/deliveries`. */
 export const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
 
 /** How the store calls what the log calls `state`. */

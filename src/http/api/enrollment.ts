@@ -10,7 +10,6 @@ import { creationOptionsAnswer, registrationSchema } from './shared/proofs.ts'
 
 const linkToken = z.string({ error: 'must be a text' }).max(128, 'is too long')
 
-/** `POST /api/v1/enrollment/lookup`. */
 export const lookUpBody = z.object({ token: linkToken }).meta({ id: 'EnrollmentLookup' })
 
 /** `POST /api/v1/enrollment/passkey/options` and `…/totp/options`; a set-up link asks for e-mail and name. */
@@ -18,12 +17,10 @@ export const enrollmentOptionsBody = z
   .object({ token: linkToken, email: email.optional(), name: givenName.optional() })
   .meta({ id: 'EnrollmentOptions' })
 
-/** `POST /api/v1/enrollment/passkey`. */
 export const passkeyEnrollmentBody = z
   .object({ token: linkToken, passkey_name: givenName, credential: registrationSchema })
   .meta({ id: 'PasskeyEnrollment' })
 
-/** `POST /api/v1/enrollment/totp`. */
 export const totpEnrollmentBody = z.object({ token: linkToken, code }).meta({ id: 'TotpEnrollment' })
 
 /** After enrolling with codes. */
@@ -31,7 +28,6 @@ export const totpEnrolledAnswer = z
   .strictObject({ ...grantFields, backup_codes: backupCodes })
   .meta({ id: 'SessionWithBackupCodes' })
 
-/** `POST /api/v1/enrollment/lookup`. */
 export const enrollmentAnswer = z
   .strictObject({
     kind: z

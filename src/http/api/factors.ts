@@ -6,7 +6,6 @@ import { givenName } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
 
-/** `POST /api/v1/me/step-up/options`. */
 export const stepUpBody = z
   .object({
     operation: z.enum(STEP_UP_OPERATIONS, { error: `must be one of ${STEP_UP_OPERATIONS.join(', ')}` }),
@@ -15,7 +14,6 @@ export const stepUpBody = z
   })
   .meta({ id: 'StepUp' })
 
-/** `POST /api/v1/me/passkeys/options`. */
 export const newPasskeyOptionsBody = proofBody
   .extend({
     attested: z
@@ -25,12 +23,10 @@ export const newPasskeyOptionsBody = proofBody
   })
   .meta({ id: 'NewPasskeyOptions' })
 
-/** `POST /api/v1/me/passkeys`. */
 export const newPasskeyBody = z
   .object({ name: givenName, credential: registrationSchema })
   .meta({ id: 'NewPasskey' })
 
-/** `POST /api/v1/me/totp`. */
 export const codeBody = z.object({ code }).meta({ id: 'Code' })
 
 export const backupCodes = z
@@ -80,7 +76,6 @@ const passkeyAnswer = z
 
 export const newPasskeyAnswer = z.strictObject({ passkey: passkeyAnswer }).meta({ id: 'NewPasskeyAnswer' })
 
-/** `GET /api/v1/me/factors`. */
 export const factorsAnswer = z
   .strictObject({
     passkeys: z.array(passkeyAnswer),
@@ -92,7 +87,6 @@ export const factorsAnswer = z
   })
   .meta({ id: 'Factors' })
 
-/** `POST /api/v1/me/step-up/options`. */
 const stepUpAnswer = z
   .strictObject({
     methods: z.array(z.enum(['passkey', 'totp'])).meta({ description: 'Ways to confirm this operation.' }),

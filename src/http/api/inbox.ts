@@ -6,7 +6,6 @@ import { type Answer, actionField, approverField, idField, pageOf, timeField } f
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
 
-/** `GET /api/v1/me/pending`. */
 export const pendingQuery = pageQuery(100)
 
 export const principalAnswer = z
@@ -40,7 +39,6 @@ const pendingRequest = z
   })
   .meta({ id: 'PendingRequest' })
 
-/** `GET /api/v1/me/pending`. */
 export const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
 
 /** A request as one of its approvers may see it. */

@@ -17,7 +17,6 @@ import { proofBody, proofSchema } from './shared/proofs.ts'
 
 const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join(', ')}` })
 
-/** `POST /api/v1/account/members`. */
 export const newMemberBody = z
   .object({
     email: z.string({ error: 'must be a text' }).max(320, 'is too long'),
@@ -29,10 +28,8 @@ export const newMemberBody = z
   })
   .meta({ id: 'NewMember' })
 
-/** `PATCH /api/v1/account/members/:id`. */
 export const memberRoleBody = z.object({ role, proof: proofSchema }).meta({ id: 'MemberRole' })
 
-/** `POST /api/v1/me/invitations/:id/accept`. */
 export const acceptanceBody = z
   .object({
     token: z
@@ -70,20 +67,16 @@ const memberAnswer = z
       'While the person is only invited, `name` is what the owner called them, `approver` is null and the factors are false, even if the person is enrolled already.',
   })
 
-/** `GET /api/v1/account/members`. */
 export const membersAnswer = pageOf(memberAnswer).meta({ id: 'Members' })
 
 const link = z
   .strictObject({ url: z.string().meta({ description: 'Shown this once.' }), expires_at: timeField })
   .meta({ id: 'MemberLink' })
 
-/** `POST /api/v1/account/members`. */
 export const invitedAnswer = z.strictObject({ member: memberAnswer, link }).meta({ id: 'InvitedMember' })
 
-/** `POST /api/v1/account/members/:id/link`. */
 export const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
 
-/** `PATCH /api/v1/account/members/:id`. */
 export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
 
 /**

@@ -38,7 +38,6 @@ const reminders = z
     'must be in ascending order',
   )
 
-/** `PUT /api/v1/account/policy`. */
 export const policyBody = z
   .object({
     approvers: approvers.meta({ description: 'User ids; an empty list means the owner alone.' }),
@@ -60,7 +59,6 @@ export const policyBody = z
   })
   .meta({ id: 'SetPolicy' })
 
-/** `GET /api/v1/account/policy`. */
 export const policyAnswer = z
   .strictObject({
     approvers: z.array(

@@ -8,7 +8,6 @@ import { givenName, ttlSeconds } from './shared/input.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
-/** `PATCH /api/v1/me`. */
 export const profileBody = z
   .object({
     name: givenName.optional(),
@@ -24,7 +23,6 @@ const time = z
   .pipe(z.iso.datetime({ offset: true, error: 'must be a time such as 2026-03-04T09:30:00Z' }))
   .transform((text) => new Date(text))
 
-/** `PUT /api/v1/me/delegate`. */
 export const delegateBody = z
   .object({
     user_id: z.string({ error: 'must be a user id' }).refine((id) => isId('usr', id), 'must be a user id'),
@@ -36,10 +34,8 @@ export const delegateBody = z
 
 const candidate = z.strictObject(person)
 
-/** `GET /api/v1/me/delegate/candidates`. */
 export const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates' })
 
-/** `PATCH /api/v1/me`, `PUT /api/v1/me/delegate`, `POST …/remove`. */
 export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })
 
 /** A person who could stand in. */

@@ -24,7 +24,6 @@ const subscriptionSchema = z.object({
   }),
 })
 
-/** `POST /api/v1/me/push`. */
 export const newPushDeviceBody = z
   .object({
     subscription: subscriptionSchema,
@@ -46,7 +45,6 @@ const deviceAnswer = z
   })
   .meta({ id: 'PushDevice', description: 'A browser that shows notifications.' })
 
-/** `GET /api/v1/me/push`. */
 export const pushDevicesAnswer = z
   .strictObject({
     public_key: z
@@ -59,12 +57,10 @@ export const pushDevicesAnswer = z
   })
   .meta({ id: 'PushDevices' })
 
-/** `POST /api/v1/me/push`. */
 export const newPushDeviceAnswer = z
   .strictObject({ device: deviceAnswer })
   .meta({ id: 'RegisteredPushDevice' })
 
-/** `POST /api/v1/me/push/:id/test`. */
 export const pushTestAnswer = z
   .strictObject({
     ok: z.literal(true),

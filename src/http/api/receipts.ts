@@ -40,7 +40,6 @@ const payloadAnswer = z
   })
   .meta({ id: 'Payload', description: 'What is signed; `sandbox` lies inside the signed bytes.' })
 
-/** `GET /api/v1/approvals/:id/verify`. */
 export const verdictAnswer = z
   .union([
     z
@@ -71,7 +70,6 @@ export const verdictAnswer = z
   ])
   .meta({ id: 'Verdict' })
 
-/** `GET /.well-known/jwks.json`. */
 const jwksAnswer = z
   .strictObject({
     keys: z.array(

@@ -25,10 +25,8 @@ export const email = z.string({ error: 'must be a text' }).max(320, 'is too long
 
 export const code = z.string({ error: 'must be a text' }).max(64, 'is too long')
 
-/** `POST /api/v1/session/passkey`. */
 export const passkeySignInBody = z.object({ credential: authenticationSchema }).meta({ id: 'PasskeySignIn' })
 
-/** `POST /api/v1/session/totp` and `…/backup-code`. */
 export const codeSignInBody = z.object({ email, code }).meta({ id: 'CodeSignIn' })
 
 export const userAnswer = z
@@ -61,7 +59,6 @@ export const sessionAnswer = z
   .strictObject(grantFields)
   .meta({ id: 'Session', description: 'The answer also sets the session cookie.' })
 
-/** `POST /api/v1/session/proof`. */
 export const provenAnswer = z
   .strictObject({ ok: z.literal(true), proven_until: timeField })
   .meta({ id: 'ProvenSession' })
@@ -74,7 +71,6 @@ const sessionQuery = z.object({
     .meta({ description: 'Answer 204 instead of 401 when nobody is signed in.' }),
 })
 
-/** `GET /api/v1/session`. */
 export const currentSessionAnswer = z
   .strictObject({
     user: userAnswer,
@@ -112,10 +108,8 @@ const ownSession = z
   })
   .meta({ id: 'OwnSession' })
 
-/** `GET /api/v1/me/sessions`. */
 export const ownSessionsAnswer = pageOf(ownSession).meta({ id: 'OwnSessions' })
 
-/** `POST /api/v1/me/sessions/end-others`. */
 export const othersEndedAnswer = z
   .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
   .meta({ id: 'OtherSessionsEnded' })

@@ -10,7 +10,6 @@ const SUBSCRIBABLE = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
 
-/** `POST /api/v1/account/webhooks`. */
 export const newWebhookBody = z
   .object({
     url: z.string({ error: 'must be a text' }).meta({
@@ -52,17 +51,14 @@ const shownSecret = z
       'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
   })
 
-/** `POST /api/v1/account/webhooks`. */
 export const createdWebhookAnswer = z
   .strictObject({ webhook: webhookAnswer, secret: shownSecret, ignored_fields: ignoredFields })
   .meta({ id: 'CreatedWebhook' })
 
-/** `DELETE /api/v1/account/webhooks/:id` and `POST …/enable`. */
 export const changedWebhookAnswer = z
   .strictObject({ ok: z.literal(true), webhook: webhookAnswer })
   .meta({ id: 'ChangedWebhook' })
 
-/** `POST /api/v1/account/webhooks/:id/rotate`. */
 export const rotatedWebhookAnswer = z
   .strictObject({
     webhook: webhookAnswer,
@@ -80,7 +76,6 @@ export const listedWebhookAnswer = webhookAnswer
   })
   .meta({ id: 'ListedWebhook' })
 
-/** `GET /api/v1/account/webhooks`. */
 export const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
 
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
