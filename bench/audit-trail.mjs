@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
-import { appendToTrail } from '../dist/src/flow/audit/append-to-trail.js'
+import { createAppender } from '../dist/src/flow/audit/append-to-trail.js'
 import { checkTrail } from '../dist/src/flow/audit/check-trail.js'
 import { createAuditTrail } from '../dist/src/store/audit-trail.js'
 import { connectStore } from '../dist/src/store/connect.js'
@@ -42,7 +42,7 @@ async function append({ uri, first, count }) {
       detail: { result: 'valid' },
     }))
     const began = performance.now()
-    await appendToTrail({ trail, random }, entries)
+    await createAppender({ trail, random })(entries)
     times.push(performance.now() - began)
   }
   await connection.close()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { appendToTrail } from '../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../src/flow/audit/append-to-trail.ts'
 import { GENESIS } from '../../src/signing/audit-chain.ts'
 import { entryNumber } from '../support/audit-entries.ts'
 import { type CliRun, cli, startCli, useDataDir } from '../support/cli.ts'
@@ -25,7 +25,7 @@ async function useTrail(count: number) {
       detail: { result: 'valid' },
     }),
   )
-  await appendToTrail({ trail, random }, entries)
+  await createAppender({ trail, random })(entries)
   const { env: data } = await useDataDir()
   const env = { ...data, MONGODB_URI: uri }
   const log = connection.collection<{ _id: number }>('audit_log')
@@ -110,7 +110,7 @@ describe('countersign audit list', () => {
   it('shows hostile texts without letting them reach the terminal', async () => {
     const { trail, run } = await useTrail(1)
     const subject = 'x\u001b[2J\u202e\nreq_1'
-    await appendToTrail({ trail, random }, [entryNumber(9, { subject, detail: { 'a\u0007': 'b\u0000' } })])
+    await createAppender({ trail, random })([entryNumber(9, { subject, detail: { 'a\u0007': 'b\u0000' } })])
     const { stdout } = await run('list')
     expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
     expect(stdout.split('\n')).toHaveLength(4)

@@ -17,18 +17,13 @@ const LONGEST_PAUSE_MS = 64
 const ALONE = 3
 
 /**
- * Appends those entries that the trail does not have yet, in their order. Any number of processes may append at once,
- * also the same entries: `seq` is unique, so of two who link to the same head one inserts and the other looks again; an
+ * Appends, at each call, those entries that the trail does not have yet, in their order. Any number of processes may append at
+ * once, also the same entries: `seq` is unique, so of two who link to the same head one inserts and the other looks again; an
  * insert that stops half-way leaves a shorter trail, never one with a gap.
- * @throws what the store throws; then call again with the same entries
- */
-export function appendToTrail(deps: AppendDeps, entries: readonly AuditEntry[]): Promise<void> {
-  return createAppender(deps)(entries)
-}
-
-/**
- * The same, for many calls, one after the other. While this process appends alone it links to what it appended last without
- * asking for the head. Nothing is lost when another process was faster: its record has the number, and refuses the insert.
+ *
+ * One call after the other: while this process appends alone it links to what it appended last without asking for the head. If
+ * another process was faster, its record has the number and refuses the insert, so nothing is lost.
+ * @returns throws what the store throws; then call again with the same entries
  */
 export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[]) => Promise<void> {
   const heads = createHeads(deps)

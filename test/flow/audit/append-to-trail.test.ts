@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AuditEntry, AuditRecord } from '../../../src/domain/audit.ts'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { flawOf, GENESIS } from '../../../src/signing/audit-chain.ts'
 import { entryNumber, hostileEntry } from '../../support/audit-entries.ts'
@@ -28,9 +28,9 @@ const eidsOf = (records: readonly AuditRecord[]) => records.map(({ entry }) => e
 describe('appending to the trail', () => {
   it('numbers and links entries in their order, over several batches and calls', async () => {
     const [trail] = (await useTrailStore()).trails
-    await appendToTrail({ trail, random }, entries(1, 600))
-    await appendToTrail({ trail, random }, entries(601, 1))
-    await appendToTrail({ trail, random }, [])
+    await createAppender({ trail, random })(entries(1, 600))
+    await createAppender({ trail, random })(entries(601, 1))
+    await createAppender({ trail, random })([])
     const records = await soundTrail(trail)
     expect(eidsOf(records)).toEqual(entries(1, 601).map(({ eid }) => eid))
     expect(new Set(records.map(({ salt }) => salt)).size).toBe(601)
@@ -38,8 +38,8 @@ describe('appending to the trail', () => {
 
   it('leaves out what the trail has already, and what was given twice', async () => {
     const [trail] = (await useTrailStore()).trails
-    await appendToTrail({ trail, random }, entries(1, 5))
-    await appendToTrail({ trail, random }, [...entries(3, 5), ...entries(7, 2), ...entries(7, 1)])
+    await createAppender({ trail, random })(entries(1, 5))
+    await createAppender({ trail, random })([...entries(3, 5), ...entries(7, 2), ...entries(7, 1)])
     expect(eidsOf(await soundTrail(trail))).toEqual(entries(1, 8).map(({ eid }) => eid))
   })
 
@@ -51,7 +51,7 @@ describe('appending to the trail', () => {
         for (let round = 0; round < 10; round += 1) {
           const own = entries(process * 1_000 + round * 20 + 1, 20)
           const mixed = [...shared.slice(round * 6, round * 6 + 6), ...own]
-          await appendToTrail({ trail, random }, process % 2 === 0 ? mixed : mixed.reverse())
+          await createAppender({ trail, random })(process % 2 === 0 ? mixed : mixed.reverse())
         }
       }),
     )
@@ -70,11 +70,11 @@ describe('appending to the trail', () => {
         // Half of the batch gets in, then somebody else is faster.
         if (inserts > 3) return store.insert(records)
         await store.insert(records.slice(0, 2))
-        await appendToTrail({ trail: store, random }, rival.slice(inserts - 1, inserts))
+        await createAppender({ trail: store, random })(rival.slice(inserts - 1, inserts))
         return store.insert(records.slice(2))
       },
     }
-    await appendToTrail({ trail, random }, entries(1, 9))
+    await createAppender({ trail, random })(entries(1, 9))
     const got = eidsOf(await soundTrail(store))
     expect(got).toHaveLength(12)
     expect(got.filter((eid) => !rival.some((entry) => entry.eid === eid))).toEqual(
@@ -91,9 +91,9 @@ describe('appending to the trail', () => {
         throw new Error('the store is away')
       },
     }
-    await expect(appendToTrail({ trail, random }, entries(1, 9))).rejects.toThrow('the store is away')
+    await expect(createAppender({ trail, random })(entries(1, 9))).rejects.toThrow('the store is away')
     expect(await soundTrail(store)).toHaveLength(4)
-    await appendToTrail({ trail: store, random }, entries(1, 9))
+    await createAppender({ trail: store, random })(entries(1, 9))
     expect(eidsOf(await soundTrail(store))).toEqual(entries(1, 9).map(({ eid }) => eid))
   })
 
@@ -101,7 +101,7 @@ describe('appending to the trail', () => {
     const [store] = (await useTrailStore()).trails
     const trail: AuditTrail = { ...store, insert: async () => false }
     const noPause = { bytes: (length: number) => new Uint8Array(length) }
-    await expect(appendToTrail({ trail, random: noPause }, entries(1, 1))).rejects.toThrow(
+    await expect(createAppender({ trail, random: noPause })(entries(1, 1))).rejects.toThrow(
       'the audit trail takes no record; run: countersign audit check',
     )
   })
@@ -115,7 +115,7 @@ describe('appending to the trail', () => {
           n += 1
           return { ...entry, eid: `evt_${n}` }
         })
-        await appendToTrail({ trail, random }, fresh)
+        await createAppender({ trail, random })(fresh)
       }),
       { numRuns: 60 },
     )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/domain/audit.ts'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { type CheckOptions, checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { GENESIS } from '../../../src/signing/audit-chain.ts'
 import { createStateSurvey } from '../../../src/store/state-survey.ts'
@@ -15,7 +15,7 @@ async function useTrail() {
   const [trail] = trails
   const about = { type: 'approval.verified' as const }
   const entries = Array.from({ length: COUNT }, (_, index) => entryNumber(index + 1, about))
-  await appendToTrail({ trail, random }, entries)
+  await createAppender({ trail, random })(entries)
   const log = connection.collection<{ _id: number | string | Date; [field: string]: unknown }>('audit_log')
   const check = (options: CheckOptions = {}) =>
     checkTrail({ trail, survey: createStateSurvey(connection) }, options)
@@ -160,9 +160,9 @@ describe('T85: the check of the trail', () => {
     const more = Array.from({ length: 2_100 }, (_, index) =>
       entryNumber(100 + index, { type: 'approval.verified' }),
     )
-    await appendToTrail({ trail, random }, more.slice(0, 1_500))
+    await createAppender({ trail, random })(more.slice(0, 1_500))
     const seen: number[] = []
-    const appending = appendToTrail({ trail, random }, more.slice(1_500))
+    const appending = createAppender({ trail, random })(more.slice(1_500))
     const onProgress: CheckOptions['onProgress'] = (told) => {
       if ('records' in told) seen.push(told.records)
     }

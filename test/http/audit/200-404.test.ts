@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { alter } from '../../support/caller.ts'
@@ -78,7 +78,7 @@ describe('GET /api/v1/account/audit', () => {
         type: index === 3 ? 'key.revoked' : 'key.created',
       }),
     )
-    await appendToTrail(service.composition.deps, entries)
+    await createAppender(service.composition.deps)(entries)
     const first = await page(`?subject=${subject}&type=key.created&limit=4`)
     const second = await page(`?subject=${subject}&type=key.created&limit=4&cursor=${first.next_cursor}`)
     expect([...first.data, ...second.data].map(({ id }) => id)).toEqual(
@@ -105,7 +105,7 @@ describe('GET /api/v1/account/audit', () => {
     const hostile = '"><script>\u202e\u0000{"$ne":1}'
     const odd = entryNumber(100, { account_id: accountId, subject: hostile, type: 'approval.verified' })
     const gone = entryNumber(101, { account_id: accountId, subject: 'usr_gone' })
-    await appendToTrail(service.composition.deps, [odd, gone])
+    await createAppender(service.composition.deps)([odd, gone])
     const [shown] = (await page(`?subject=${encodeURIComponent(hostile)}`)).data
     expect(shown?.subject).toBe(hostile)
     const log = service.composition.connection.collection('audit_log')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await joinAccount(service, accountId, approver.userId, 'approver')
   await joinAccount(service, accountId, auditor.userId, 'auditor')
   const about = { account_id: accountId, type: 'member.changed', subject: approver.userId } as const
-  await appendToTrail(service.composition.deps, [
+  await createAppender(service.composition.deps)([
     entryNumber(1, { ...about, actor: { kind: 'user', id: setting.owner.userId, address: HOME } }),
     entryNumber(2, { ...about, actor: { kind: 'user', id: approver.userId, address: '198.51.100.4' } }),
     entryNumber(3, { ...about, actor: { kind: 'public', address: HOME } }),

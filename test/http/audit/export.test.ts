@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { newCaller, send, signIn, stored, type TestCaller } from '../../support/caller.ts'
 import { readCsv } from '../../support/read-csv.ts'
@@ -28,7 +28,7 @@ async function told(...entries: Partial<AuditEntry>[]): Promise<string[]> {
     serial += 1
     return entryNumber(serial, { account_id: caller.user.account_id, ...entry })
   })
-  await appendToTrail(service.composition.deps, made)
+  await createAppender(service.composition.deps)(made)
   return made.map(({ eid }) => eid)
 }
 

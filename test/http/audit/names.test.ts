@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
@@ -34,7 +34,7 @@ describe('the names beside the audit trail', () => {
   it('tells what people and keys of the entries are called now, and nobody else', async () => {
     const key = await keyId(setting)
     const actor = { kind: 'user', id: setting.owner.userId } as const
-    await appendToTrail(service.composition.deps, [
+    await createAppender(service.composition.deps)([
       entryNumber(1, { account_id: accountId, type: 'key.revoked', actor, subject: key }),
       entryNumber(2, {
         account_id: accountId,
@@ -63,7 +63,7 @@ describe('the names beside the audit trail', () => {
       recipient: stranger.owner.userId,
       approvers: `${setting.owner.userId} ${stranger.owner.userId}`,
     }
-    await appendToTrail(service.composition.deps, [
+    await createAppender(service.composition.deps)([
       entryNumber(3, {
         account_id: accountId,
         type: 'key.changed',
@@ -83,7 +83,7 @@ describe('the names beside the audit trail', () => {
   })
 
   it('looks up no id that somebody wrote where a text belongs', async () => {
-    await appendToTrail(service.composition.deps, [
+    await createAppender(service.composition.deps)([
       entryNumber(4, {
         account_id: accountId,
         type: 'account.changed',
@@ -113,7 +113,7 @@ describe('the names beside the audit trail', () => {
         subject: userId,
       }),
     )
-    await appendToTrail(service.composition.deps, entries)
+    await createAppender(service.composition.deps)(entries)
     const names = await namesFor(setting.owner, 'type=member.invited')
     expect(names).toEqual({ [carol.userId]: 'Carol of accounting' })
   })
@@ -138,7 +138,7 @@ describe('the audit trail by names', () => {
     ])
     const account_id = owner?.account_id ?? ''
     const actor = { kind: 'user', id: stranger.owner.userId } as const
-    await appendToTrail(service.composition.deps, [
+    await createAppender(service.composition.deps)([
       entryNumber(71, { account_id, type: 'key.revoked', actor, subject: key }),
       entryNumber(72, { account_id, type: 'webhook.created', actor: { kind: 'cli' }, subject: 'whk_1' }),
       entryNumber(73, { account_id, type: 'delegate.set', actor: { kind: 'cli' }, subject: actor.id }),

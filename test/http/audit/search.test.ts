@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
-import { appendToTrail } from '../../../src/flow/audit/append-to-trail.ts'
+import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { setPolicy } from '../../support/deciders.ts'
@@ -43,7 +43,7 @@ async function told(...entries: Partial<AuditEntry>[]): Promise<string[]> {
     serial += 1
     return entryNumber(serial, { account_id: accountId, ...entry })
   })
-  await appendToTrail(service.composition.deps, made)
+  await createAppender(service.composition.deps)(made)
   return made.map(({ eid }) => eid)
 }
 
