@@ -41,7 +41,7 @@ export interface Tellings {
   left(): Iterable<[string, AuditType[]]>
 }
 
-const WATCHED = WITNESSES.flatMap(({ types }) => types)
+const WATCHED = WITNESSES.flatMap(({ rules }) => rules.map(([type]) => type))
 
 /** One bit each; the bits of a number suffice for 31. */
 const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 1 << index]))
@@ -183,13 +183,13 @@ async function checkDocument(
   { id, facts, waiting }: StateDocument,
 ): Promise<void> {
   const { collection } = witness
-  for (const type of witness.needs(facts)) {
-    if (tellings.has(id, type) || tells(waiting, id, type)) continue
+  for (const [type, isWanted] of witness.rules) {
+    const wanted = isWanted(facts)
+    const told = tellings.has(id, type)
+    if (wanted === false && told)
+      report({ code: 'contradicted', collection, id, type, ...(await findTold(deps, id, type)) })
+    if (wanted !== true || told || tells(waiting, id, type)) continue
     if ((await findTold(deps, id, type)) === undefined) report({ code: 'not_told', collection, id, type })
-  }
-  for (const type of witness.denies(facts)) {
-    if (!tellings.has(id, type)) continue
-    report({ code: 'contradicted', collection, id, type, ...(await findTold(deps, id, type)) })
   }
   tellings.drop(id)
 }
@@ -202,12 +202,10 @@ async function reportVanished(
 ): Promise<void> {
   const kept = WITNESSES.filter((witness) => witness.kept)
   for (const [id, types] of tellings.left()) {
-    const witness = kept.find((candidate) => types.includes(candidate.types[0]))
+    const witness = kept.find(({ rules: [[made]] }) => types.includes(made))
     if (witness === undefined) continue
-    const {
-      collection,
-      types: [type],
-    } = witness
+    const { collection, rules } = witness
+    const [type] = rules[0]
     report({ code: 'vanished', collection, id, type, ...(await findTold(deps, id, type)) })
   }
 }

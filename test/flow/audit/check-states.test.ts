@@ -267,11 +267,9 @@ describe('the table of states', () => {
     state: 'disabled',
   }
 
-  it.each(WITNESSES)('names for $collection only entries that are watched', (witness) => {
-    for (const facts of [...odd, full, ...odd.map((more) => ({ ...full, ...more }))]) {
-      const named = [...witness.needs(facts), ...witness.denies(facts)]
-      expect(named.filter((type) => !witness.types.includes(type))).toEqual([])
-      expect(witness.needs(facts).filter((type) => witness.denies(facts).includes(type))).toEqual([])
-    }
+  it.each(WITNESSES)('judges $collection by one rule an entry, whatever its documents hold', ({ rules }) => {
+    expect(new Set(rules.map(([type]) => type)).size).toBe(rules.length)
+    for (const facts of [...odd, full, ...odd.map((more) => ({ ...full, ...more }))])
+      for (const [, isWanted] of rules) expect([true, false, undefined]).toContain(isWanted(facts))
   })
 })
