@@ -18,10 +18,6 @@ const clickSchema = z.object({
   actions: z.array(element).min(1),
 })
 
-type HealDeps = Pick<FlowDeps, 'cards' | 'chats' | 'clock' | 'log'> &
-  Parameters<typeof findSubject>[0] &
-  Parameters<typeof showSubject>[0]
-
 /** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`, and `/b/<bst id>` for an agent that asks for a key. */
 const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
 
@@ -30,7 +26,7 @@ const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$
  * we believe, or waits for its next try. Has it edited now; changes nothing else (T46). A message that is no card we know of
  * was posted when the answer to the post was lost: it is ours all the same, since Slack tells of no others' buttons.
  */
-export async function healCard(deps: HealDeps, body: unknown): Promise<void> {
+export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
   const { cards, clock, log } = deps
   const click = clickSchema.safeParse(body).data
   const requestId = click === undefined ? undefined : requestOf(click)
@@ -56,7 +52,7 @@ export async function healCard(deps: HealDeps, body: unknown): Promise<void> {
 }
 
 /** What an agent that asks for a key shows is for the owner of the account alone. */
-async function mayHeal({ users }: HealDeps, subject: CardSubject, identity: ChatIdentity): Promise<boolean> {
+async function mayHeal({ users }: FlowDeps, subject: CardSubject, identity: ChatIdentity): Promise<boolean> {
   if (!('client_name' in subject)) return true
   const person = await users.findByIdentity(identityKey(identity))
   return person !== undefined && person.account_id === subject.account_id
@@ -64,7 +60,7 @@ async function mayHeal({ users }: HealDeps, subject: CardSubject, identity: Chat
 
 /** Who reads it is not known, so it says no more than a channel's card does. */
 async function healStray(
-  deps: HealDeps,
+  deps: FlowDeps,
   request: CardSubject,
   pressed: MessageRef,
   stands: 'over' | 'twice' | 'alone',

@@ -8,8 +8,6 @@ import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
 import { BOT_SCOPES } from './manifest.ts'
 import { CALL_MS, createSlackLog } from './web-client.ts'
 
-type InstallDeps = Parameters<typeof addInstallation>[0] & Pick<FlowDeps, 'challenges' | 'vault' | 'settings'>
-
 const START = '/slack/install'
 const DONE = '/slack/installed'
 const SIGN_IN = `/signin?next=${encodeURIComponent(START)}`
@@ -25,7 +23,7 @@ const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: S
 export function mountInstall(
   [app, edge]: Parameters<Mount>,
   settings: SlackSettings,
-  deps: InstallDeps,
+  deps: FlowDeps,
   forget: (tenant: string) => void,
 ): void {
   const { workspaces } = settings
@@ -58,7 +56,7 @@ const FIXED: Notice = {
 
 type Handler = Parameters<Edge['page']>[1]
 
-function begin(deps: InstallDeps, edge: Edge, flow: OAuthFlow): Handler {
+function begin(deps: FlowDeps, edge: Edge, flow: OAuthFlow): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) response.redirect(303, SIGN_IN)
@@ -68,7 +66,7 @@ function begin(deps: InstallDeps, edge: Edge, flow: OAuthFlow): Handler {
   }
 }
 
-function end(deps: InstallDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: string) => void): Handler {
+function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: string) => void): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) throw refusal('not_signed_in')
@@ -85,7 +83,7 @@ function end(deps: InstallDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: st
 }
 
 /** Tells the owner of an account which workspace it has; others learn nothing. */
-function done(deps: InstallDeps, edge: Edge): Handler {
+function done(deps: FlowDeps, edge: Edge): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) throw refusal('not_signed_in')

@@ -153,7 +153,7 @@ const channelSchema = z.object({
  * The app was taken out of a channel, or joined one. Slack says so only where the operator let it (`channels:read`, `groups:read`);
  * elsewhere the first card that is refused, or taken, tells it.
  */
-function listenForChannels(app: SlackApp, deps: Parameters<typeof noteChannels>[0]): void {
+function listenForChannels(app: SlackApp, deps: FlowDeps): void {
   for (const type of ['channel_left', 'group_left', 'member_joined_channel']) {
     app.event(type, async ({ body }) => {
       const { tenant } = readIncoming(body)
@@ -180,8 +180,6 @@ function typedText(text: string): string {
   return unescapeText(text.replace(/<(https?:[^|>]+)(?:\|[^>]*)?>/g, '$1')).trim()
 }
 
-type UninstallDeps = Parameters<typeof removeInstallation>[0]
-
 const eventSchema = z.object({
   /** Unix seconds. */
   event_time: z.number().optional().catch(undefined),
@@ -197,7 +195,7 @@ const eventSchema = z.object({
 /** A workspace removed the app, or took its tokens back: what we keep of it is deleted (Slack says both, more than once). */
 function listenForUninstalls(
   app: SlackApp,
-  deps: UninstallDeps,
+  deps: FlowDeps,
   workspaces: { forget(tenant: string): void },
 ): void {
   for (const type of ['app_uninstalled', 'tokens_revoked']) {
@@ -206,7 +204,7 @@ function listenForUninstalls(
 }
 
 async function forgetWorkspace(
-  deps: UninstallDeps,
+  deps: FlowDeps,
   workspaces: { forget(tenant: string): void },
   body: unknown,
 ): Promise<void> {

@@ -281,7 +281,7 @@ function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
  * we know of was posted when the answer to the post was lost, and is edited as well.
  */
 async function heal(
-  { cards, chats, clock, log }: Pick<FlowDeps, 'cards' | 'chats' | 'clock' | 'log'>,
+  { cards, chats, clock, log }: FlowDeps,
   tenant: string,
   { message_id, conversation }: BotClick,
   { card, request, view }: { card: Card | undefined; request: CardSubject; view: CardView | ConsentView },

@@ -4,7 +4,6 @@ import { monthAt } from '../domain/limits.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { FlowDeps } from './deps.ts'
 
-type AllowanceDeps = Pick<FlowDeps, 'quotas' | 'requests' | 'clock'>
 type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at'>
 
 /** A reservation without a request is taken for one whose insert is on its way for so long. */
@@ -17,7 +16,7 @@ const UNDER_WAY_MS = 60_000
  * no approver and take none.
  * @throws Refusal `too_many_pending`, `quota_exceeded`; nothing is taken then
  */
-export async function takeAllowance(deps: AllowanceDeps, request: Asking, quota: number): Promise<void> {
+export async function takeAllowance(deps: FlowDeps, request: Asking, quota: number): Promise<void> {
   const { id, account_id: accountId, created_at } = request
   const month = monthAt(created_at)
   const at = deps.clock.now()
@@ -42,12 +41,12 @@ export async function takeAllowance(deps: AllowanceDeps, request: Asking, quota:
 }
 
 /** Gives all of it back when the request was not made after all. */
-export async function giveBackAllowance(deps: AllowanceDeps, request: Asking): Promise<void> {
+export async function giveBackAllowance(deps: FlowDeps, request: Asking): Promise<void> {
   await freeReservations(deps, request)
   await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
 }
 
-async function freeReservations({ quotas }: AllowanceDeps, request: Asking): Promise<void> {
+async function freeReservations({ quotas }: FlowDeps, request: Asking): Promise<void> {
   const { id, account_id } = request
   await Promise.all(approversOf(request).map((userId) => quotas.free(account_id, userId, [id])))
 }
@@ -61,7 +60,7 @@ function approversOf({ sandbox, requirement }: Asking): string[] {
 const HAS_ONE = -1
 
 /** Frees the reservations of requests that are over. @returns seconds after which asking again may help, or `HAS_ONE` */
-async function makeRoom(deps: AllowanceDeps, request: Asking, userId: string, at: Date): Promise<number> {
+async function makeRoom(deps: FlowDeps, request: Asking, userId: string, at: Date): Promise<number> {
   const { id, account_id } = request
   const held = await deps.quotas.held(account_id, userId)
   if (held.some((reservation) => reservation.id === id)) return HAS_ONE

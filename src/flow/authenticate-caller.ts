@@ -17,10 +17,7 @@ export interface Caller {
 }
 
 /** What authenticating takes; `internalTokenHash` is undefined while that credential is off. */
-export type CallerDeps = Pick<
-  FlowDeps,
-  'apiKeys' | 'users' | 'vault' | 'clock' | 'random' | 'changes' | 'log' | 'audit'
-> & { internalTokenHash: string | undefined }
+export type CallerDeps = FlowDeps & { internalTokenHash: string | undefined }
 
 /** A credential as it came in. */
 export interface Credential {

@@ -14,11 +14,7 @@ import { expireIfLapsed } from './settle-request.ts'
  * Withdraws a pending request: it is `expired` at once, marked `cancelled`; nothing is signed and no callback sent.
  * @throws Refusal `not_found`, `not_pending`
  */
-export async function cancelRequest(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
-  caller: Caller,
-  id: string,
-): Promise<ApprovalRequest> {
+export async function cancelRequest(deps: FlowDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
   if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
   const cancelled = await withdraw(deps, request, callerActor(caller))
@@ -28,7 +24,7 @@ export async function cancelRequest(
 
 /** Withdraws it in one conditional write. @returns undefined when it is no longer pending */
 export async function withdraw(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   actor: AuditActor,
 ): Promise<ApprovalRequest | undefined> {

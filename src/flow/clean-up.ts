@@ -2,10 +2,9 @@ import { BOOTSTRAP_DAYS } from '../domain/bootstrap.ts'
 import { PUSH_DAYS_AT_REST } from '../domain/push.ts'
 import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
-import { deleteOverSessions, type EndDeps } from './people/sessions.ts'
+import { deleteOverSessions } from './people/sessions.ts'
 
-type CleanUpDeps = EndDeps &
-  Pick<FlowDeps, 'quotas' | 'webhooks' | 'deliveries' | 'bootstraps' | 'pushes' | 'pushDevices'>
+type CleanUpDeps = FlowDeps
 
 /** Months for which the quota counters are kept, the running one included. */
 const MONTHS_KEPT = 13

@@ -20,7 +20,7 @@ export interface Use {
  * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`
  */
 export async function consumeRequest(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>,
+  deps: FlowDeps,
   caller: Caller,
   id: string,
   use: Use,

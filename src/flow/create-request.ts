@@ -31,20 +31,6 @@ export interface CreateInput {
   sandbox_auto_decide_seconds?: number | undefined
 }
 
-type CreateDeps = Pick<
-  FlowDeps,
-  | 'requests'
-  | 'accounts'
-  | 'users'
-  | 'quotas'
-  | 'targets'
-  | 'clock'
-  | 'random'
-  | 'settings'
-  | 'log'
-  | 'storeIsDown'
->
-
 /** Largest context as canonical JSON, in bytes. */
 const CONTEXT_BYTES = 16 * 1024
 
@@ -61,7 +47,7 @@ const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbo
  *   `too_many_pending`
  */
 export async function createRequest(
-  deps: CreateDeps,
+  deps: FlowDeps,
   caller: Caller,
   input: CreateInput,
   id: string,
@@ -110,7 +96,7 @@ function fixContext(context: Record<string, unknown>): {
 }
 
 /** The internal token makes requests in the account of the user it names; a key in its own. */
-async function whoseRequest(deps: CreateDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
+async function whoseRequest(deps: FlowDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
   const { account_id } = caller.key
   const [account, owner] = await Promise.all([
     deps.accounts.find(account_id),
@@ -129,7 +115,7 @@ function policyOf(caller: Caller, account: Account): Policy {
 }
 
 async function whoDecides(
-  deps: CreateDeps,
+  deps: FlowDeps,
   caller: Caller,
   account: Account,
   owner: User,
@@ -174,7 +160,7 @@ interface Parts {
   created_at: Date
 }
 
-function buildRequest(deps: CreateDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
+function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
   const { id, account, owner, context, created_at } = parts
   const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
   const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
@@ -240,7 +226,7 @@ export async function findMade(
 }
 
 async function save(
-  deps: CreateDeps,
+  deps: FlowDeps,
   request: ApprovalRequest,
   noListeners: boolean,
 ): Promise<ApprovalRequest> {
@@ -262,12 +248,12 @@ async function save(
 }
 
 /** Where the connection was lost, the request may stand, and its retry is answered with it: then it counts (T24). */
-async function giveBackUnlessMade(deps: CreateDeps, request: ApprovalRequest): Promise<void> {
+async function giveBackUnlessMade(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
   if ((await deps.requests.find(request.id)) === undefined) await giveBackAllowance(deps, request)
 }
 
 /** In development the link that a card would carry is logged, so that the flow can be walked without chat. */
-function tellLink(deps: CreateDeps, request: ApprovalRequest): void {
+function tellLink(deps: FlowDeps, request: ApprovalRequest): void {
   if (deps.settings.production || request.sandbox) return
   deps.log.info(
     { request_id: request.id, open: `${deps.settings.baseUrl}/a/${request.id}` },

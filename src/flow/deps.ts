@@ -61,7 +61,7 @@ export interface RelyingParty {
   name: string
 }
 
-/** Everything the people part works with; each function names the part it needs by `Pick`. */
+/** Everything the people part works with. A function that needs one or two things of it names them by `Pick`. */
 export interface PeopleDeps {
   users: UserStore
   challenges: ChallengeStore
@@ -80,7 +80,7 @@ export interface PeopleDeps {
   models: AuthenticatorModels
 }
 
-/** Everything the verbs of this folder can ask for; each takes only the part it names. */
+/** Everything the verbs of this folder can ask for; a function that needs one or two of them names them. */
 export interface FlowDeps extends PeopleDeps {
   requests: RequestStore
   apiKeys: ApiKeyStore

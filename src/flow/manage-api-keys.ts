@@ -13,8 +13,6 @@ import { personAudit } from './people/person.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { type Proof, proveFactor } from './people/step-up.ts'
 
-type KeyDeps = Pick<FlowDeps, 'apiKeys' | 'vault' | 'clock' | 'random' | 'changes'>
-
 /** What a new key is to be. Without `scopes` it gets all three. */
 export interface NewKey {
   accountId: string
@@ -37,7 +35,7 @@ const MAX_LIVE_KEYS = 100
  * @throws Refusal `key_limit`
  */
 export async function createApiKey(
-  deps: KeyDeps,
+  deps: FlowDeps,
   input: NewKey,
   actor: AuditActor,
 ): Promise<{ raw_key: string; key: ApiKey }> {
@@ -56,7 +54,7 @@ export async function refuseFullAccount(deps: Pick<FlowDeps, 'apiKeys'>, account
 
 /** Draws a key that is worth nothing until it is stored. */
 export function drawKey(
-  deps: Pick<KeyDeps, 'vault' | 'clock' | 'random'>,
+  deps: FlowDeps,
   input: NewKey,
   actor: AuditActor,
 ): { raw_key: string; key: ApiKey & { key_hash: string } } {
@@ -66,7 +64,7 @@ export function drawKey(
 
 /** Draws the secret part of a key. */
 export function drawSecret(
-  deps: Pick<KeyDeps, 'vault' | 'random'>,
+  deps: Pick<FlowDeps, 'vault' | 'random'>,
   sandbox: boolean,
 ): { raw_key: string; key_hash: string; key_prefix: string } {
   const raw_key = formatApiKey(sandbox, deps.random.bytes(RAW_KEY_BYTES))
@@ -74,7 +72,7 @@ export function drawSecret(
 }
 
 /** The pseudo-key through which the internal token acts in a user's account; made on first use. */
-export function internalKeyOf(deps: KeyDeps, accountId: string): Promise<ApiKey> {
+export function internalKeyOf(deps: FlowDeps, accountId: string): Promise<ApiKey> {
   const input = { accountId, name: 'Internal service', sandbox: false }
   const key = buildKey(deps, input, { kind: 'service' }, { key_prefix: 'internal' })
   return deps.apiKeys.internalKey({ ...key, internal: true })
@@ -86,7 +84,7 @@ export function internalKeyOf(deps: KeyDeps, accountId: string): Promise<ApiKey>
  * @throws Refusal `not_found` when there is no such key, it is foreign, or was revoked before
  */
 export async function revokeApiKey(
-  deps: KeyDeps,
+  deps: FlowDeps,
   id: string,
   accountId: string | undefined,
   actor: AuditActor,
@@ -102,7 +100,7 @@ export async function revokeApiKey(
 }
 
 function buildKey(
-  deps: Pick<KeyDeps, 'clock' | 'random'>,
+  deps: Pick<FlowDeps, 'clock' | 'random'>,
   input: NewKey,
   actor: AuditActor,
   secret: Pick<ApiKey, 'key_hash' | 'key_prefix'>,
@@ -126,7 +124,7 @@ function buildKey(
 }
 
 function outboxOf(
-  deps: Pick<KeyDeps, 'random'>,
+  deps: Pick<FlowDeps, 'random'>,
   type: AuditType & ('key.created' | 'key.revoked'),
   key: Pick<ApiKey, 'id' | 'account_id' | 'name' | 'key_prefix' | 'sandbox'>,
   actor: AuditActor,

@@ -114,15 +114,13 @@ export interface ReadyToDecide {
   whose: ApproverSnapshot
 }
 
-type ReadyDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof deciderFor>[0]
-
 /**
  * Reads the request up to date and checks, in order, that this person may decide it with this factor.
  * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
  * `already_voted`, `not_confirmed`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
  */
 export async function readyToDecide(
-  deps: ReadyDeps,
+  deps: FlowDeps,
   person: User,
   requestId: string,
   method: 'passkey' | 'totp',

@@ -11,11 +11,6 @@ import type { SignedIn } from './people/sessions.ts'
 import { reviewRequest } from './review-request.ts'
 import { settleRequest } from './settle-request.ts'
 
-type HistoryDeps = Pick<
-  FlowDeps,
-  'history' | 'requests' | 'accounts' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
->
-
 /** Requests a search reads at once. */
 const LOOK = 500
 
@@ -42,7 +37,7 @@ export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
 export async function readHistory(
-  deps: HistoryDeps,
+  deps: FlowDeps,
   person: User,
   { account: accountId, q, high_impact, sandbox, ...query }: HistoryQuery,
 ): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined; searchedTo?: Date }> {
@@ -66,7 +61,7 @@ const BATCH = 200
  * @throws Refusal as `readHistory`; `not_signed_in` when the session ended meanwhile, `unavailable` when the service stops
  */
 export async function* exportHistory(
-  deps: HistoryDeps & Pick<FlowDeps, 'sessions'>,
+  deps: FlowDeps,
   who: SignedIn,
   query: Omit<HistoryQuery, 'limit' | 'before'>,
 ): AsyncGenerator<ApprovalRequest[], void, undefined> {
@@ -92,7 +87,7 @@ const SIMILAR = 3
  * @throws Refusal as `reviewRequest`
  */
 export async function askedBefore(
-  deps: HistoryDeps & Parameters<typeof reviewRequest>[0],
+  deps: FlowDeps,
   person: User,
   id: string,
   address: string,
@@ -136,7 +131,7 @@ interface Found {
   searchedTo?: Date
 }
 
-async function readPage(deps: HistoryDeps, scope: HistoryPage): Promise<Found> {
+async function readPage(deps: FlowDeps, scope: HistoryPage): Promise<Found> {
   // One more than asked for tells whether there is a next page.
   const found = await deps.history.page({ ...scope, limit: scope.limit + 1 })
   const page = found.slice(0, scope.limit)
@@ -144,7 +139,7 @@ async function readPage(deps: HistoryDeps, scope: HistoryPage): Promise<Found> {
 }
 
 /** Looks through outlines, newest first, until there is a page, or enough was looked at. */
-async function search(deps: HistoryDeps, scope: HistoryPage, test: OutlineTest): Promise<Found> {
+async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Promise<Found> {
   const hits: ListPosition[] = []
   let before = scope.before
   let next: ListPosition | undefined

@@ -7,13 +7,11 @@ import type { Caller } from './authenticate-caller.ts'
 import type { FlowDeps } from './deps.ts'
 import { settleRequest } from './settle-request.ts'
 
-type ReadDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
-
 /**
  * A request that the caller may read, up to date: reading is what makes a due sandbox decision.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
-export async function readOwnRequest(deps: ReadDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
+export async function readOwnRequest(deps: FlowDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
   return settleRequest(deps, await findReadableRequest(deps, caller, id))
 }
 
@@ -52,7 +50,7 @@ const MOST_DUE = 100
  * It can hold fewer than `limit` and not be the last one: a request can change while it is read.
  */
 export async function listOwnRequests(
-  deps: ReadDeps,
+  deps: FlowDeps,
   caller: Caller,
   query: { status?: RequestStatus; limit: number; before?: NonNullable<ListQuery['before']> },
 ): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined }> {

@@ -6,8 +6,6 @@ import type { FlowDeps } from './deps.ts'
 import { requireRecentProof } from './people/recent-proof.ts'
 import type { SignedIn } from './people/sessions.ts'
 
-type SecretDeps = Pick<FlowDeps, 'apiKeys' | 'vault' | 'audit' | 'clock' | 'random'>
-
 /** A key with what the callbacks of its requests are signed with. */
 interface KeySecret {
   key: ApiKey
@@ -15,7 +13,7 @@ interface KeySecret {
 }
 
 /** The secret of the key that asks. The trail has every read: who holds a secret can make callbacks that look like ours. */
-export async function readOwnSecret(deps: SecretDeps, caller: Caller): Promise<string> {
+export async function readOwnSecret(deps: FlowDeps, caller: Caller): Promise<string> {
   const { key } = caller
   await deps.audit.append(readEntry(deps, key, callerActor(caller)))
   return deps.vault.webhookSecret(key.id, key.secret_version)
@@ -23,7 +21,7 @@ export async function readOwnSecret(deps: SecretDeps, caller: Caller): Promise<s
 
 /** Those of all keys of the person's account that are not revoked. @throws Refusal `proof_required` */
 export async function readAccountSecrets(
-  deps: SecretDeps,
+  deps: FlowDeps,
   who: SignedIn,
   address: string,
 ): Promise<KeySecret[]> {
@@ -35,7 +33,7 @@ export async function readAccountSecrets(
   return live.map((key) => ({ key, secret: deps.vault.webhookSecret(key.id, key.secret_version) }))
 }
 
-function readEntry(deps: SecretDeps, { id, account_id }: ApiKey, actor: AuditActor): AuditEntry {
+function readEntry(deps: FlowDeps, { id, account_id }: ApiKey, actor: AuditActor): AuditEntry {
   const eid = drawId(deps, 'evt')
   return { eid, type: 'key.secret_read', at: deps.clock.now(), actor, account_id, subject: id }
 }

@@ -33,11 +33,7 @@ export interface Reminder {
  * for a request: the service's own reminders are not the caller's and do not count.
  * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
  */
-export async function remindApprovers(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'> & Parameters<typeof tellOfReminder>[0],
-  caller: Caller,
-  id: string,
-): Promise<Reminder> {
+export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string): Promise<Reminder> {
   const request = await expireIfLapsed(deps, await findReadableRequest(deps, caller, id))
   const at = deps.clock.now()
   if (request.sandbox) {
@@ -71,14 +67,12 @@ async function whyNotReminded(
   return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)), limit: 1 })
 }
 
-type RemindDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'log' | 'storeIsDamaged'>
-
 /**
  * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/attention.ts`). Safe to run
  * anywhere, any number of times at once: each reminder is one conditional write.
  * @returns when the next one is due
  */
-export async function remindAutomatically(deps: RemindDeps): Promise<Date | undefined> {
+export async function remindAutomatically(deps: FlowDeps): Promise<Date | undefined> {
   const next = await deps.requests.nextReminder()
   if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.remindable(deps.clock.now(), limit)
@@ -86,7 +80,7 @@ export async function remindAutomatically(deps: RemindDeps): Promise<Date | unde
   return all ? deps.requests.nextReminder() : undefined
 }
 
-async function settleReminder(deps: RemindDeps, request: ApprovalRequest): Promise<void> {
+async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
   const at = deps.clock.now()
   const { remind, next } = judgeReminder(request, at)
   if (!remind) {
@@ -112,10 +106,6 @@ function reminderOf(
   return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
 }
 
-type ReminderDeps = Parameters<typeof followCards>[0] &
-  Parameters<typeof followPushes>[0] &
-  Pick<FlowDeps, 'log'>
-
 /** How long a caller waits to learn whether a message was accepted. */
 const PATIENCE_MS = 3_000
 const LOOK_EVERY_MS = 100
@@ -127,11 +117,7 @@ const LOOK_EVERY_MS = 100
  * @param eventId of the reminder
  * @returns false when nothing was accepted in time, or no approver can be reached; then it may still be said later
  */
-async function tellOfReminder(
-  deps: ReminderDeps,
-  request: ApprovalRequest,
-  eventId: string,
-): Promise<boolean> {
+async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId: string): Promise<boolean> {
   try {
     const reminder = { ...request, events: request.outbox.filter(({ id }) => id === eventId) }
     const told = [await followCards(deps, [reminder]), await followPushes(deps, [reminder])]
@@ -150,7 +136,7 @@ async function tellOfReminder(
 }
 
 /** Does an approver for whom the request waits have anywhere to be told, whatever became of the telling? */
-async function isReachable(deps: ReminderDeps, request: ApprovalRequest): Promise<boolean> {
+async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
   const people = await whomToPush(deps, request, deps.clock.now())
   if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
@@ -163,7 +149,7 @@ async function isReachable(deps: ReminderDeps, request: ApprovalRequest): Promis
 type State = 'said' | 'open' | 'none'
 
 async function stateInChat(
-  { cards, chats, clock }: ReminderDeps,
+  { cards, chats, clock }: FlowDeps,
   requestId: string,
   eventId: string,
 ): Promise<State> {
@@ -183,7 +169,7 @@ async function stateInChat(
   return open ? 'open' : 'none'
 }
 
-async function stateOfPushes({ pushes, clock }: ReminderDeps, eventId: string): Promise<State> {
+async function stateOfPushes({ pushes, clock }: FlowDeps, eventId: string): Promise<State> {
   const soon = clock.now().getTime() + PATIENCE_MS
   const asked = await pushes.ofEvent(eventId)
   if (asked.some(({ state }) => state === 'sent')) return 'said'

@@ -11,11 +11,6 @@ import type { FlowDeps } from './deps.ts'
 import { deciderFor, waiterFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
 
-type ReviewDeps = Pick<
-  FlowDeps,
-  'requests' | 'accounts' | 'apiKeys' | 'users' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'
->
-
 /** A person for whom a delegate acts. */
 interface Principal {
   name: string
@@ -47,7 +42,7 @@ export interface Review {
  * @throws Refusal `not_found` to all other people, as for unknown ids
  */
 export async function reviewRequest(
-  deps: ReviewDeps & Pick<FlowDeps, 'cards' | 'chats'>,
+  deps: FlowDeps,
   person: User,
   id: string,
   address: string,
@@ -78,7 +73,7 @@ export async function reviewRequest(
  * that, and a page is shown whether or not it could be noted.
  */
 export function noteSeen(
-  { requests, clock, log }: Pick<FlowDeps, 'requests' | 'clock' | 'log'>,
+  { requests, clock, log }: FlowDeps,
   { approver }: Pick<User, 'approver'>,
   { request: { id, status, sandbox, seen = [] }, whyNot }: Pick<Review, 'request' | 'whyNot'>,
 ): void {
@@ -142,7 +137,7 @@ interface PendingPage {
  * neither dry-runs nor those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
  */
 export async function pendingForPerson(
-  deps: ReviewDeps,
+  deps: FlowDeps,
   person: User,
   query: { limit: number; after?: EndPosition },
 ): Promise<PendingPage> {
@@ -186,7 +181,7 @@ async function principalsIn({ users }: Pick<FlowDeps, 'users'>, ids: readonly st
   return ids.length === 0 ? [] : users.findMany(ids)
 }
 
-async function mayRead(deps: ReviewDeps, person: User, request: ApprovalRequest): Promise<boolean> {
+async function mayRead(deps: FlowDeps, person: User, request: ApprovalRequest): Promise<boolean> {
   if (hasActed(request, person.id)) return true
   const account = await deps.accounts.find(request.account_id)
   return account !== undefined && may(roleIn(account, person.id), 'read_all')

@@ -20,7 +20,7 @@ const RENEW_EVERY_MS = 3_000
  * @throws Refusal `idempotency_mismatch`, `idempotency_in_progress`, and those of `run`
  */
 export async function runOnce(
-  deps: Pick<FlowDeps, 'idempotency' | 'clock' | 'storeIsDown'>,
+  deps: FlowDeps,
   claim: { scope: string; key: string | undefined; body: unknown; subject: string },
   run: (resource: { id: string; resumed: boolean }) => Promise<Answer>,
 ): Promise<Answer & { replayed: boolean }> {

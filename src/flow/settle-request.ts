@@ -7,10 +7,8 @@ import { auditEntry, closingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import { decisionTime, stateIntent } from './state-intent.ts'
 
-type SettleDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>
-
 /** Brings a request that was read up to date: a due sandbox decision is made, a lapsed request expires. */
-export async function settleRequest(deps: SettleDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+export async function settleRequest(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const current = await expireIfLapsed(deps, request)
   return current.status === 'pending' && current.sandbox ? autoDecideSandbox(deps, current) : current
 }
@@ -19,10 +17,7 @@ export async function settleRequest(deps: SettleDeps, request: ApprovalRequest):
  * Decides a sandbox request whose deadline has come, once: of any number of concurrent reads one write wins and the
  * others read its result (T84). The receipt is real, but made by the sandbox key and marked inside the signed bytes.
  */
-export async function autoDecideSandbox(
-  deps: Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings'>,
-  request: ApprovalRequest,
-): Promise<ApprovalRequest> {
+export async function autoDecideSandbox(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const plan = request.sandbox_plan
   const now = deps.clock.now()
   if (request.status !== 'pending' || plan === undefined || plan.due_at > now) return request
@@ -46,16 +41,14 @@ export async function autoDecideSandbox(
   return decided ?? (await deps.requests.find(request.id)) ?? request
 }
 
-type ExpireDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes'>
-
 /** Expires a request whose time seems to be up; any other stays as it is. */
-export async function expireIfLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+export async function expireIfLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   if (request.status !== 'pending' || request.expires_at > deps.clock.now()) return request
   return expireLapsed(deps, request)
 }
 
 /** Makes a lapsed request `expired`: no signature, no callback, one event. Whether it lapsed is the database's word. */
-async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
+async function expireLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const now = deps.clock.now()
   const event = buildEvent({
     id: drawId(deps, 'evt'),
@@ -74,9 +67,7 @@ async function expireLapsed(deps: ExpireDeps, request: ApprovalRequest): Promise
  * times at once: each expiry is one conditional write.
  * @returns when the next one is due
  */
-export async function expireRequests(
-  deps: ExpireDeps & Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
-): Promise<Date | undefined> {
+export async function expireRequests(deps: FlowDeps): Promise<Date | undefined> {
   const next = await deps.requests.nextExpiry()
   if (next === undefined || next > deps.clock.now()) return next
   const read = (limit: number) => deps.requests.lapsed(deps.clock.now(), limit)

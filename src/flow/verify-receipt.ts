@@ -25,8 +25,6 @@ export type Verdict =
     }
   | { valid: false; status?: RequestStatus; error: string; code: string }
 
-type VerifyDeps = Pick<FlowDeps, 'requests' | 'clock' | 'random' | 'changes' | 'keys' | 'verifications'>
-
 /** Who asks. It needs no credentials; the caller is only written down. */
 export type Asker = AuditActor & { kind: 'public' | 'chat' }
 
@@ -34,19 +32,19 @@ export type Asker = AuditActor & { kind: 'public' | 'chat' }
  * Verifies a decided request's receipt for anyone: the signature by the published key, and that the stored action and
  * context are those the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
  */
-export async function verifyDecision(deps: VerifyDeps, id: string, asker: Asker): Promise<Verdict> {
+export async function verifyDecision(deps: FlowDeps, id: string, asker: Asker): Promise<Verdict> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   return verifyFound(deps, { asked: id, found, asker })
 }
 
 /** As `verifyDecision`, by the id of the decision (`dec_…`). */
-export async function verifyByDecisionId(deps: VerifyDeps, id: string, asker: Asker): Promise<Verdict> {
+export async function verifyByDecisionId(deps: FlowDeps, id: string, asker: Asker): Promise<Verdict> {
   const found = isId('dec', id) ? await deps.requests.findByDecision(id) : undefined
   return verifyFound(deps, { asked: id, found, asker })
 }
 
 async function verifyFound(
-  deps: VerifyDeps,
+  deps: FlowDeps,
   { asked, found, asker }: { asked: string; found: ApprovalRequest | undefined; asker: Asker },
 ): Promise<Verdict> {
   const request = found === undefined ? undefined : await expireIfLapsed(deps, found)
@@ -57,7 +55,7 @@ async function verifyFound(
 
 /** Writes down that a receipt was verified, by whom and with what result. */
 export function logVerification(
-  deps: Pick<VerifyDeps, 'verifications' | 'clock' | 'random'>,
+  deps: FlowDeps,
   asker: Asker,
   about: { id: string; account_id?: string },
   result: string,
@@ -66,16 +64,12 @@ export function logVerification(
 }
 
 /** The same for attempts that the rate limit refused, in bulk: the store is not asked whose request it is. */
-export function logRefusedVerification(
-  deps: Pick<VerifyDeps, 'verifications' | 'clock' | 'random'>,
-  asker: Asker,
-  id: string,
-): void {
+export function logRefusedVerification(deps: FlowDeps, asker: Asker, id: string): void {
   deps.verifications.recordRefused(verifiedEntry(deps, asker, { id }, 'rate_limited'))
 }
 
 function verifiedEntry(
-  deps: Pick<VerifyDeps, 'clock' | 'random'>,
+  deps: Pick<FlowDeps, 'clock' | 'random'>,
   asker: Asker,
   about: { id: string; account_id?: string },
   result: string,
@@ -98,7 +92,7 @@ function loggedId(id: string): string {
 
 const UNKNOWN: Verdict = { valid: false, error: 'request not found', code: 'not_found' }
 
-async function judge(deps: VerifyDeps, request: ApprovalRequest): Promise<Verdict> {
+async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict> {
   const decision = request.decision
   if (decision === undefined) return undecided(request)
   const { receipt } = decision

@@ -7,12 +7,6 @@ import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
 import { settleRequest } from './settle-request.ts'
 
-/** What waiting for a request takes. */
-type WaitDeps = Pick<
-  FlowDeps,
-  'requests' | 'clock' | 'random' | 'changes' | 'signer' | 'settings' | 'storeIsDown'
->
-
 /** How long the caller waits at most, and what ends it before. */
 interface Patience {
   until: Date
@@ -27,7 +21,7 @@ interface Patience {
  * @throws Refusal `not_found`, `invalid or missing API key`
  */
 export async function waitForDecision(
-  deps: WaitDeps,
+  deps: FlowDeps,
   caller: Caller,
   id: string,
   timeoutSeconds: number,
@@ -54,7 +48,7 @@ export async function waitForDecision(
  * @throws Refusal `not_found` at the first step, `invalid or missing API key` when the key is revoked meanwhile (T54)
  */
 export async function* watchRequest(
-  deps: WaitDeps,
+  deps: FlowDeps,
   caller: Caller,
   id: string,
   patience: Patience,
@@ -80,7 +74,7 @@ export async function* watchRequest(
  * @throws Refusal `not_signed_in` soon after the session has ended
  */
 export async function* watchInbox(
-  deps: Pick<FlowDeps, 'inbox' | 'changes' | 'clock'>,
+  deps: FlowDeps,
   { session, user }: SignedIn,
   { until, signal }: Patience,
 ): AsyncGenerator<'changed', void, undefined> {
@@ -111,7 +105,7 @@ function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest)
 
 /** Is there any use in waiting on? */
 function isWorthWaiting(
-  deps: Pick<WaitDeps, 'clock' | 'changes'>,
+  deps: Pick<FlowDeps, 'clock' | 'changes'>,
   request: Pick<ApprovalRequest, 'status'>,
   { until, signal }: Patience,
 ): boolean {
@@ -127,7 +121,7 @@ function isWorthWaiting(
  * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
  */
 async function nextState(
-  deps: WaitDeps,
+  deps: FlowDeps,
   watch: Watch,
   known: Known,
   { until, signal }: Patience,
@@ -149,7 +143,7 @@ async function nextState(
 const PENDING = { status: 'pending' } as const
 
 function nextDeadline(
-  deps: Pick<WaitDeps, 'clock'>,
+  deps: Pick<FlowDeps, 'clock'>,
   { expires_at, due }: Known,
   until: Date,
   grace: number,

@@ -14,8 +14,6 @@ import { accessTo, exportGuard } from '../people/accounts.ts'
 import { idsByName } from '../people/names.ts'
 import type { SignedIn } from '../people/sessions.ts'
 
-type AuditDeps = Pick<FlowDeps, 'accounts' | 'trail' | 'history' | 'users' | 'apiKeys'>
-
 /** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
 export interface AuditPosition {
   seq: number
@@ -53,7 +51,7 @@ interface AuditBatch {
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
 export async function readAudit(
-  deps: AuditDeps & Pick<FlowDeps, 'clock'>,
+  deps: FlowDeps,
   person: User,
   query: AuditQuery & { limit: number },
 ): Promise<{ records: AuditRecord[]; next: AuditPosition | undefined; searchedTo?: Date }> {
@@ -86,7 +84,7 @@ const BATCH = 500
  * `unavailable` when the service stops
  */
 export async function* exportAudit(
-  deps: AuditDeps & Pick<FlowDeps, 'sessions' | 'clock' | 'changes'>,
+  deps: FlowDeps,
   who: SignedIn,
   query: AuditQuery,
 ): AsyncGenerator<AuditRecord[], void, undefined> {
@@ -113,7 +111,7 @@ export function isByTime({ from, to }: Pick<AuditQuery, 'from' | 'to'>): boolean
  * @throws Refusal `not_found` at the first step for malformed, unknown and foreign accounts
  */
 async function* walkAudit(
-  deps: AuditDeps,
+  deps: FlowDeps,
   person: User,
   query: AuditQuery,
   limit: number,
@@ -139,7 +137,7 @@ async function* walkAudit(
  * The query with the ids of the people and keys whose names it says: the trail keeps ids alone. A subject that no id can be
  * is judged entry by entry.
  */
-async function withNames(deps: AuditDeps, account: Account, query: AuditQuery): Promise<AuditQuery> {
+async function withNames(deps: FlowDeps, account: Account, query: AuditQuery): Promise<AuditQuery> {
   const { actor, subject, q } = query
   const byName = (text: string | undefined, fits: (name: string, text: string) => boolean) => {
     const wanted = foldText((text ?? '').trim())
@@ -216,7 +214,7 @@ const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id'
  * people who are not in the account: their own name shows once they accept. An invited person has the name the owner gave.
  */
 export async function nameParties(
-  deps: Pick<FlowDeps, 'users' | 'apiKeys' | 'accounts'>,
+  deps: FlowDeps,
   { account_id }: Pick<User, 'account_id'>,
   records: readonly AuditRecord[],
   accountId: string = account_id,

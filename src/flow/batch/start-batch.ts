@@ -123,8 +123,6 @@ function itemOf({ request_id, decision, intent_json }: ShownItem): BatchIntent['
   return { rid: request_id, decision, intent_sha256: sha256Hex(intent_json) }
 }
 
-type ReadDeps = Parameters<typeof settleRequest>[0] & Parameters<typeof decidersFor>[0]
-
 /** A request of a batch as this person finds it now. */
 export interface ReadyItem extends ReadyToDecide {
   methods: ('passkey' | 'totp')[]
@@ -134,7 +132,7 @@ export interface ReadyItem extends ReadyToDecide {
 export type ReadItem = { id: string } & ({ ready: ReadyItem } | { refused: Refusal })
 
 /** Reads all of them up to date, in the order of their ids; the checks are those of a lone decision (`readyToDecide`). */
-export async function readItems(deps: ReadDeps, person: User, ids: readonly string[]): Promise<ReadItem[]> {
+export async function readItems(deps: FlowDeps, person: User, ids: readonly string[]): Promise<ReadItem[]> {
   const found = await deps.requests.findMany(ids.filter((id) => isId('req', id)))
   const deciderOf = await decidersFor(deps, person, found)
   const byId = new Map(found.map((request) => [request.id, request]))

@@ -25,14 +25,8 @@ import { assertionOptions } from '../people/register-passkey.ts'
 import type { Confirming } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
-import { consentMethods, type ReviewConsentDeps, readOwnBootstrap } from './review-consent.ts'
+import { consentMethods, readOwnBootstrap } from './review-consent.ts'
 import { approvedEvent, bootstrapAudit } from './settle-bootstrap.ts'
-
-type ConsentDeps = Pick<
-  FlowDeps,
-  'bootstraps' | 'apiKeys' | 'accounts' | 'challenges' | 'party' | 'models' | 'settings'
-> &
-  Parameters<typeof verifyTotp>[0]
 
 /** What the owner says. */
 export interface ConsentInput {
@@ -50,7 +44,7 @@ export interface ConsentInput {
  * `checkMatchingCode`
  */
 export async function startConsent(
-  deps: ConsentDeps,
+  deps: FlowDeps,
   { session, user: person }: Confirming,
   input: ConsentInput,
 ): Promise<{ intent: ConsentIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
@@ -78,7 +72,7 @@ export async function startConsent(
  * `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function giveConsent(
-  deps: ConsentDeps,
+  deps: FlowDeps,
   who: Confirming,
   input: ConsentInput,
   proof: PresenceProof,
@@ -97,7 +91,7 @@ export async function giveConsent(
 }
 
 async function readOpen(
-  deps: ConsentDeps,
+  deps: FlowDeps,
   person: User,
   { id, decision, code, address }: ConsentInput,
   method: 'passkey' | 'totp',
@@ -115,7 +109,7 @@ async function readOpen(
 }
 
 async function prove(
-  deps: ConsentDeps,
+  deps: FlowDeps,
   { session, user: person }: Confirming,
   {
     bootstrap,
@@ -195,7 +189,7 @@ const MAX_ATTEMPTS = WRONG_CODES + 1
  * @throws Refusal `invalid_field`, `wrong_matching_code` (with `detail` saying what is left), `not_pending`
  */
 async function checkMatchingCode(
-  deps: ReviewConsentDeps,
+  deps: FlowDeps,
   person: User,
   bootstrap: Bootstrap,
   typed: string,
@@ -219,7 +213,7 @@ async function checkMatchingCode(
   throw refusal('unavailable')
 }
 
-function rejection(deps: ReviewConsentDeps, bootstrap: Bootstrap, person: User, address: string) {
+function rejection(deps: FlowDeps, bootstrap: Bootstrap, person: User, address: string) {
   return bootstrapAudit(deps, 'bootstrap.rejected', bootstrap, {
     actor: { kind: 'user', id: person.id, address },
     at: deps.clock.now(),

@@ -13,8 +13,6 @@ import { drawKey, drawSecret } from '../manage-api-keys.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
 import { bootstrapHash } from './start-bootstrap.ts'
 
-type PollDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'vault' | 'clock' | 'random' | 'changes'>
-
 /** A poll, as the caller sends it. */
 export interface Poll {
   bootstrapId: string
@@ -38,7 +36,7 @@ export interface PollAnswer {
  * and does not take the real caller's turn.
  * @throws Refusal `not_found`, `code_verifier_refused`, `slow_down`
  */
-export async function pollBootstrap(deps: PollDeps, poll: Poll): Promise<PollAnswer> {
+export async function pollBootstrap(deps: FlowDeps, poll: Poll): Promise<PollAnswer> {
   if (!/^boot_[A-Za-z0-9_-]{43}$/.test(poll.bootstrapId)) throw refusal('not_found')
   const found = await deps.bootstraps.findBySecret(bootstrapHash(deps, poll.bootstrapId))
   if (found === undefined) throw refusal('not_found')
@@ -78,7 +76,7 @@ function proves(verifier: string | undefined, challenge: string): boolean {
  * @returns the raw key, once; undefined when it was given out, or the consent is too old
  */
 export async function handOutKey(
-  deps: PollDeps,
+  deps: FlowDeps,
   bootstrap: Bootstrap,
   address: string,
 ): Promise<string | undefined> {
@@ -99,7 +97,7 @@ export async function handOutKey(
  * write, on the secret as it was read, so of several at once one is given it.
  */
 async function replaceSecret(
-  deps: PollDeps,
+  deps: FlowDeps,
   bootstrap: Bootstrap,
   id: string,
   address: string,

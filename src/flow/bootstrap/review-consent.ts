@@ -7,8 +7,6 @@ import type { FlowDeps } from '../deps.ts'
 import { ownRule } from '../people/accounts.ts'
 import { settleBootstrap } from './settle-bootstrap.ts'
 
-export type ReviewConsentDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
-
 /** A bootstrap as the owner of the account may see it. */
 export interface ConsentReview {
   bootstrap: Bootstrap
@@ -17,11 +15,7 @@ export interface ConsentReview {
 }
 
 /** @throws Refusal `not_found` to all but the owner, as for unknown ids */
-export async function reviewConsent(
-  deps: ReviewConsentDeps & Pick<FlowDeps, 'accounts'>,
-  person: User,
-  id: string,
-): Promise<ConsentReview> {
+export async function reviewConsent(deps: FlowDeps, person: User, id: string): Promise<ConsentReview> {
   const bootstrap = await readOwnBootstrap(deps, person, id)
   const methods = consentMethods(person, await ownRule(deps, person))
   return { bootstrap, methods, serverTime: deps.clock.now() }
@@ -36,11 +30,7 @@ export function waitingConsents(
 }
 
 /** The bootstrap, up to date, for the owner of the account it asks for. @throws Refusal `not_found` */
-export async function readOwnBootstrap(
-  deps: ReviewConsentDeps,
-  person: User,
-  id: string,
-): Promise<Bootstrap> {
+export async function readOwnBootstrap(deps: FlowDeps, person: User, id: string): Promise<Bootstrap> {
   const found = await findOwnBootstrap(deps, person, id)
   if (found === undefined) throw refusal('not_found')
   return found
@@ -48,7 +38,7 @@ export async function readOwnBootstrap(
 
 /** The same for callers that have no use for a refusal. @returns undefined for all but the owner, as for unknown ids */
 export async function findOwnBootstrap(
-  deps: ReviewConsentDeps,
+  deps: FlowDeps,
   person: User,
   id: string,
 ): Promise<Bootstrap | undefined> {

@@ -6,13 +6,11 @@ import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inBatches } from '../settle-request.ts'
 
-type SettleDeps = Pick<FlowDeps, 'bootstraps' | 'apiKeys' | 'clock' | 'random'>
-
 /** Keys noted in one run. */
 const NOTED = 32
 
 /** Brings a bootstrap that was read up to date: a lapsed one expires, a key that was made is noted. */
-export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
+export async function settleBootstrap(deps: FlowDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
   if (bootstrap.status === 'pending' && bootstrap.expires_at <= deps.clock.now())
     return expireLapsed(deps, bootstrap)
   if (bootstrap.status === 'approved' && bootstrap.collected === undefined)
@@ -25,9 +23,7 @@ export async function settleBootstrap(deps: SettleDeps, bootstrap: Bootstrap): P
  * them. Safe to run anywhere, any number of times at once.
  * @returns when the next one is due
  */
-export async function settleBootstraps(
-  deps: SettleDeps & Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
-): Promise<Date | undefined> {
+export async function settleBootstraps(deps: FlowDeps): Promise<Date | undefined> {
   const next = await deps.bootstraps.nextExpiry()
   const lapsed = next !== undefined && next <= deps.clock.now()
   let all = true
@@ -45,7 +41,7 @@ export async function settleBootstraps(
 /** No key is made later than that after the time of its bootstrap is up. */
 const NOTED_WITHIN_MS = (BOOTSTRAP_MINUTES + COLLECT_MINUTES) * 60_000
 
-async function expireLapsed(deps: SettleDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
+async function expireLapsed(deps: FlowDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
   const facts = { actor: { kind: 'service' }, at: deps.clock.now() } as const
   const audit = bootstrapAudit(deps, 'bootstrap.expired', bootstrap, facts)
   const expired = await deps.bootstraps.expire(bootstrap.id, audit)
@@ -58,7 +54,7 @@ async function expireLapsed(deps: SettleDeps, bootstrap: Bootstrap): Promise<Boo
  * @param address who collected it, if that is known: the key's own entry tells in any case
  */
 export async function noteCollection(
-  deps: SettleDeps,
+  deps: FlowDeps,
   bootstrap: Bootstrap,
   address?: string,
 ): Promise<Bootstrap> {

@@ -12,11 +12,6 @@ import type { FlowDeps } from '../deps.ts'
 import type { LimitState } from '../ports.ts'
 import { bootstrapAudit, requestedEvent } from './settle-bootstrap.ts'
 
-type StartDeps = Pick<
-  FlowDeps,
-  'bootstraps' | 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'settings'
->
-
 /** What the caller sends, and where it comes from. */
 export interface BootstrapInput {
   /** Normalised. */
@@ -26,7 +21,7 @@ export interface BootstrapInput {
   requester: Bootstrap['requester']
 }
 
-type CountDeps = Pick<StartDeps, 'attempts' | 'vault'>
+type CountDeps = Pick<FlowDeps, 'attempts' | 'vault'>
 
 /** Counts a bootstrap for that e-mail address, known or not, for the whole service. @returns what is left of the hour's five */
 export function countBootstrap({ attempts, vault }: CountDeps, email: string): Promise<LimitState> {
@@ -39,7 +34,7 @@ export function countBootstrap({ attempts, vault }: CountDeps, email: string): P
  * @returns the `bootstrap_id`, which is kept nowhere, and the record
  */
 export async function startBootstrap(
-  deps: StartDeps,
+  deps: FlowDeps,
   input: BootstrapInput,
 ): Promise<{ bootstrap_id: string; bootstrap: Bootstrap }> {
   const found = await deps.users.findByEmail(input.email)
@@ -56,7 +51,7 @@ export function bootstrapHash({ vault }: Pick<FlowDeps, 'vault'>, bootstrapId: s
 }
 
 function build(
-  deps: StartDeps,
+  deps: FlowDeps,
   input: BootstrapInput,
   bootstrapId: string,
   accountId: string | undefined,

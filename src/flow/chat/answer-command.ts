@@ -117,10 +117,7 @@ const MOST_ROWS = 10
  * `pending`: what waits for this person, the soonest deadline first, with the places to decide. Deciding happens there. Of
  * agents that ask for a key of the person's own account it says how many: their names are their own word.
  */
-export async function answerPending(
-  deps: Pick<FlowDeps, 'requests' | 'users' | 'accounts' | 'clock' | 'bootstraps' | 'settings'>,
-  person: User,
-): Promise<ChatAnswer & { kind: 'pending' }> {
+export async function answerPending(deps: FlowDeps, person: User): Promise<ChatAnswer & { kind: 'pending' }> {
   const { requests, settings } = deps
   const { length: agents } = await waitingConsents(deps, person)
   const who = await waiterFor(deps, person)

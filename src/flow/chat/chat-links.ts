@@ -120,10 +120,7 @@ export async function limitSpeaker(
  * with it.
  * @throws Refusal `chat_link_invalid`: unknown, used, replaced, expired and taken back answer alike
  */
-export async function openChatLink(
-  deps: Pick<FlowDeps, 'chatLinks' | 'users' | 'vault'>,
-  token: string,
-): Promise<ChatLink> {
+export async function openChatLink(deps: FlowDeps, token: string): Promise<ChatLink> {
   const link = await deps.chatLinks.find(deps.vault.hash('chat-link', token))
   if (link === undefined) throw refusal('chat_link_invalid')
   if (link.kind === 'link') return link

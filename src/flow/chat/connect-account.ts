@@ -46,7 +46,7 @@ export async function addChannel(
 }
 
 async function greet(
-  { chats, settings, log }: Pick<FlowDeps, 'chats' | 'settings' | 'log'>,
+  { chats, settings, log }: FlowDeps,
   { name: account }: Account,
   id: string,
   channel: ChatChannel,
@@ -102,8 +102,6 @@ function channelAudit(
   })
 }
 
-type InstallationDeps = Pick<FlowDeps, 'installations' | 'audit' | 'accounts' | 'clock' | 'random' | 'log'>
-
 /** A workspace and its sealed tokens, as a platform hands them over. */
 type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace_name' | 'sealed'>
 
@@ -113,11 +111,7 @@ type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace
  * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
  * @throws Refusal `install_limit`
  */
-export async function addInstallation(
-  deps: InstallationDeps & Parameters<typeof bringToAccount>[0],
-  owner: Owner,
-  fresh: NewInstallation,
-): Promise<void> {
+export async function addInstallation(deps: FlowDeps, owner: Owner, fresh: NewInstallation): Promise<void> {
   const at = deps.clock.now()
   await deps.audit.append(entryOf(deps, 'chat.installed', owner, fresh, at))
   const installed = { ...fresh, account_ids: [owner.accountId], installed_at: at }
@@ -139,7 +133,7 @@ export async function addInstallation(
  * @returns false when it was not known (any more): platforms tell of one removal more than once
  */
 export async function removeInstallation(
-  deps: InstallationDeps & Pick<FlowDeps, 'cards'>,
+  deps: FlowDeps,
   platform: ChatPlatform,
   tenant: string,
 ): Promise<boolean> {
@@ -163,7 +157,7 @@ export async function removeInstallation(
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(
-  deps: InstallationDeps,
+  deps: FlowDeps,
   owner: Owner,
   platform: ChatPlatform,
   tenant: string,
@@ -203,10 +197,7 @@ const STATE = /^[\w-]{43}$/
  * Draws the `state` of an OAuth installation (RFC 6749 §10.12): 32 random bytes in base64url, of which the store keeps the
  * hash together with the session that asks.
  */
-export async function startInstall(
-  deps: Pick<FlowDeps, 'challenges' | 'clock' | 'random'>,
-  sessionId: string,
-): Promise<string> {
+export async function startInstall(deps: FlowDeps, sessionId: string): Promise<string> {
   const state = toBase64Url(deps.random.bytes(32))
   const expires_at = new Date(deps.clock.now().getTime() + STATE_MS)
   await deps.challenges.put({

@@ -12,8 +12,6 @@ import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 import { whomToPush } from '../push/follow-pushes.ts'
 
-type FollowDeps = Pick<FlowDeps, 'requests' | 'accounts' | 'users' | 'cards' | 'chats' | 'clock' | 'random'>
-
 /** What an outbox entry must tell of to concern cards. */
 type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
 
@@ -32,7 +30,7 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
  * and interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
  * @returns whether there may be something to send
  */
-export async function followCards(deps: FollowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
+export async function followCards(deps: FlowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
   if (deps.chats.length === 0) return false
   const telling = entries.filter((entry) => isMade(entry) || isShown(entry) || repliesOf(entry).length > 0)
   if (telling.length === 0) return false
@@ -60,7 +58,7 @@ export async function followCards(deps: FollowDeps, entries: readonly RequestEnt
 }
 
 /** Makes the cards that pending requests lack, as when they were asked: a workspace came later, or comes back. */
-export async function makeCards(deps: FollowDeps, requests: readonly ApprovalRequest[]): Promise<void> {
+export async function makeCards(deps: FlowDeps, requests: readonly ApprovalRequest[]): Promise<void> {
   const asked = requests.filter(({ sandbox, status }) => !sandbox && status === 'pending')
   const about = asked.map(async (request) => {
     return { request, quiet: await quietPeople(deps, request, request.created_at) }
@@ -70,7 +68,7 @@ export async function makeCards(deps: FollowDeps, requests: readonly ApprovalReq
 
 /** Towards whom the key was silent when it asked, or reminded, last: at another look the answer is the same. */
 async function quietNow(
-  deps: FollowDeps,
+  deps: FlowDeps,
   { events }: RequestEntry,
   request: ApprovalRequest,
 ): Promise<ReadonlyMap<string, Date>> {
@@ -110,15 +108,13 @@ function isAutomatic({ body }: OutboxEvent): boolean {
   return JSON.parse(body).data?.automatic === true
 }
 
-type ConsentDeps = Pick<FlowDeps, 'bootstraps' | 'accounts' | 'cards' | 'chats' | 'clock' | 'random'>
-
 /**
  * The same as `followCards` for bootstraps: a card for the owner of the account on every platform that serves it, never for a
  * channel, and for decoys none. May be repeated and interrupted anywhere.
  * @returns whether there may be something to send
  */
 export async function followConsents(
-  deps: ConsentDeps,
+  deps: FlowDeps,
   entries: readonly Pick<OutboxEntry, 'id' | 'account_id' | 'audit'>[],
 ): Promise<boolean> {
   if (deps.chats.length === 0) return false
@@ -136,7 +132,7 @@ export async function followConsents(
   return true
 }
 
-async function cardsOf(deps: ConsentDeps, bootstrap: Bootstrap): Promise<Card[]> {
+async function cardsOf(deps: FlowDeps, bootstrap: Bootstrap): Promise<Card[]> {
   const { id, version, account_id } = bootstrap
   const account = account_id === undefined ? undefined : await deps.accounts.find(account_id)
   if (account === undefined) return []
@@ -145,8 +141,6 @@ async function cardsOf(deps: ConsentDeps, bootstrap: Bootstrap): Promise<Card[]>
   return served.map(({ platform }) => newCard(deps, { id, version, account_id: account.id }, platform, owner))
 }
 
-type NoticeDeps = Pick<FlowDeps, 'users' | 'cards' | 'chats' | 'clock' | 'random'>
-
 /**
  * Sends every chat identity of a person each change of their factors and rights (T34): a thief who took over one of them, or
  * the session, cannot keep it from the others. May be repeated and interrupted anywhere: a message is unique per entry and
@@ -154,7 +148,7 @@ type NoticeDeps = Pick<FlowDeps, 'users' | 'cards' | 'chats' | 'clock' | 'random
  * @returns whether there may be something to send
  */
 export async function followNotices(
-  deps: NoticeDeps,
+  deps: FlowDeps,
   entries: readonly Pick<OutboxEntry, 'audit'>[],
 ): Promise<boolean> {
   if (deps.chats.length === 0) return false
@@ -179,8 +173,6 @@ export async function followNotices(
   return cards.length > 0
 }
 
-type AddressDeps = Pick<FlowDeps, 'accounts' | 'users' | 'chats' | 'clock' | 'random'>
-
 /** A request, and towards whom its key is silent now (`domain/attention.ts`): they get no card. */
 interface Asked {
   request: ApprovalRequest
@@ -192,7 +184,7 @@ interface Asked {
  * for one of them now, and one for each channel of the account. Where on the platform a person is, is found out when the card is
  * posted. Asks no platform anything.
  */
-async function addressCards(deps: AddressDeps, asked: readonly Asked[]): Promise<Card[]> {
+async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Card[]> {
   const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
   const served = new Map(
     await Promise.all(accounts.map(async (id) => [id, await servedBy(deps, id)] as const)),
@@ -210,13 +202,13 @@ async function addressCards(deps: AddressDeps, asked: readonly Asked[]): Promise
 }
 
 /** All approvers named, and the delegates it waits for. */
-async function whomToTell(deps: AddressDeps, request: ApprovalRequest): Promise<string[]> {
+async function whomToTell(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   const named = request.requirement.approvers.map(({ user_id }) => user_id)
   return [...new Set([...named, ...(await whomToPush(deps, request, deps.clock.now()))])]
 }
 
 /** The platforms that serve the account, with its channels there. */
-async function servedBy(deps: Pick<AddressDeps, 'accounts' | 'chats'>, accountId: string) {
+async function servedBy(deps: Pick<FlowDeps, 'accounts' | 'chats'>, accountId: string) {
   const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
   if (tenants.every(({ length }) => length === 0)) return []
   const account = await deps.accounts.find(accountId)
@@ -233,7 +225,7 @@ async function servedBy(deps: Pick<AddressDeps, 'accounts' | 'chats'>, accountId
 
 /** A card that was not posted yet. */
 function newCard(
-  deps: Pick<AddressDeps, 'clock' | 'random'>,
+  deps: Pick<FlowDeps, 'clock' | 'random'>,
   request: Pick<ApprovalRequest, 'id' | 'account_id' | 'version'>,
   platform: ChatPlatform,
   recipient: CardRecipient,

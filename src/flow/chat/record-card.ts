@@ -50,15 +50,13 @@ export interface CardProgress
 /** It rests. `exhausted`: it was given up. */
 type Rest = 'idle' | 'unreachable' | 'exhausted'
 
-type RecordDeps = Pick<FlowDeps, 'cards' | 'clock' | 'random' | 'log'>
-
 /**
  * The one write that records the result of an attempt. A process that lost the claim meanwhile may have edited the message to an older
  * version than the new holder did, so the card is edited once more.
  * @returns undefined when the claim was lost
  */
 export async function recordCard(
-  deps: RecordDeps,
+  deps: FlowDeps,
   card: Card,
   progress: CardProgress,
   step: Rest | CardStep,
@@ -113,7 +111,7 @@ function timesOf(step: CardStep, now: Date) {
 
 /** First message, recipient not found, given up: what the trail answers later. Never where on the platform a person is. */
 function auditOf(
-  deps: RecordDeps,
+  deps: FlowDeps,
   card: Card,
   progress: CardProgress,
   step: Rest | CardStep,
@@ -146,10 +144,7 @@ export function stepAfter(
   return cardStepAfter(outcome, { tries, retryAfter, misleads, luck })
 }
 
-export type AttemptDeps = Pick<
-  FlowDeps,
-  'cards' | 'requests' | 'bootstraps' | 'users' | 'accounts' | 'settings' | 'clock' | 'random' | 'log'
-> & { lookup: Lookup; troubles: TroubleWatch }
+export type AttemptDeps = FlowDeps & { lookup: Lookup; troubles: TroubleWatch }
 
 /** One claimed card in the hands of this process. */
 export interface Job {

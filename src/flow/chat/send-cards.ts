@@ -11,25 +11,11 @@ import { createLookup } from './find-addresses.ts'
 import { type CardProgress, type CardReport, recordCard, stepAfter } from './record-card.ts'
 import { createTroubleWatch } from './trouble.ts'
 
-type SendDeps = Pick<
-  FlowDeps,
-  | 'cards'
-  | 'chats'
-  | 'requests'
-  | 'bootstraps'
-  | 'users'
-  | 'accounts'
-  | 'settings'
-  | 'clock'
-  | 'random'
-  | 'log'
->
-
 /**
  * Posts and edits cards that are due. One card per recipient on a platform at a time, so a slow recipient delays no
  * other one; a recipient whom the platform asked patience for is paused. Without platforms it does nothing.
  */
-export function createCardLoop(deps: SendDeps, limits: { total: number; leaseMs: number }): SendLoop<Card> {
+export function createCardLoop(deps: FlowDeps, limits: { total: number; leaseMs: number }): SendLoop<Card> {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
   const attempting = { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
   const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total)
@@ -73,11 +59,9 @@ function createRecipientSlots(total: number) {
 
 const DAY_MS = 86_400_000
 
-type NoticeDeps = Pick<FlowDeps, 'cards' | 'users' | 'settings' | 'clock' | 'random' | 'log'>
-
 /** Tells a change of a person's factors to one of their identities, unless they have unlinked it since. Posted once. */
 async function attemptNotice(
-  deps: NoticeDeps,
+  deps: FlowDeps,
   chat: ChatPort,
   { record: card, interrupted }: ClaimedCard,
   notice: FactorNotice,
@@ -110,7 +94,7 @@ async function attemptNotice(
 }
 
 /** Another person may have linked it meanwhile: what changes about this person is none of their business. */
-async function isStillTheirs({ users }: NoticeDeps, { recipient, platform }: Card): Promise<boolean> {
+async function isStillTheirs({ users }: FlowDeps, { recipient, platform }: Card): Promise<boolean> {
   if (recipient.kind !== 'identity') return false
   const person = await users.find(recipient.user_id)
   return (person?.chat ?? []).some(

@@ -33,14 +33,12 @@ export async function findSubject(
   return isId('bst', request_id) ? bootstraps.find(request_id) : requests.find(request_id)
 }
 
-type ShowDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock' | 'settings'>
-
 /**
  * Reads who is named on the card and draws it. Whom the request does not concern any more, since they stand in for no
  * approver named in it now, reads no more than a channel.
  */
 export async function showCard(
-  deps: ShowDeps,
+  deps: FlowDeps,
   { recipient }: Pick<Card, 'recipient'>,
   request: ApprovalRequest,
 ): Promise<Showing & { view: CardView }> {
@@ -71,7 +69,7 @@ function othersAsked({ requirement: { approvers } }: ApprovalRequest): string[] 
 
 /** As `showCard`, whatever the card is about. */
 export async function showSubject(
-  deps: ShowDeps,
+  deps: FlowDeps,
   card: Pick<Card, 'recipient'>,
   subject: CardSubject,
 ): Promise<Showing> {

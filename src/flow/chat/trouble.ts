@@ -16,11 +16,9 @@ import type { FlowDeps } from '../deps.ts'
 import { waiterFor } from '../people/delegates.ts'
 import { makeCards } from './follow-cards.ts'
 
-type TroubleDeps = Pick<FlowDeps, 'accounts' | 'cards' | 'clock' | 'random' | 'log'>
-
 /** The workspace, or a channel of the account, takes nothing from the app: told to its webhooks and its owner, once. */
 export async function beginTrouble(
-  deps: TroubleDeps,
+  deps: FlowDeps,
   accountId: string,
   { reason, ...place }: Omit<ChatTrouble, 'since' | 'name'>,
 ): Promise<void> {
@@ -34,7 +32,7 @@ export async function beginTrouble(
 }
 
 /** It takes cards (again): told to every account that was told otherwise, and their cards are tried at once. */
-export async function endTrouble(deps: TroubleDeps, place: ChatPlace): Promise<void> {
+export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void> {
   for (const account of await deps.accounts.inTrouble()) {
     for (const trouble of (account.chat_troubles ?? []).filter((one) => isTroubleOf(one, place))) {
       const at = deps.clock.now()
@@ -48,7 +46,7 @@ export async function endTrouble(deps: TroubleDeps, place: ChatPlace): Promise<v
 
 /** What failed in the workspace, or found no place in the channel, is tried now. */
 async function bringTo(
-  { cards, clock }: TroubleDeps,
+  { cards, clock }: FlowDeps,
   accountId: string,
   { platform, tenant, channel }: ChatPlace,
 ): Promise<void> {
@@ -62,7 +60,7 @@ async function bringTo(
  * of a team: `isMeant` says which.
  */
 export async function noteChannels(
-  deps: TroubleDeps,
+  deps: FlowDeps,
   { platform, tenant }: ChatPlace,
   here: boolean,
   isMeant: (channel: string) => Promise<boolean>,
@@ -121,7 +119,7 @@ const REMEMBERED_MS = 60_000
  * One watch of this process. A card that was refused before and is accepted now ends the trouble at once; any other, within
  * a minute, also one that another process or an earlier run has noted.
  */
-export function createTroubleWatch(deps: TroubleDeps): TroubleWatch {
+export function createTroubleWatch(deps: FlowDeps): TroubleWatch {
   let known: readonly ChatTrouble[] = []
   let until = Number.NEGATIVE_INFINITY
   const inTrouble = async (place: ChatPlace): Promise<boolean> => {
@@ -164,7 +162,7 @@ const MOST = 500
  * there was no place.
  */
 export async function bringToAccount(
-  deps: TroubleDeps & Parameters<typeof makeCards>[0] & Pick<FlowDeps, 'history'>,
+  deps: FlowDeps,
   accountId: string,
   platform: ChatPlatform,
 ): Promise<void> {
@@ -182,11 +180,7 @@ const MOST_CARDS = 100
  * What waits for a person who can be reached from now on is posted, what was addressed by e-mail no longer asks to link, and
  * what could not be edited while they were away is. Never throws: what made them reachable stands without that, too.
  */
-export async function bringToPerson(
-  deps: Pick<FlowDeps, 'cards' | 'requests' | 'users' | 'accounts' | 'bootstraps' | 'clock' | 'log'>,
-  person: User,
-  platform: ChatPlatform,
-): Promise<void> {
+export async function bringToPerson(deps: FlowDeps, person: User, platform: ChatPlatform): Promise<void> {
   const { cards, requests, clock, log } = deps
   const { id } = person
   try {

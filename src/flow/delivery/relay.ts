@@ -13,15 +13,6 @@ import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
 import { dueNow, type SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-type RelayDeps = Pick<
-  FlowDeps,
-  'outbox' | 'deliveries' | 'webhooks' | 'trail' | 'random' | 'log' | 'storeIsDamaged'
-> &
-  Parameters<typeof followCards>[0] &
-  Parameters<typeof followConsents>[0] &
-  Parameters<typeof followNotices>[0] &
-  Parameters<typeof followPushes>[0]
-
 /** Whom to tell that there is something to send. */
 export interface Senders {
   deliveries: Pick<SendLoop<Delivery>, 'wake' | 'enter'>
@@ -65,7 +56,7 @@ export interface Relay {
  * stands. What cannot be carried on blocks nothing else: an outbox entry that makes no sense is logged and left, and while the
  * trail takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail has a moment.
  */
-export function createRelay(deps: RelayDeps, senders: Senders): Relay {
+export function createRelay(deps: FlowDeps, senders: Senders): Relay {
   const wanted = createWanted(deps.outbox)
   const recorder = createRecorder(deps, wanted.all)
   const look = coalesce(async () => {
@@ -108,7 +99,7 @@ export function createRelay(deps: RelayDeps, senders: Senders): Relay {
 
 /** What is carried on, by what means. */
 interface Carrying {
-  deps: RelayDeps
+  deps: FlowDeps
   source: OutboxSource
   senders: Senders
   recorder: Recorder
@@ -185,14 +176,14 @@ function isReplay(entry: OutboxEntry): boolean {
   return entry.audit.some(({ type }) => type === 'delivery.replayed')
 }
 
-async function webhooksFor(deps: RelayDeps, entries: readonly OutboxEntry[]): Promise<Webhook[]> {
+async function webhooksFor(deps: FlowDeps, entries: readonly OutboxEntry[]): Promise<Webhook[]> {
   const accounts = entries
     .filter(({ events, noListeners }) => events.length > 0 && noListeners !== true)
     .flatMap((entry) => entry.account_id ?? [])
   return accounts.length === 0 ? [] : deps.webhooks.activeOf([...new Set(accounts)])
 }
 
-function deliveriesOf(deps: RelayDeps, entry: OutboxEntry, webhooks: readonly Webhook[]): Delivery[] {
+function deliveriesOf(deps: FlowDeps, entry: OutboxEntry, webhooks: readonly Webhook[]): Delivery[] {
   const toWebhooks = entry.events.flatMap((event) =>
     webhooks
       .filter((webhook) => webhook.account_id === entry.account_id && wants(webhook, event))
@@ -215,7 +206,7 @@ function requestOf(entry: OutboxEntry, event: OutboxEvent): { request_id: string
   return event.type.startsWith('approval.') ? { request_id: entry.id } : undefined
 }
 
-function callbackOf(deps: RelayDeps, entry: OutboxEntry): Delivery[] {
+function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
   const { callback } = entry
   if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
   const { request_id, api_key_id, url, event_id, delivery_id: id, body, secret_version } = callback

@@ -9,14 +9,9 @@ import type { AttemptOutcome, WebhookSender } from '../ports.ts'
 import { createSendLoop, isTooLate, type SendLoop } from './send-loop.ts'
 import { createSendSlots, type SendLimits } from './send-slots.ts'
 
-type AttemptDeps = Pick<
-  FlowDeps,
-  'deliveries' | 'webhooks' | 'apiKeys' | 'vault' | 'sender' | 'settings' | 'clock' | 'random' | 'log'
->
-
 /** Sends deliveries that are due. */
 export function createDeliveryLoop(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   limits: SendLimits & { leaseMs: number },
 ): SendLoop<Delivery> {
   return createSendLoop<Delivery, Busy>(
@@ -67,7 +62,7 @@ interface AttemptOptions {
  * delivery under the same `webhook-id`: the documented and only duplicate.
  */
 export async function attemptDelivery(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   delivery: Delivery,
   options: AttemptOptions = {},
 ): Promise<AttemptReport> {
@@ -104,7 +99,7 @@ function lostAttempts({ fence, attempts }: Delivery, at: Date): Attempt[] {
 
 /** A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and it comes to an end. */
 async function send(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   { id, url, event_id: eventId, body }: Delivery,
   at: Date,
   { openSecrets }: { openSecrets: () => [string, ...string[]] },
@@ -120,7 +115,7 @@ async function send(
 }
 
 /** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
-async function giveBack(deps: AttemptDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
+async function giveBack(deps: FlowDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
   const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
   await deps.deliveries.finish(delivery, due)
   return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
@@ -135,7 +130,7 @@ function stepAfter(delivery: Delivery, result: AttemptOutcome): NextStep {
 
 /** Whose secrets sign it. @returns undefined when its receiver does not want it any more */
 async function receiverOf(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   { target, event_type }: Delivery,
   at: Date,
 ): Promise<{ openSecrets: () => [string, ...string[]] } | undefined> {
@@ -153,7 +148,7 @@ async function receiverOf(
   return { openSecrets: () => secretsOf(deps, webhook, at) }
 }
 
-function secretsOf(deps: Pick<AttemptDeps, 'vault'>, webhook: Webhook, at: Date): [string, ...string[]] {
+function secretsOf(deps: Pick<FlowDeps, 'vault'>, webhook: Webhook, at: Date): [string, ...string[]] {
   const open = (sealed: string) => Buffer.from(deps.vault.open(sealed, webhook.id)).toString('utf8')
   const { previous_secret: previous } = webhook
   const current = open(webhook.sealed_secret)
@@ -162,7 +157,7 @@ function secretsOf(deps: Pick<AttemptDeps, 'vault'>, webhook: Webhook, at: Date)
 
 type Written = Omit<DeliveryResult, 'attempts'>
 
-function resultOf(deps: AttemptDeps, delivery: Delivery, step: NextStep, attempt: Attempt): Written {
+function resultOf(deps: FlowDeps, delivery: Delivery, step: NextStep, attempt: Attempt): Written {
   const tries = delivery.tries + 1
   const now = deps.clock.now()
   const detail = { outcome: attempt.outcome, attempt: tries, duration_ms: Math.round(attempt.duration_ms) }
@@ -192,7 +187,7 @@ function tellsExhaustion({ event_type }: Delivery): boolean {
 }
 
 function exhaustedEvent(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   delivery: Delivery,
   attempts: number,
   last: Attempt,
@@ -213,7 +208,7 @@ function exhaustedEvent(
 }
 
 /** 410: the receiver is gone for good; what else waits for it is dropped when its turn comes. */
-async function disable(deps: AttemptDeps, delivery: Delivery, at: Date): Promise<void> {
+async function disable(deps: FlowDeps, delivery: Delivery, at: Date): Promise<void> {
   const { target, account_id } = delivery
   if (target.kind !== 'webhook') return
   const eid = drawId(deps, 'evt')
@@ -222,7 +217,7 @@ async function disable(deps: AttemptDeps, delivery: Delivery, at: Date): Promise
 }
 
 function audit(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   delivery: Delivery,
   type: AuditType,
   at: Date,

@@ -36,7 +36,7 @@ export async function accessTo(
  * @throws Refusal `not_found` as `accessTo`; later also `not_signed_in`, and `unavailable` when the service stops
  */
 export async function exportGuard(
-  deps: AccessDeps & Pick<FlowDeps, 'sessions' | 'clock' | 'changes'>,
+  deps: AccessDeps & FlowDeps,
   { session, user }: SignedIn,
   accountId?: string,
 ): Promise<() => Promise<void>> {

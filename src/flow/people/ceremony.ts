@@ -109,10 +109,7 @@ function hasTwins(json: string): boolean {
 type ChallengeBinding = Omit<Challenge, 'id' | 'expires_at'>
 
 /** Draws a challenge (32 bytes, WebAuthn L3 §13.4.3 asks for 16) and stores its hash for five minutes. */
-export async function drawChallenge(
-  deps: Pick<PeopleDeps, 'challenges' | 'clock' | 'random'>,
-  binding: ChallengeBinding,
-): Promise<Uint8Array> {
+export async function drawChallenge(deps: PeopleDeps, binding: ChallengeBinding): Promise<Uint8Array> {
   const challenge = deps.random.bytes(32)
   const expires_at = new Date(deps.clock.now().getTime() + CHALLENGE_MS)
   await deps.challenges.put({ ...binding, id: challengeId(challenge), expires_at })

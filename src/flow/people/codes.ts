@@ -6,8 +6,6 @@ import type { PeopleDeps } from '../deps.ts'
 import type { Random } from '../ports.ts'
 import { personAudit } from './person.ts'
 
-type VerifyTotpDeps = Pick<PeopleDeps, 'users' | 'attempts' | 'vault' | 'clock' | 'random' | 'log'>
-
 /** Wrong codes from one network address, for any person: against spraying over accounts. */
 const ADDRESS_ALLOWANCE = { most: 100, seconds: 15 * 60 }
 
@@ -24,7 +22,7 @@ export function totpAad(userId: string): string {
  * @throws Refusal `totp_refused`, `totp_locked` (with `retry_after`), `totp_disabled`, `method_not_enrolled`
  */
 export async function verifyTotp(
-  deps: VerifyTotpDeps,
+  deps: PeopleDeps,
   input: { user: User; code: string; address?: string },
 ): Promise<{ step: number }> {
   if (!isCodeShaped(input.code)) throw refusal('totp_refused')
@@ -49,7 +47,7 @@ export async function verifyTotp(
  * @returns what gives the try back after a right code
  * @throws Refusal `totp_locked`
  */
-async function takeAddressTry(deps: VerifyTotpDeps, address?: string): Promise<() => Promise<void>> {
+async function takeAddressTry(deps: PeopleDeps, address?: string): Promise<() => Promise<void>> {
   if (address === undefined) return async () => undefined
   const subject = `totp:${limitSubject(address)}`
   const taken = await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
@@ -57,7 +55,7 @@ async function takeAddressTry(deps: VerifyTotpDeps, address?: string): Promise<(
   return () => deps.attempts.giveBack(subject, taken)
 }
 
-async function whyNoTry(deps: VerifyTotpDeps, userId: string, at: Date) {
+async function whyNoTry(deps: PeopleDeps, userId: string, at: Date) {
   const totp = (await deps.users.find(userId))?.totp
   if (totp === undefined) return refusal('method_not_enrolled')
   if (totp.disabled_at !== null) return refusal('totp_disabled')
@@ -66,7 +64,7 @@ async function whyNoTry(deps: VerifyTotpDeps, userId: string, at: Date) {
 
 /** Tells the trail and the log when this try was the one that locked or disabled (T27). */
 async function reportLock(
-  deps: VerifyTotpDeps,
+  deps: PeopleDeps,
   { user, address }: { user: User; address?: string },
   tried: Totp,
   at: Date,

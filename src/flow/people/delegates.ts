@@ -125,14 +125,12 @@ function checkTimes({ starts_at, ends_at }: Delegate, now: Date): void {
     throw invalidField('ends_at', `must be at most ${MAX_DELEGATION_DAYS} days after starts_at`)
 }
 
-type StandInDeps = Pick<FlowDeps, 'users' | 'accounts' | 'clock'>
-
 /**
  * The person, with those for whom they stand in now, as this request needs them to decide on it. A delegate must
  * themself decide in that account, or an approver could hand the account's say to an outsider; where the request counts only people
  * whom the operator vouched for, another one may look and is told so.
  */
-export async function deciderFor(deps: StandInDeps, person: User, request: Asked): Promise<Decider> {
+export async function deciderFor(deps: FlowDeps, person: User, request: Asked): Promise<Decider> {
   return (await decidersFor(deps, person, [request]))(request)
 }
 
@@ -140,7 +138,7 @@ type Asked = Pick<ApprovalRequest, 'account_id' | 'requirement'>
 
 /** As `deciderFor`, for many requests that were read together: one look at whom they stand in for, one at each account. */
 export async function decidersFor(
-  deps: StandInDeps,
+  deps: FlowDeps,
   person: User,
   requests: readonly Asked[],
 ): Promise<(request: Asked) => Decider> {
@@ -182,7 +180,7 @@ async function whereTheyDecide(
  * @returns undefined when it does not concern them
  */
 export async function partIn(
-  deps: StandInDeps,
+  deps: FlowDeps,
   person: User,
   request: ApprovalRequest,
 ): Promise<{ principalId?: string } | undefined> {
@@ -197,7 +195,7 @@ export async function partIn(
 
 /** As `deciderFor`, for everything that waits at once. */
 export async function waiterFor(
-  deps: StandInDeps,
+  deps: FlowDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
 ): Promise<Waiter> {
   const principals = await deps.users.principalsOf(person.id, deps.clock.now())

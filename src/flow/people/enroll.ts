@@ -46,17 +46,12 @@ export interface EnrollmentGrant extends SessionGrant {
   device: string
 }
 
-/** What enrolling works with: a person who enrols in place of another also gets an account that is theirs alone. */
-type EnrollDeps = PeopleDeps & EmptyDeps
-
-type EnrollmentDeps = Pick<PeopleDeps, 'enrollments' | 'users' | 'accounts' | 'vault'>
-
 /**
  * Finds the link of a token. A set-up link is worth nothing once a person exists, an invitation to an account once it was
  * answered or taken back.
  * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
  */
-export async function openEnrollment(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
+export async function openEnrollment(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
   const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
   if (enrollment === undefined) throw refusal('enrollment_invalid')
   if (enrollment.kind === 'setup') {
@@ -73,7 +68,7 @@ export async function openEnrollment(deps: EnrollmentDeps, token: string): Promi
 }
 
 /** As `openEnrollment`, for a link that must give its person a factor. @throws Refusal `enrollment_invalid` for one that does not */
-export async function openForEnrolling(deps: EnrollmentDeps, token: string): Promise<OpenEnrollment> {
+export async function openForEnrolling(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
   const open = await openEnrollment(deps, token)
   if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
   return open
@@ -94,7 +89,7 @@ export function givesFactor(
 
 /** Who enrols: the invited person, or what the first owner typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
 async function profileFor(
-  deps: EnrollmentDeps,
+  deps: PeopleDeps,
   { user }: OpenEnrollment,
   typed: { email?: string | undefined; name?: string | undefined },
 ): Promise<{ email: string; name: string }> {
@@ -141,7 +136,7 @@ async function ruleOf(
  * `email_taken`
  */
 export async function enrollWithPasskey(
-  deps: EnrollDeps,
+  deps: FlowDeps,
   input: { token: string; passkey_name: string; credential: RegistrationResponseJSON },
   client: Client,
 ): Promise<EnrollmentGrant> {
@@ -182,7 +177,7 @@ export async function startTotpEnrollment(
  * @throws Refusal `enrollment_invalid`, `totp_not_started`, `totp_refused`, `email_taken`
  */
 export async function enrollWithTotp(
-  deps: EnrollDeps,
+  deps: FlowDeps,
   input: { token: string; code: string },
   client: Client,
 ): Promise<EnrollmentGrant & { backup_codes: string[] }> {
@@ -219,7 +214,7 @@ interface NewOwner {
  * @throws Refusal `enrollment_invalid` when another enrolment was faster, also with another set-up link
  */
 export async function finishEnrollment(
-  deps: EnrollDeps,
+  deps: FlowDeps,
   { enrollment, user }: OpenEnrollment,
   owner: NewOwner | undefined,
   factor: { method: 'passkey' | 'totp'; change: (user: User) => UserChange },
@@ -277,7 +272,7 @@ function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): b
  * Webhooks, keys and channels set up by the earlier holder of the address would still receive events, or ask, on behalf of the account. Only then does the address count for the
  * person: should the service stop before, nothing reaches them by it, and another link of the operator starts again.
  */
-async function takeOver(deps: EnrollDeps, person: User, address: string): Promise<void> {
+async function takeOver(deps: FlowDeps, person: User, address: string): Promise<void> {
   await emptyAccount(deps, person, address)
   await changeFresh(deps.users, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
@@ -301,22 +296,6 @@ async function insertOwner(
   return enrolled
 }
 
-type EmptyDeps = Pick<
-  FlowDeps,
-  | 'accounts'
-  | 'apiKeys'
-  | 'requests'
-  | 'webhooks'
-  | 'installations'
-  | 'changes'
-  | 'targets'
-  | 'vault'
-  | 'audit'
-  | 'clock'
-  | 'random'
-  | 'log'
->
-
 /** Requests withdrawn at a time. */
 const BATCH = 100
 
@@ -328,7 +307,7 @@ const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
  * interrupted and repeated anywhere.
  */
 async function emptyAccount(
-  deps: EmptyDeps,
+  deps: FlowDeps,
   { id, account_id: accountId }: Pick<User, 'id' | 'account_id'>,
   address: string,
 ): Promise<void> {
@@ -349,7 +328,7 @@ async function emptyAccount(
 }
 
 /** A callback would hand its caller a receipt in the name of the person who has the account now. */
-async function withdrawAll(deps: EmptyDeps, api_key_id: string, actor: AuditActor): Promise<void> {
+async function withdrawAll(deps: FlowDeps, api_key_id: string, actor: AuditActor): Promise<void> {
   for (;;) {
     const waiting = await deps.requests.list({ api_key_id, status: 'pending', limit: BATCH })
     await Promise.all(waiting.map((request) => withdraw(deps, request, actor)))
@@ -366,7 +345,7 @@ async function unlessGone(ending: Promise<unknown>): Promise<void> {
   }
 }
 
-async function removeChannels(deps: EmptyDeps, { accountId, actor }: Owner): Promise<void> {
+async function removeChannels(deps: FlowDeps, { accountId, actor }: Owner): Promise<void> {
   const { channels = [] } = (await deps.accounts.find(accountId)) ?? {}
   for (const { platform, tenant, channel } of channels) {
     const entry = entryOf(deps, 'channel.removed', { accountId, actor }, { platform, tenant, channel })
@@ -375,7 +354,7 @@ async function removeChannels(deps: EmptyDeps, { accountId, actor }: Owner): Pro
 }
 
 /** @returns undefined when it has neither members nor a policy of its own */
-function withoutOthers(deps: EmptyDeps, account: Account, actor: AuditActor) {
+function withoutOthers(deps: FlowDeps, account: Account, actor: AuditActor) {
   const { id: accountId, members, policy } = account
   const { authenticators, ...rest } = policy
   const plain =

@@ -7,14 +7,12 @@ import type { Enrollment } from '../../store/enrollments.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { newPerson, personAudit } from './person.ts'
 
-type InviteDeps = LinkDeps & Pick<PeopleDeps, 'users' | 'accounts'>
-
 /**
  * Makes a person with an account of their own and a link, good for seven days, by which they enrol.
  * @throws Refusal `invalid_field`, `email_taken`
  */
 export async function inviteUser(
-  deps: InviteDeps,
+  deps: PeopleDeps,
   input: { email: string; name?: string },
   actor: AuditActor,
 ): Promise<{ user: User; link: EnrollmentLink }> {
@@ -36,7 +34,7 @@ export async function inviteUser(
  * @throws Refusal `not_found`
  */
 export async function renewInvitation(
-  deps: InviteDeps,
+  deps: PeopleDeps,
   input: { email: string },
   actor: AuditActor,
 ): Promise<{ user: User; link: EnrollmentLink }> {
@@ -51,7 +49,7 @@ export async function renewInvitation(
  * The link by which the first owner signs up, made at every start while no person exists; it ends the one before and after
  * 24 hours itself. @returns undefined when a person exists
  */
-export async function inviteFirstOwner(deps: InviteDeps): Promise<EnrollmentLink | undefined> {
+export async function inviteFirstOwner(deps: PeopleDeps): Promise<EnrollmentLink | undefined> {
   if (await deps.users.any()) return undefined
   return issueSetupLink(deps)
 }
@@ -62,17 +60,15 @@ export interface EnrollmentLink {
   expires_at: Date
 }
 
-type LinkDeps = Pick<PeopleDeps, 'enrollments' | 'vault' | 'clock' | 'random' | 'party'>
-
 const LIFETIME_MS = { invite: 7 * 86_400_000, setup: 86_400_000 } as const
 
 /** The link by which the first owner signs up. The one before ends. */
-function issueSetupLink(deps: LinkDeps): Promise<EnrollmentLink> {
+function issueSetupLink(deps: PeopleDeps): Promise<EnrollmentLink> {
   return issue(deps, { kind: 'setup' }, () => deps.enrollments.revokeOpen('setup'))
 }
 
 /** The operator's word that this person may enrol a factor. Every other open link of theirs ends. */
-function issueOperatorLink(deps: LinkDeps, userId: string): Promise<EnrollmentLink> {
+function issueOperatorLink(deps: PeopleDeps, userId: string): Promise<EnrollmentLink> {
   const of = { user_id: userId }
   return issue(deps, { kind: 'invite', ...of }, () => deps.enrollments.revokeOpen('invite', of))
 }
@@ -82,7 +78,7 @@ function issueOperatorLink(deps: LinkDeps, userId: string): Promise<EnrollmentLi
  * gave out, which may do more than it.
  */
 export function issueMemberLink(
-  deps: LinkDeps,
+  deps: PeopleDeps,
   invited: { user_id: string; account_id: string },
   by: 'owner' | 'operator',
 ): Promise<EnrollmentLink> {
@@ -93,7 +89,7 @@ export function issueMemberLink(
 }
 
 async function issue(
-  deps: LinkDeps,
+  deps: PeopleDeps,
   facts: Pick<Enrollment, 'kind' | 'user_id' | 'account_id' | 'by_operator'>,
   endOthers: () => Promise<void>,
 ): Promise<EnrollmentLink> {

@@ -10,8 +10,6 @@ import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
-type ViewDeps = Pick<FlowDeps, 'accounts' | 'users' | 'quotas' | 'clock'>
-
 /** An account as a person in it may see it. */
 interface AccountView {
   account: Account
@@ -25,7 +23,7 @@ interface AccountView {
 }
 
 /** @throws Refusal `not_found` for malformed, unknown and foreign accounts */
-export async function viewAccount(deps: ViewDeps, person: User, wanted?: string): Promise<AccountView> {
+export async function viewAccount(deps: FlowDeps, person: User, wanted?: string): Promise<AccountView> {
   const { account, role } = await accessTo(deps, person, 'read_own', wanted)
   const month = monthAt(deps.clock.now())
   const [owner, used, policy] = await Promise.all([
@@ -43,7 +41,7 @@ export async function viewAccount(deps: ViewDeps, person: User, wanted?: string)
  * @throws Refusal `not_found` unless the person manages it
  */
 export async function changeAccount(
-  deps: ViewDeps & Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   person: User,
   wanted: Partial<Pick<Account, 'name' | 'names_in_channels'>>,
   address: string,

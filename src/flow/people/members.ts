@@ -117,7 +117,7 @@ interface MemberChange {
  * @throws Refusal `not_found` when the account has no person of that id, and those of `decide`
  */
 function changeMember(
-  deps: Pick<PeopleDeps, 'accounts' | 'random' | 'clock'>,
+  deps: PeopleDeps,
   { accountId, userId }: { accountId: string; userId: string },
   actor: AuditActor,
   decide: (member: Member) => MemberChange | undefined,
@@ -155,8 +155,6 @@ function memberOf(account: Account, userId: string): Member {
   return member
 }
 
-type AnswerDeps = Pick<PeopleDeps, 'accounts' | 'enrollments' | 'vault' | 'random' | 'clock'>
-
 /** The person who answers, and from where. */
 interface Answering {
   userId: string
@@ -171,7 +169,7 @@ interface Answering {
  * `enrollment_invalid` without a link of theirs that is open
  */
 export async function acceptInvitation(
-  deps: AnswerDeps,
+  deps: PeopleDeps,
   accountId: string,
   who: Answering,
   token: string,
@@ -189,7 +187,7 @@ function memberIn(account: Account | undefined, userId: string): Member | undefi
   return account?.members.find((member) => member.user_id === userId)
 }
 
-async function join(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+async function join(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state === 'active') return undefined
     return { type: 'member.joined', as: joined(member, deps.clock.now()) }
@@ -198,7 +196,7 @@ async function join(deps: AnswerDeps, accountId: string, who: Answering): Promis
 }
 
 /** @throws Refusal `not_found` as `acceptInvitation`, and for members */
-export async function declineInvitation(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+export async function declineInvitation(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state !== 'invited') throw refusal('not_found')
     return { type: 'member.declined' }
@@ -207,7 +205,7 @@ export async function declineInvitation(deps: AnswerDeps, accountId: string, who
 }
 
 /** A member goes; an owner cannot leave their own account. @throws Refusal `not_found` for all but members */
-export async function leaveAccount(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+export async function leaveAccount(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state !== 'active') throw refusal('not_found')
     return { type: 'member.left' }
@@ -215,7 +213,7 @@ export async function leaveAccount(deps: AnswerDeps, accountId: string, who: Ans
 }
 
 /** Enrolling by the link of an invitation is its acceptance; one that was taken back meanwhile is none. */
-export async function joinByEnrolling(deps: AnswerDeps, accountId: string, who: Answering): Promise<void> {
+export async function joinByEnrolling(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   try {
     await join(deps, accountId, who)
   } catch (error) {
@@ -224,7 +222,7 @@ export async function joinByEnrolling(deps: AnswerDeps, accountId: string, who: 
 }
 
 async function answer(
-  deps: AnswerDeps,
+  deps: PeopleDeps,
   accountId: string,
   { userId, address }: Answering,
   decide: Parameters<typeof changeMember>[3],

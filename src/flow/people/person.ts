@@ -15,7 +15,7 @@ export function drawUserHandle(deps: Pick<PeopleDeps, 'random'>): string {
 
 /** A person and the account of their own, as they are first stored: no factors yet. */
 export function newPerson(
-  deps: Pick<PeopleDeps, 'random' | 'clock' | 'vault'>,
+  deps: PeopleDeps,
   facts: { email: string; name: string; id?: string; user_handle?: string } & Partial<
     Pick<User, 'home_account_id' | 'invited_by_account'>
   >,
@@ -114,7 +114,7 @@ type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds'>>
 
 /** Writes what is given; nothing given, nothing written. */
 export async function changeProfile(
-  deps: Pick<PeopleDeps, 'users' | 'random' | 'clock'>,
+  deps: PeopleDeps,
   person: User,
   change: ProfileChange,
   address: string,
@@ -131,11 +131,7 @@ export async function changeProfile(
  * ask for a key reach them by it.
  * @throws Refusal `not_found`
  */
-export async function vouchFor(
-  deps: Pick<PeopleDeps, 'users' | 'random' | 'clock'>,
-  address: string,
-  actor: AuditActor,
-): Promise<User> {
+export async function vouchFor(deps: PeopleDeps, address: string, actor: AuditActor): Promise<User> {
   const email = normaliseEmail(address)
   const user = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (user === undefined) throw refusal('not_found')

@@ -18,8 +18,6 @@ import type { AuthenticatorModels } from './authenticator-models.ts'
 import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
 
-type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'models' | 'clock' | 'random' | 'log'>
-
 /**
  * Verifies a registration whose challenge was taken, and describes the new passkey; storing it is the caller's write.
  * @param input `authenticators`: what the accounts it is for count
@@ -27,7 +25,7 @@ type RegisterDeps = Pick<PeopleDeps, 'users' | 'party' | 'models' | 'clock' | 'r
  * credential already (WebAuthn L3 §7.1 step 26)
  */
 export async function registerPasskey(
-  deps: RegisterDeps,
+  deps: PeopleDeps,
   input: {
     name: string
     response: RegistrationResponseJSON

@@ -36,11 +36,9 @@ export interface SessionGrant {
   expires_in: number
 }
 
-type SessionDeps = Pick<PeopleDeps, 'sessions' | 'vault' | 'tokens' | 'clock' | 'random'>
-
 /** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail; a backup code proves no presence. */
 export async function startSession(
-  deps: SessionDeps,
+  deps: PeopleDeps,
   user: User,
   client: Client,
   how: string,
@@ -58,7 +56,7 @@ export async function startSession(
  * that an intruder does not stay (T23).
  */
 export async function renewSession(
-  deps: SessionDeps,
+  deps: PeopleDeps,
   user: User,
   old: Session,
   client: Client,
@@ -70,7 +68,7 @@ export async function renewSession(
 }
 
 async function openSession(
-  deps: SessionDeps,
+  deps: PeopleDeps,
   user: User,
   client: Client,
   times: Pick<Session, 'expires_at' | 'proven_at'>,
@@ -100,11 +98,9 @@ export type SessionCredential = { cookie: string } | { bearer: string }
 /** A page that looks again by itself is no sign of a person: it must not keep a forgotten session alive (T23). */
 export type SessionUse = 'counts' | 'polled'
 
-type ReadSessionDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'>
-
 /** Finds the live session of a credential and notes its use. A JWT counts only while its session lives (T56). */
 export async function readSession(
-  deps: ReadSessionDeps,
+  deps: PeopleDeps,
   credential: SessionCredential,
   use: SessionUse = 'counts',
 ): Promise<SignedIn | undefined> {
@@ -119,7 +115,7 @@ export async function readSession(
 }
 
 async function findSession(
-  deps: ReadSessionDeps,
+  deps: PeopleDeps,
   credential: SessionCredential,
   now: Date,
 ): Promise<Session | undefined> {
@@ -139,11 +135,9 @@ export function refreshSession(
 }
 
 /** Signs out: the session ends on the server, so that its cookie and its JWTs are worth nothing at once. */
-export function endSession(deps: EndDeps, who: SignedIn, address: string): Promise<boolean> {
+export function endSession(deps: PeopleDeps, who: SignedIn, address: string): Promise<boolean> {
   return endOneSession(deps, who, address, 'signed_out')
 }
-
-export type EndDeps = Pick<PeopleDeps, 'sessions' | 'clock' | 'random'>
 
 /**
  * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
@@ -156,7 +150,7 @@ const BATCH = 200
 
 /** Ends one session on the word of its holder. @returns false when it was over already */
 export function endOneSession(
-  deps: EndDeps,
+  deps: PeopleDeps,
   { session, user }: { session: Session; user: User },
   address: string,
   reason: EndReason,
@@ -167,7 +161,7 @@ export function endOneSession(
 
 /** Ends every session of the person, on all browsers. */
 export async function endAllSessions(
-  deps: EndDeps,
+  deps: PeopleDeps,
   user: User,
   address: string,
   reason: EndReason,
@@ -183,7 +177,7 @@ export async function endAllSessions(
  * and then; a lapsed session is worth nothing before it, too. One that cannot be ended keeps no other.
  * @throws why the first of those cannot
  */
-export async function deleteOverSessions(deps: EndDeps): Promise<{ ended: number; deleted: number }> {
+export async function deleteOverSessions(deps: PeopleDeps): Promise<{ ended: number; deleted: number }> {
   const now = deps.clock.now()
   const failures: unknown[] = []
   let ended = 0
@@ -207,7 +201,7 @@ export async function deleteOverSessions(deps: EndDeps): Promise<{ ended: number
   return { ended, deleted }
 }
 
-function endedEntry(deps: EndDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
+function endedEntry(deps: PeopleDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
   const { user_id: id, account_id } = session
   const owner = { id, ...(account_id === undefined ? {} : { account_id }) }
   return personAudit(deps, 'session.ended', owner, { actor, subject: session.id, detail: { reason } })
@@ -217,7 +211,7 @@ function endedEntry(deps: EndDeps, session: Session, actor: AuditActor, reason: 
 const LISTED = 100
 
 /** The person's live sessions, the latest used first; the one that asks is always among them. */
-export async function listSessions(deps: EndDeps, { session, user }: SignedIn): Promise<Session[]> {
+export async function listSessions(deps: PeopleDeps, { session, user }: SignedIn): Promise<Session[]> {
   const found = await deps.sessions.liveOf(user.id, deps.clock.now(), LISTED)
   return found.some(({ id }) => id === session.id) ? found : [...found.slice(0, LISTED - 1), session]
 }
@@ -227,7 +221,7 @@ export async function listSessions(deps: EndDeps, { session, user }: SignedIn): 
  * @throws Refusal `not_found` for malformed, unknown, foreign and ended ones alike (T55)
  */
 export async function endOwnSession(
-  deps: EndDeps,
+  deps: PeopleDeps,
   { user }: SignedIn,
   id: string,
   address: string,
@@ -238,7 +232,7 @@ export async function endOwnSession(
 }
 
 /** Ends every session of the person but the one that asks. @returns how many */
-export async function endOtherSessions(deps: EndDeps, who: SignedIn, address: string): Promise<number> {
+export async function endOtherSessions(deps: PeopleDeps, who: SignedIn, address: string): Promise<number> {
   const { user } = who
   let ended = 0
   for (;;) {

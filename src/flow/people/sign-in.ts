@@ -40,15 +40,13 @@ export async function signInWithPasskey(
   return signIn(deps, user, client, 'passkey', countsToday(deps.models, await ownRule(deps, user), passkey))
 }
 
-type SignInDeps = Parameters<typeof startSession>[0] & Pick<PeopleDeps, 'users'>
-
 /**
  * What the person's own account does not count signs them in, so that they can add what counts, but proves nothing for it. Starts a session for a person who has proved a factor of `user`, as it was read then. One that is begun beside a change of
  * factors is worth nothing (`factor_epoch`); so it is ended at once, and its browser told (T23).
  * @throws Refusal `sign_in_failed` when the factors changed in between
  */
 async function signIn(
-  deps: SignInDeps,
+  deps: PeopleDeps,
   user: User,
   client: Client,
   how: string,
@@ -132,7 +130,7 @@ const MAX_DEVICES = 20
  * A token that makes this browser a known one: only there do codes sign in, so that a phished code alone opens nothing
  * (T15). Always a fresh token: one that was planted before must not become known.
  */
-export function drawDevice(deps: Pick<PeopleDeps, 'random' | 'vault' | 'clock'>): {
+export function drawDevice(deps: PeopleDeps): {
   token: string
   entry: User['devices'][number]
 } {

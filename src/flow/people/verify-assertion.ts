@@ -11,18 +11,13 @@ import { CeremonyError, checkClientData } from './ceremony.ts'
 import { readPasskeyKey } from './passkey-key.ts'
 import { personAudit } from './person.ts'
 
-type VerifyAssertionDeps = Pick<PeopleDeps, 'users' | 'party' | 'models' | 'clock' | 'random' | 'log'>
-
 /**
  * Verifies an assertion of this person and books the use of the passkey; the challenge must have been taken from its
  * store before (T33). State changes only after every check passed. A counter that does not grow means a copy may exist:
  * the passkey is suspended (T30); authenticators without a counter say 0 for ever.
  * @throws Refusal `passkey_refused`, `authenticator_refused` for a genuine one that does not count there
  */
-export async function verifyAssertion(
-  deps: VerifyAssertionDeps,
-  input: AssertionInput,
-): Promise<CheckedAssertion> {
+export async function verifyAssertion(deps: PeopleDeps, input: AssertionInput): Promise<CheckedAssertion> {
   try {
     const checked = await checkAssertion(deps.party, input)
     if (!countsToday(deps.models, input.authenticators, checked.passkey))
@@ -36,7 +31,7 @@ export async function verifyAssertion(
   }
 }
 
-async function book(deps: VerifyAssertionDeps, { user }: AssertionInput, checked: CheckedAssertion) {
+async function book(deps: PeopleDeps, { user }: AssertionInput, checked: CheckedAssertion) {
   const { passkey, counter, synced } = checked
   const at = deps.clock.now()
   if (counter <= passkey.counter && !(counter === 0 && passkey.counter === 0)) {

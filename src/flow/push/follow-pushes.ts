@@ -10,11 +10,6 @@ import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 
-type FollowDeps = Pick<
-  FlowDeps,
-  'requests' | 'bootstraps' | 'accounts' | 'users' | 'pushes' | 'pushDevices' | 'clock' | 'random'
->
-
 /** What an outbox entry must tell of to concern a browser. */
 type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>
 
@@ -40,7 +35,7 @@ const DAY_MS = 86_400_000
  * Dry-runs, what is over, and keys that are silent towards a person push nothing.
  * @returns whether there may be something to send
  */
-export async function followPushes(deps: FollowDeps, entries: readonly PushEntry[]): Promise<boolean> {
+export async function followPushes(deps: FlowDeps, entries: readonly PushEntry[]): Promise<boolean> {
   if (!entries.some(mayPush) || !(await deps.pushDevices.any())) return false
   const news = [
     ...(await newsOfRequests(deps, entries)),
@@ -55,7 +50,7 @@ export async function followPushes(deps: FollowDeps, entries: readonly PushEntry
   return pushes.length > 0
 }
 
-async function pushesOf(deps: FollowDeps, news: News, devices: readonly PushDevice[]): Promise<Push[]> {
+async function pushesOf(deps: FlowDeps, news: News, devices: readonly PushDevice[]): Promise<Push[]> {
   const { people, except, quiet } = news
   const theirs = devices.filter(({ id, user_id }) => people.includes(user_id) && id !== except)
   if (theirs.length === 0) return []
@@ -63,7 +58,7 @@ async function pushesOf(deps: FollowDeps, news: News, devices: readonly PushDevi
   return theirs.filter(({ user_id }) => !silent?.has(user_id)).map((device) => newPush(deps, device, news))
 }
 
-async function newsOfRequests(deps: FollowDeps, entries: readonly PushEntry[]): Promise<News[]> {
+async function newsOfRequests(deps: FlowDeps, entries: readonly PushEntry[]): Promise<News[]> {
   const asking = entries.filter(({ events }) => events.some(({ type }) => KINDS[type] !== undefined))
   if (asking.length === 0) return []
   const found = await deps.requests.findMany(asking.map(({ id }) => id))
@@ -96,7 +91,7 @@ function isAsked({ status, sandbox }: ApprovalRequest): boolean {
 }
 
 async function newsOfRequest(
-  deps: FollowDeps,
+  deps: FlowDeps,
   request: ApprovalRequest,
   events: PushEntry['events'],
 ): Promise<News[]> {
@@ -119,7 +114,7 @@ async function newsOfRequest(
   return (await Promise.all(news)).flat()
 }
 
-async function newsOfConsents(deps: FollowDeps, entries: readonly PushEntry[]): Promise<News[]> {
+async function newsOfConsents(deps: FlowDeps, entries: readonly PushEntry[]): Promise<News[]> {
   const news = entries.map(async ({ id, account_id, audit }): Promise<News[]> => {
     const asked = audit.find(({ type }) => type === 'bootstrap.requested')
     if (!isId('bst', id) || asked === undefined || account_id === undefined) return []
@@ -133,7 +128,7 @@ async function newsOfConsents(deps: FollowDeps, entries: readonly PushEntry[]): 
   return (await Promise.all(news)).flat()
 }
 
-function newsOfFactors({ clock }: FollowDeps, entries: readonly PushEntry[]): News[] {
+function newsOfFactors({ clock }: FlowDeps, entries: readonly PushEntry[]): News[] {
   const expires_at = new Date(clock.now().getTime() + NOTICE_PUSH_DAYS * DAY_MS)
   return entries.flatMap(({ audit }) =>
     noticesIn(audit).map(({ user_id, event_id, subject, notice }) => {

@@ -11,8 +11,6 @@ import { newPush } from './follow-pushes.ts'
 import { sealSubscription } from './push-secrets.ts'
 import { attemptPush } from './send-pushes.ts'
 
-type ManageDeps = Pick<FlowDeps, 'pushDevices' | 'users' | 'targets' | 'vault' | 'clock' | 'random' | 'log'>
-
 /** The person's browsers that show notifications, oldest first. */
 export function listPushDevices(
   { pushDevices }: Pick<FlowDeps, 'pushDevices'>,
@@ -28,7 +26,7 @@ export function listPushDevices(
  * @throws Refusal `invalid_field`, `push_device_limit`
  */
 export async function addPushDevice(
-  deps: ManageDeps,
+  deps: FlowDeps,
   person: User,
   input: { subscription: PushSubscription; name: string },
   address: string,
@@ -63,7 +61,7 @@ export async function addPushDevice(
 
 /** Needs no proof: it lowers nothing. @throws Refusal `not_found` */
 export async function removePushDevice(
-  deps: ManageDeps,
+  deps: FlowDeps,
   person: User,
   id: string,
   address: string,
@@ -78,11 +76,7 @@ export async function removePushDevice(
  * @returns whether the push service accepted it
  * @throws Refusal `not_found`
  */
-export async function testPushDevice(
-  deps: ManageDeps & Parameters<typeof attemptPush>[0],
-  person: User,
-  id: string,
-): Promise<boolean> {
+export async function testPushDevice(deps: FlowDeps, person: User, id: string): Promise<boolean> {
   const device = await findOwn(deps, person, id)
   const now = deps.clock.now()
   const expires_at = new Date(now.getTime() + TEST_PUSH_MS)
@@ -110,7 +104,7 @@ type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again'
  * session it was registered with (T23).
  */
 export async function removeAllDevices(
-  deps: Pick<FlowDeps, 'pushDevices' | 'random' | 'clock'>,
+  deps: FlowDeps,
   person: Pick<User, 'id'>,
   address: string,
   reason: RemovalReason,

@@ -22,11 +22,8 @@ import type { AttemptOutcome } from '../ports.ts'
 import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'
 
-type AttemptDeps = Parameters<typeof drawPush>[0] &
-  Pick<FlowDeps, 'pushes' | 'pushDevices' | 'pusher' | 'pushKey' | 'vault' | 'settings' | 'random' | 'log'>
-
 /** Sends pushes that are due, as deliveries are sent: no push service is flooded (T9). */
-export function createPushLoop(deps: AttemptDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
+export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
   return createSendLoop<Push, Busy>(
     {
       name: { one: 'push', many: 'pushes' },
@@ -61,7 +58,7 @@ const LONGEST_TTL = 28 * 86_400
  * is drawn from what is stored now, so nothing goes out about what was decided meanwhile. A crash after the push service
  * took it and before that write sends it once more, under the same tag and topic: the browser shows one.
  */
-export async function attemptPush(deps: AttemptDeps, push: Push, interrupted = false): Promise<PushReport> {
+export async function attemptPush(deps: FlowDeps, push: Push, interrupted = false): Promise<PushReport> {
   const at = deps.clock.now()
   const before: Attempt[] = interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
   const device = await deps.pushDevices.find(push.device_id)
@@ -100,7 +97,7 @@ function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is 
 }
 
 async function send(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   push: Push,
   device: PushDevice,
   { payload, urgency }: DrawnPush,
@@ -125,7 +122,7 @@ async function send(
 }
 
 async function settle(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   push: Push,
   { result, attempts }: { result: AttemptOutcome; attempts: Attempt[] },
 ): Promise<PushReport> {
@@ -143,14 +140,14 @@ async function settle(
   return step.state === 'due' ? { state: 'due', next_at } : { state: step.state }
 }
 
-async function finish(deps: AttemptDeps, { id, fence }: Push, result: PushResult): Promise<boolean> {
+async function finish(deps: FlowDeps, { id, fence }: Push, result: PushResult): Promise<boolean> {
   const kept = await deps.pushes.finish(id, fence, result)
   if (!kept) deps.log.warn({ push_id: id }, 'a push was taken over while it was being sent')
   return kept
 }
 
 function auditOf(
-  deps: AttemptDeps,
+  deps: FlowDeps,
   push: Push,
   step: PushStep,
   outcome: Attempt['outcome'],
@@ -165,7 +162,7 @@ function auditOf(
 }
 
 /** The push service no longer knows the subscription: the browser took the permission back, or is gone. */
-async function forget(deps: AttemptDeps, push: Push, at: Date): Promise<void> {
+async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
   const { device_id, user_id } = push
   const device = await deps.pushDevices.find(device_id)
   if (device === undefined) return
@@ -189,8 +186,6 @@ function entry(
   return { eid: drawId(deps, 'evt'), type, at, actor: { kind: 'service' }, account_id, subject, detail }
 }
 
-type DrawDeps = Pick<FlowDeps, 'requests' | 'bootstraps' | 'accounts' | 'users' | 'clock'>
-
 /** What a push says, and how urgent that is. */
 interface DrawnPush {
   payload: PushPayload
@@ -201,7 +196,7 @@ interface DrawnPush {
  * What the push says now, from what is stored now.
  * @returns undefined when there is nothing to say any more: decided, lapsed, voted, not theirs to decide
  */
-export async function drawPush(deps: DrawDeps, push: Push): Promise<DrawnPush | undefined> {
+export async function drawPush(deps: FlowDeps, push: Push): Promise<DrawnPush | undefined> {
   const { about, event_id, user_id } = push
   const now = deps.clock.now()
   switch (about.kind) {

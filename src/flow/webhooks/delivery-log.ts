@@ -10,8 +10,6 @@ import type { FlowDeps } from '../deps.ts'
 import { findOwnRequest } from '../read-request.ts'
 import { findOwnWebhook, type Owner, ownerAudit } from './manage-webhooks.ts'
 
-type LogDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'requests' | 'cards' | 'chats'>
-
 /** A page of a delivery log, newest first; `more` tells whether another follows. */
 export interface DeliveryPage {
   deliveries: Delivery[]
@@ -41,7 +39,7 @@ type LogFilter = Partial<Pick<Delivery, 'state' | 'event_type'>>
 
 /** The log of a webhook, also after its deletion. @throws Refusal `not_found` */
 export async function readWebhookLog(
-  deps: LogDeps,
+  deps: FlowDeps,
   accountId: string,
   id: string,
   { limit, before, ...filter }: PageQuery & LogFilter,
@@ -53,7 +51,7 @@ export async function readWebhookLog(
 
 /** What was given up and not sent once more since: callbacks of requests, and events for webhooks. */
 export async function readDeadLetters(
-  deps: LogDeps,
+  deps: FlowDeps,
   accountId: string,
   page: PageQuery,
 ): Promise<DeliveryPage> {
@@ -67,17 +65,17 @@ export interface ListedWebhook {
 }
 
 /** The webhooks of an account that are not deleted, oldest first. */
-export async function listWebhooks(deps: LogDeps, accountId: string): Promise<ListedWebhook[]> {
+export async function listWebhooks(deps: FlowDeps, accountId: string): Promise<ListedWebhook[]> {
   const webhooks = await deps.webhooks.list(accountId)
   return Promise.all(webhooks.map((webhook) => withLast(deps, webhook)))
 }
 
 /** One webhook, also after its deletion. @throws Refusal `not_found` */
-export async function readWebhook(deps: LogDeps, accountId: string, id: string): Promise<ListedWebhook> {
+export async function readWebhook(deps: FlowDeps, accountId: string, id: string): Promise<ListedWebhook> {
   return withLast(deps, await findOwnWebhook(deps, accountId, id))
 }
 
-async function withLast(deps: LogDeps, webhook: Webhook): Promise<ListedWebhook> {
+async function withLast(deps: FlowDeps, webhook: Webhook): Promise<ListedWebhook> {
   const newest = { account_id: webhook.account_id, webhook_id: webhook.id, limit: 1 }
   const [last] = await deps.deliveries.list(newest)
   return last === undefined ? { webhook } : { webhook, last }
@@ -85,7 +83,7 @@ async function withLast(deps: LogDeps, webhook: Webhook): Promise<ListedWebhook>
 
 /** For the account's owner: everything that was sent about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */
 export async function readRequestLog(
-  deps: LogDeps,
+  deps: FlowDeps,
   accountId: string,
   id: string,
   page: PageQuery,
@@ -101,7 +99,7 @@ export async function readRequestLog(
  * reached. Webhooks are the owner's business.
  * @throws Refusal `not_found`
  */
-export async function readCallbackLog(deps: LogDeps, caller: Caller, id: string): Promise<RequestLog> {
+export async function readCallbackLog(deps: FlowDeps, caller: Caller, id: string): Promise<RequestLog> {
   const request = await findOwnRequest(deps, caller, id)
   const { callback } = request
   const delivery = callback && (await deps.deliveries.find(callback.delivery_id))
@@ -115,7 +113,7 @@ export async function readCallbackLog(deps: LogDeps, caller: Caller, id: string)
 }
 
 async function readQuiet(
-  deps: Pick<LogDeps, 'requests'>,
+  deps: Pick<FlowDeps, 'requests'>,
   request: ApprovalRequest,
 ): Promise<RequestLog['quiet']> {
   if (request.sandbox) return []
@@ -128,7 +126,7 @@ async function readQuiet(
 
 /** Sandbox requests have none, and without a platform there is nothing to look for. */
 async function readCards(
-  deps: Pick<LogDeps, 'cards' | 'chats'>,
+  deps: Pick<FlowDeps, 'cards' | 'chats'>,
   request: ApprovalRequest,
 ): Promise<LoggedCard[]> {
   if (request.sandbox || deps.chats.length === 0) return []
@@ -143,7 +141,7 @@ async function readCards(
 }
 
 async function readPage(
-  deps: Pick<LogDeps, 'deliveries'>,
+  deps: Pick<FlowDeps, 'deliveries'>,
   which: LogFilter & { account_id: string; webhook_id?: string; request_id?: string; given_up?: true },
   { limit, before }: PageQuery,
 ): Promise<DeliveryPage> {
@@ -152,13 +150,11 @@ async function readPage(
   return { deliveries: found.slice(0, limit), more: found.length > limit }
 }
 
-type ReplayDeps = Pick<FlowDeps, 'deliveries' | 'webhooks' | 'clock' | 'random'>
-
 /**
  * Sends a delivery that rests once more: the same event id, the same bytes, a new round of tries.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55), `delivery_in_progress`, `webhook_gone`
  */
-export async function replayDelivery(deps: ReplayDeps, owner: Owner, id: string): Promise<Delivery> {
+export async function replayDelivery(deps: FlowDeps, owner: Owner, id: string): Promise<Delivery> {
   const found = isId('dlv', id) ? await deps.deliveries.find(id) : undefined
   if (found?.account_id !== owner.accountId) throw refusal('not_found')
   if (found.state === 'due' || found.state === 'leased') throw refusal('delivery_in_progress')
@@ -171,7 +167,7 @@ export async function replayDelivery(deps: ReplayDeps, owner: Owner, id: string)
 }
 
 /** A callback has no switch; a webhook may have been deleted or switched off since. */
-async function isWanted(deps: ReplayDeps, { target }: Delivery): Promise<boolean> {
+async function isWanted(deps: FlowDeps, { target }: Delivery): Promise<boolean> {
   if (target.kind === 'callback') return true
   return (await deps.webhooks.find(target.webhook_id))?.state === 'active'
 }

@@ -7,8 +7,6 @@ import { deliveryTo } from '../delivery/relay.ts'
 import { attemptDelivery } from '../delivery/send-deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
 
-type ManageDeps = Pick<FlowDeps, 'webhooks' | 'accounts' | 'vault' | 'targets' | 'clock' | 'random'>
-
 /** Webhooks of an account that are not deleted: each of them multiplies every event (T9). */
 const MAX_LIVE_WEBHOOKS = 20
 
@@ -21,7 +19,7 @@ const OVERLAP_MS = 24 * 3_600_000
  * @throws Refusal `invalid_field` for an address that must not be called, `webhook_limit`
  */
 export async function createWebhook(
-  deps: ManageDeps,
+  deps: FlowDeps,
   owner: Owner,
   input: { url: string; events?: EventType[] | undefined },
 ): Promise<{ webhook: Webhook; secret: string }> {
@@ -51,7 +49,7 @@ export async function createWebhook(
 }
 
 /** Ends a webhook for good; what is still on its way to it is dropped. @throws Refusal `not_found` */
-export async function deleteWebhook(deps: ManageDeps, owner: Owner, id: string): Promise<Webhook> {
+export async function deleteWebhook(deps: FlowDeps, owner: Owner, id: string): Promise<Webhook> {
   await findLiveWebhook(deps, owner.accountId, id)
   const audit = ownerAudit(deps, 'webhook.deleted', owner, id, deps.clock.now())
   const deleted = await deps.webhooks.remove(id, owner.accountId, audit)
@@ -60,7 +58,7 @@ export async function deleteWebhook(deps: ManageDeps, owner: Owner, id: string):
 }
 
 /** Switches a webhook on again that a 410 had switched off; one that is on stays so. @throws Refusal `not_found` */
-export async function enableWebhook(deps: ManageDeps, owner: Owner, id: string): Promise<Webhook> {
+export async function enableWebhook(deps: FlowDeps, owner: Owner, id: string): Promise<Webhook> {
   await findLiveWebhook(deps, owner.accountId, id)
   const audit = ownerAudit(deps, 'webhook.enabled', owner, id, deps.clock.now())
   const enabled = await deps.webhooks.enable(id, owner.accountId, audit)
@@ -74,7 +72,7 @@ export async function enableWebhook(deps: ManageDeps, owner: Owner, id: string):
  * the receiver still knows
  */
 export async function rotateWebhook(
-  deps: ManageDeps,
+  deps: FlowDeps,
   owner: Owner,
   id: string,
 ): Promise<{ webhook: Webhook; secret: string; previousUntil: Date }> {
@@ -133,11 +131,6 @@ export function ownerAudit(
   return { eid, type, at, actor: owner.actor, account_id: owner.accountId, subject }
 }
 
-type TestDeps = Pick<
-  FlowDeps,
-  'webhooks' | 'deliveries' | 'apiKeys' | 'sender' | 'settings' | 'vault' | 'clock' | 'random' | 'log'
->
-
 /** No other process may take the test while its one attempt lasts. */
 const LEASE_MS = 120_000
 
@@ -149,7 +142,7 @@ type TestFire = (owner: Owner, id: string) => Promise<Delivery>
  * would be a flood (T9).
  * @returns the delivery with the outcome of its attempt; throws Refusal `not_found`, `test_in_progress`
  */
-export function createTestFire(deps: TestDeps): TestFire {
+export function createTestFire(deps: FlowDeps): TestFire {
   const busy = new Set<string>()
   return async (owner, id) => {
     const webhook = await findLiveWebhook(deps, owner.accountId, id)
@@ -163,7 +156,7 @@ export function createTestFire(deps: TestDeps): TestFire {
   }
 }
 
-async function fire(deps: TestDeps, owner: Owner, webhook: Webhook): Promise<Delivery> {
+async function fire(deps: FlowDeps, owner: Owner, webhook: Webhook): Promise<Delivery> {
   const at = deps.clock.now()
   const id = drawId(deps, 'evt')
   const event = buildEvent({ id, type: 'webhook.test', at, data: { webhook_id: webhook.id } })

@@ -15,7 +15,7 @@ import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
 import { lookAgainAfterBody } from './json-body.ts'
 
-type SessionHttpDeps = Pick<PeopleDeps, 'sessions' | 'users' | 'tokens' | 'vault' | 'clock'> & {
+type SessionHttpDeps = PeopleDeps & {
   settings: { baseUrl: string }
 }
 
