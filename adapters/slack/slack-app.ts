@@ -1,11 +1,11 @@
 import { App, LogLevel, type Receiver, type ReceiverEvent } from '@slack/bolt'
 import { z } from 'zod'
+import type { Notice } from '../../src/flow/chat/chat-answer.ts'
 import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
 import {
   NOTICES,
-  type Notice,
   notConnected,
   type ReplyOnce,
   replyOnce,

@@ -1,5 +1,5 @@
 import type { types } from '@slack/bolt'
-import type { ChatAnswer } from '../../src/flow/chat/chat-answer.ts'
+import { type Notice, problem } from '../../src/flow/chat/chat-answer.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { renderAnswer } from './answers.ts'
 import type { Incoming } from './incoming.ts'
@@ -69,15 +69,6 @@ function codeOf(error: unknown): string {
   const code: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'error') : undefined
   return typeof code === 'string' ? code : error.message
 }
-
-export type Notice = ChatAnswer & { kind: 'notice' }
-
-const problem = (heading: string, sentence: string): Notice => ({
-  kind: 'notice',
-  tone: 'problem',
-  heading,
-  sentence,
-})
 
 /** What the receiver itself has to say, when no verb answered. All of it is ours. */
 export const NOTICES = {

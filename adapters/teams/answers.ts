@@ -1,6 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { answerCommand } from '../../src/flow/chat/answer-command.ts'
-import type { ChatAnswer, ChatSpeaker, PendingRow } from '../../src/flow/chat/chat-answer.ts'
+import {
+  type ChatAnswer,
+  type ChatSpeaker,
+  done,
+  type PendingRow,
+  problem,
+} from '../../src/flow/chat/chat-answer.ts'
 import type { VerdictView } from '../../src/flow/chat/verdict.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
@@ -192,26 +198,18 @@ export async function say(
   }
 }
 
-type Notice = ChatAnswer & { kind: 'notice' }
-
 /** What the receiver itself has to say, when no verb answered. All of it is ours. */
 export const NOTICES = {
-  sentToYou: {
-    kind: 'notice',
-    tone: 'done',
-    heading: 'Sent to you alone',
-    sentence: 'The answer is in your own chat with this app: it is not for everyone here.',
-  },
-  cannotReachYou: {
-    kind: 'notice',
-    tone: 'problem',
-    heading: 'The answer is for you alone',
-    sentence: 'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
-  },
-  wentWrong: {
-    kind: 'notice',
-    tone: 'problem',
-    heading: 'Something went wrong on our side',
-    sentence: 'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
-  },
-} as const satisfies Record<string, Notice>
+  sentToYou: done(
+    'Sent to you alone',
+    'The answer is in your own chat with this app: it is not for everyone here.',
+  ),
+  cannotReachYou: problem(
+    'The answer is for you alone',
+    'This app cannot write to you. Add it for yourself in Teams, then ask it there.',
+  ),
+  wentWrong: problem(
+    'Something went wrong on our side',
+    'Countersign could not answer; nothing was decided or approved. Try again in a moment.',
+  ),
+} as const

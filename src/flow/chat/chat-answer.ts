@@ -51,24 +51,20 @@ export type ChatAnswer =
   /** Our words alone: nothing of a caller is in them. */
   | { kind: 'notice'; tone: 'done' | 'refused' | 'problem'; heading: string; sentence: string }
 
-type Notice = ChatAnswer & { kind: 'notice' }
+export type Notice = ChatAnswer & { kind: 'notice' }
 
 /** How a command is written where it is said. */
 export function commandLine(platform: ChatPlatform, command: string): string {
   return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
 }
 
-function done(heading: string, sentence: string): Notice {
-  return { kind: 'notice', tone: 'done', heading, sentence }
+const noticeOf = (tone: Notice['tone']) => {
+  return (heading: string, sentence: string): Notice => ({ kind: 'notice', tone, heading, sentence })
 }
 
-function refused(heading: string, sentence: string): Notice {
-  return { kind: 'notice', tone: 'refused', heading, sentence }
-}
-
-function problem(heading: string, sentence: string): Notice {
-  return { kind: 'notice', tone: 'problem', heading, sentence }
-}
+export const done = noticeOf('done')
+const refused = noticeOf('refused')
+export const problem = noticeOf('problem')
 
 /** Everything we say that is no list and no verdict. None of it is a caller's text. */
 export const notices = {
