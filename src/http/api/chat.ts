@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AccountChannel } from '../../domain/account.ts'
-import { type ChatIdentity, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { type ChatLink, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
@@ -151,19 +151,10 @@ export const chatAppsAnswer = z
   .meta({ id: 'ChatApps' })
 
 /** What a one-time link is for; its token and the people behind it stay inside. */
-export function presentChatLink({
-  id,
-  kind,
-  identity,
-  shown_as,
-  expires_at,
-}: {
-  id: string
-  kind: 'link' | 'browser' | 'channel'
-  identity: Pick<ChatIdentity, 'platform'>
-  shown_as: { person: string; workspace: string; channel?: string }
-  expires_at: Date
-}): Answer<typeof chatLinkAnswer> {
+export function presentChatLink(
+  link: Pick<ChatLink, 'id' | 'kind' | 'identity' | 'shown_as' | 'expires_at'>,
+): Answer<typeof chatLinkAnswer> {
+  const { id, kind, identity, shown_as, expires_at } = link
   const { person, workspace, channel } = shown_as
   return {
     id,

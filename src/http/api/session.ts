@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Account, Member, Role } from '../../domain/account.ts'
-import { factorsOf, type User } from '../../domain/user.ts'
+import { factorsOf, type Session, type User } from '../../domain/user.ts'
 import {
   type Answer,
   approverField,
@@ -160,10 +160,7 @@ export function presentGrant(
 }
 
 /** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
-export function presentSession(
-  session: { id: string; created_at: Date; last_seen_at: Date; expires_at: Date; user_agent: string },
-  currentId: string,
-): Answer<typeof ownSession> {
+export function presentSession(session: Session, currentId: string): Answer<typeof ownSession> {
   return {
     id: session.id,
     current: session.id === currentId,
