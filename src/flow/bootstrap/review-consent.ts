@@ -21,14 +21,6 @@ export async function reviewConsent(deps: FlowDeps, person: User, id: string): P
   return { bootstrap, methods, serverTime: deps.clock.now() }
 }
 
-/** What waits for this person's consent, the oldest first: as many as an hour lets begin at most. */
-export function waitingConsents(
-  { bootstraps }: Pick<FlowDeps, 'bootstraps'>,
-  { account_id }: Pick<User, 'account_id'>,
-): Promise<Bootstrap[]> {
-  return bootstraps.waitingFor(account_id)
-}
-
 /** The bootstrap, up to date, for the owner of the account it asks for. @throws Refusal `not_found` */
 export async function readOwnBootstrap(deps: FlowDeps, person: User, id: string): Promise<Bootstrap> {
   const found = await findOwnBootstrap(deps, person, id)

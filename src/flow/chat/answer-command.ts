@@ -6,7 +6,6 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
-import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn, waiterFor } from '../people/delegates.ts'
 import {
@@ -119,7 +118,7 @@ const MOST_ROWS = 10
  */
 export async function answerPending(deps: FlowDeps, person: User): Promise<ChatAnswer & { kind: 'pending' }> {
   const { requests, settings } = deps
-  const { length: agents } = await waitingConsents(deps, person)
+  const { length: agents } = await deps.bootstraps.waitingFor(person.account_id)
   const who = await waiterFor(deps, person)
   const found = await requests.pendingFor(who, MOST_ROWS)
   const all = found.length < MOST_ROWS ? found.length : await requests.countPendingFor(who)

@@ -30,18 +30,7 @@ export interface CardReport {
 
 /** How far an attempt has come. */
 export interface CardProgress
-  extends Pick<
-    CardResult,
-    | 'shown'
-    | 'certain'
-    | 'message'
-    | 'posted_at'
-    | 'gone'
-    | 'perhaps_posted'
-    | 'said'
-    | 'dropped'
-    | 'attempts'
-  > {
+  extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'recheck' | 'audit'> {
   /** An earlier edit, whose answer was lost, may land after this one. */
   overtaken?: true
   failure?: CardFailure

@@ -11,7 +11,6 @@ import { buildEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
-import { waitingConsents } from '../bootstrap/review-consent.ts'
 import type { FlowDeps } from '../deps.ts'
 import { waiterFor } from '../people/delegates.ts'
 import { makeCards } from './follow-cards.ts'
@@ -186,7 +185,7 @@ export async function bringToPerson(deps: FlowDeps, person: User, platform: Chat
   try {
     const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
     const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
-    const waiting = [...requested, ...(await waitingConsents(deps, person))]
+    const waiting = [...requested, ...(await deps.bootstraps.waitingFor(person.account_id))]
     if (waiting.length > 0)
       await cards.renew(
         waiting.map((each) => each.id),

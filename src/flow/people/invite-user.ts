@@ -51,7 +51,7 @@ export async function renewInvitation(
  */
 export async function inviteFirstOwner(deps: PeopleDeps): Promise<EnrollmentLink | undefined> {
   if (await deps.users.any()) return undefined
-  return issueSetupLink(deps)
+  return issue(deps, { kind: 'setup' }, () => deps.enrollments.revokeOpen('setup'))
 }
 
 /** A one-time link; it is shown once, only its token's hash is stored. */
@@ -61,11 +61,6 @@ export interface EnrollmentLink {
 }
 
 const LIFETIME_MS = { invite: 7 * 86_400_000, setup: 86_400_000 } as const
-
-/** The link by which the first owner signs up. The one before ends. */
-function issueSetupLink(deps: PeopleDeps): Promise<EnrollmentLink> {
-  return issue(deps, { kind: 'setup' }, () => deps.enrollments.revokeOpen('setup'))
-}
 
 /** The operator's word that this person may enrol a factor. Every other open link of theirs ends. */
 function issueOperatorLink(deps: PeopleDeps, userId: string): Promise<EnrollmentLink> {

@@ -51,18 +51,7 @@ export async function registerPasskey(
 }
 
 /** What a new passkey is, before it has a name and an id of ours. */
-type CheckedRegistration = Pick<
-  Passkey,
-  | 'credential_id'
-  | 'public_key'
-  | 'algorithm'
-  | 'counter'
-  | 'transports'
-  | 'backup_eligible'
-  | 'synced'
-  | 'suspended_at'
-  | keyof AuthenticatorFacts
->
+type CheckedRegistration = Omit<Passkey, 'id' | 'name' | 'created_at' | 'last_used_at'>
 
 /** WebAuthn L3 §4: a credential id has at most 1023 bytes. */
 const MAX_CREDENTIAL_ID = 1023
@@ -175,33 +164,21 @@ export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: str
   return { ...(aaguid === undefined ? {} : { aaguid }), ...(attested ? { attested } : {}) }
 }
 
-/** Options for an assertion by this person: exactly the passkeys that count there, user verification required. */
+/**
+ * Options for an assertion by this person: exactly the passkeys that count there, user verification required. Without a person,
+ * for signing in without a name: the authenticator offers what it has.
+ */
 export function assertionOptions(input: {
-  user: User
+  user?: User
   challenge: Uint8Array
   rpId: string
-  authenticators: Authenticators | undefined
+  authenticators?: Authenticators | undefined
 }): Promise<PublicKeyCredentialRequestOptionsJSON> {
-  return requestOptions(input.rpId, input.challenge, usablePasskeys(input.user, input.authenticators))
-}
-
-/** Options for signing in without a name: the authenticator offers what it has. */
-export function discoverableOptions(input: {
-  challenge: Uint8Array
-  rpId: string
-}): Promise<PublicKeyCredentialRequestOptionsJSON> {
-  return requestOptions(input.rpId, input.challenge, [])
-}
-
-/** Bytes, not text: the library would encode a string challenge a second time. */
-function requestOptions(
-  rpId: string,
-  challenge: Uint8Array,
-  passkeys: Passkey[],
-): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const passkeys = input.user === undefined ? [] : usablePasskeys(input.user, input.authenticators)
   return generateAuthenticationOptions({
-    rpID: rpId,
-    challenge: Uint8Array.from(challenge),
+    rpID: input.rpId,
+    // Bytes, not text: the library would encode a string challenge a second time.
+    challenge: Uint8Array.from(input.challenge),
     allowCredentials: passkeys.map(describe),
     timeout: CHALLENGE_MS,
     userVerification: 'required',

@@ -126,19 +126,6 @@ async function findSession(
   return session?.user_id === named?.user_id ? session : undefined
 }
 
-/** A new JWT for a session that lives. */
-export function refreshSession(
-  deps: Pick<PeopleDeps, 'tokens' | 'clock'>,
-  { session }: SignedIn,
-): Promise<{ token: string; expires_in: number }> {
-  return deps.tokens.issue(session, deps.clock.now())
-}
-
-/** Signs out: the session ends on the server, so that its cookie and its JWTs are worth nothing at once. */
-export function endSession(deps: PeopleDeps, who: SignedIn, address: string): Promise<boolean> {
-  return endOneSession(deps, who, address, 'signed_out')
-}
-
 /**
  * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
  * their sessions; `lapsed`: idle, or past its limit.

@@ -11,7 +11,7 @@ import { countsToday } from './authenticator-models.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { backupCodeHash, verifyTotp } from './codes.ts'
 import { personAudit } from './person.ts'
-import { discoverableOptions } from './register-passkey.ts'
+import { assertionOptions } from './register-passkey.ts'
 import { type Client, endOneSession, type SessionGrant, startSession } from './sessions.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 
@@ -20,7 +20,7 @@ export async function startPasskeySignIn(
   deps: PeopleDeps,
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON }> {
   const challenge = await drawChallenge(deps, { purpose: 'sign-in' })
-  return { options: await discoverableOptions({ challenge, rpId: deps.party.rpId }) }
+  return { options: await assertionOptions({ challenge, rpId: deps.party.rpId }) }
 }
 
 /**

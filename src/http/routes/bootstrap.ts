@@ -2,7 +2,7 @@ import { type Request, Router } from 'express'
 import type { z } from 'zod'
 import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
-import { reviewConsent, waitingConsents } from '../../flow/bootstrap/review-consent.ts'
+import { reviewConsent } from '../../flow/bootstrap/review-consent.ts'
 import { noteCollection } from '../../flow/bootstrap/settle-bootstrap.ts'
 import { countBootstrap, startBootstrap } from '../../flow/bootstrap/start-bootstrap.ts'
 import {
@@ -81,7 +81,7 @@ export function consentRoutes(deps: HttpDeps): Router {
 }
 
 const list: Endpoint<typeof waitingConsentsAnswer> = (deps) => async (_request, response) => {
-  const waiting = await waitingConsents(deps, sessionOf(response).user)
+  const waiting = await deps.bootstraps.waitingFor(sessionOf(response).user.account_id)
   response.json({ data: waiting.map(presentWaitingConsent), next_cursor: null })
 }
 

@@ -11,13 +11,7 @@ import {
   startTotpEnrollment,
 } from '../../flow/people/enroll.ts'
 import { proveSession } from '../../flow/people/recent-proof.ts'
-import {
-  endOtherSessions,
-  endOwnSession,
-  endSession,
-  listSessions,
-  refreshSession,
-} from '../../flow/people/sessions.ts'
+import { endOneSession, endOtherSessions, endOwnSession, listSessions } from '../../flow/people/sessions.ts'
 import {
   signInWithBackupCode,
   signInWithPasskey,
@@ -98,15 +92,15 @@ const nobody: ErrorRequestHandler = (error, request, response, next) => {
 }
 
 const end: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  await endSession(deps, sessionOf(response), clientOf(request).address)
+  await endOneSession(deps, sessionOf(response), clientOf(request).address, 'signed_out')
   writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
   response.json({ ok: true })
 }
 
 const refresh: Endpoint<typeof sessionAnswer> = (deps) => async (_request, response) => {
-  const who = sessionOf(response)
-  const grant = { ...(await refreshSession(deps, who)), user: who.user }
-  response.json(presentGrant(grant, await standInOf(deps, who.user)))
+  const { session, user } = sessionOf(response)
+  const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
+  response.json(presentGrant(grant, await standInOf(deps, user)))
 }
 
 const prove: Endpoint<typeof provenAnswer> = (deps) => async (request, response) => {
