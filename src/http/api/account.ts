@@ -16,6 +16,7 @@ import {
   namesField,
   outcomeField,
   pageOf,
+  present,
   sandboxMark,
   searchedField,
   statusField,
@@ -68,6 +69,18 @@ export const historyQuery = z.object({ ...historyFilters, ...pageQuery(50).shape
 
 export const historyExportQuery = z.object({ format: fileFormat, ...historyFilters })
 
+const asker = z.strictObject({ key_name: z.string(), account_name: z.string() })
+
+const historyDecision = z.strictObject({
+  id: idField('dec'),
+  decision: outcomeField,
+  method: methodField,
+  approver: approverField,
+  delegate: approverField
+    .optional()
+    .meta({ description: 'Who acted, when a delegate stood in for the approver.' }),
+})
+
 const historyRow = z
   .strictObject({
     id: idField('req'),
@@ -76,21 +89,11 @@ const historyRow = z
     action: actionField,
     high_impact: z.boolean(),
     sandbox: sandboxMark.optional(),
-    requested_by: z.strictObject({ key_name: z.string(), account_name: z.string() }),
+    requested_by: asker,
     created_at: timeField,
     expires_at: timeField,
     decided_at: timeField.optional(),
-    decision: z
-      .strictObject({
-        id: idField('dec'),
-        decision: outcomeField,
-        method: methodField,
-        approver: approverField,
-        delegate: approverField
-          .optional()
-          .meta({ description: 'Who acted, when a delegate stood in for the approver.' }),
-      })
-      .optional(),
+    decision: historyDecision.optional(),
     quorum: quorumField,
   })
   .meta({ id: 'HistoryRow' })
@@ -160,29 +163,13 @@ export function presentAccount(
 /** A request as the history lists it: neither context nor receipts. */
 export function presentHistoryRow(request: ApprovalRequest): Answer<typeof historyRow> {
   const { decision } = request
-  return {
-    id: request.id,
-    status: request.status,
-    cancelled: request.cancelled,
-    action: request.action,
-    high_impact: request.high_impact,
+  return present(historyRow, request, {
     sandbox: request.sandbox || undefined,
-    requested_by: {
-      key_name: request.requested_by.key_name,
-      account_name: request.requested_by.account_name,
-    },
-    created_at: request.created_at.toISOString(),
-    expires_at: request.expires_at.toISOString(),
+    requested_by: present(asker, request.requested_by, {}),
     decided_at: decision?.decided_at.toISOString(),
-    decision: decision && {
-      id: decision.id,
-      decision: decision.decision,
-      method: decision.method,
-      approver: decision.approver,
-      delegate: decision.delegate,
-    },
+    decision: decision && present(historyDecision, decision, {}),
     quorum: presentQuorum(request),
-  }
+  })
 }
 
 /** A request in a file: as the list has it, with the names beside the references. */

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
-import type { KeyPolicy } from '../../domain/policy.ts'
 import { approvers, quorum } from './policy.ts'
-import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { givenName, shortName } from './shared/input.ts'
 import {
   idInPath,
@@ -135,27 +134,10 @@ export const webhookSecretAnswer = z
 
 /** Key record: never the hash. */
 export function presentKey(key: ApiKey): Answer<typeof keyAnswer> {
-  return {
-    id: key.id,
-    name: key.name,
-    key_prefix: key.key_prefix,
-    sandbox: key.sandbox,
-    scopes: key.scopes,
+  return present(keyAnswer, key, {
     source_control: key.source_control === true,
-    policy: key.policy === undefined ? null : presentKeyPolicy(key.policy),
-    created_at: key.created_at.toISOString(),
-    last_used_at: key.last_used_at?.toISOString() ?? null,
-    revoked_at: key.revoked_at?.toISOString() ?? null,
-  }
-}
-
-function presentKeyPolicy({
-  approvers,
-  quorum,
-  passkey_only,
-  high_impact,
-}: KeyPolicy): Answer<typeof keyPolicy> {
-  return { approvers, quorum, passkey_only, high_impact }
+    policy: key.policy === undefined ? null : present(keyPolicy, key.policy, {}),
+  })
 }
 
 export const apiKeyOperations = operations('Account', {

@@ -7,6 +7,7 @@ import {
   idField,
   outcomeField,
   pageOf,
+  present,
   statusField,
   timeField,
 } from './shared/fields.ts'
@@ -27,15 +28,17 @@ export const consentBody = z
   })
   .meta({ id: 'ConsentRequest' })
 
+const requester = z.strictObject({
+  address: z.string().meta({ example: '203.0.113.7' }),
+  user_agent: z.string().meta({ description: 'What the caller says it runs.', example: 'curl/8.5.0' }),
+})
+
 const waiting = z.strictObject({
   id: idField('bst'),
   client_name: z
     .string()
     .meta({ description: "The caller's own word, unverified.", example: 'Release agent' }),
-  requester: z.strictObject({
-    address: z.string().meta({ example: '203.0.113.7' }),
-    user_agent: z.string().meta({ description: 'What the caller says it runs.', example: 'curl/8.5.0' }),
-  }),
+  requester,
   scopes: z.array(z.enum(SCOPES)),
   created_at: timeField,
   expires_at: timeField,
@@ -97,15 +100,7 @@ export const consentedAnswer = z
 
 /** A row of what waits for consent. Never the matching code: the owner must bring it from the caller. */
 export function presentWaitingConsent(bootstrap: Bootstrap): Answer<typeof waiting> {
-  const { id, client_name, requester, scopes } = bootstrap
-  return {
-    id,
-    client_name,
-    requester: { address: requester.address, user_agent: requester.user_agent },
-    scopes,
-    created_at: bootstrap.created_at.toISOString(),
-    expires_at: bootstrap.expires_at.toISOString(),
-  }
+  return present(waiting, bootstrap, { requester: present(requester, bootstrap.requester, {}) })
 }
 
 /** Everything the owner sees before and after consent. */

@@ -9,6 +9,7 @@ import {
   keyIdField,
   methodField,
   outcomeField,
+  present,
   signatureField,
   timeField,
 } from './shared/fields.ts'
@@ -86,18 +87,11 @@ export function presentDecision(request: ApprovalRequest): Answer<typeof decisio
   const decision = decisionOf(request)
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
   if (closing === undefined) throw new Error(`${request.id} lacks the vote that closed it`)
-  return {
-    id: decision.id,
-    decision: decision.decision,
-    method: decision.method,
+  return present(decisionAnswer, decision, {
     ...presentReceipt(decision.receipt),
-    decided_at: decision.decided_at.toISOString(),
-    approver: decision.approver,
-    delegate: decision.delegate,
-    comment: decision.comment,
     intent: closing.intent_json,
     votes: request.requirement.quorum > 1 ? request.votes.map(presentSignedVote) : undefined,
-  }
+  })
 }
 
 /** One write decides a request and sets its decision. @throws Error when it has none */

@@ -23,6 +23,7 @@ import {
   methodField,
   namesField,
   outcomeField,
+  present,
   sandboxMark,
   statusField,
   timeField,
@@ -249,24 +250,13 @@ export function presentReview(
 ): Answer<typeof reviewAnswer> {
   const { request } = review
   const mine = request.requirement.approvers.find((approver) => approver.user_id === person.id)
-  return {
-    id: request.id,
-    status: request.status,
-    cancelled: request.cancelled,
-    action: request.action,
+  return present(reviewAnswer, request, {
     context: contextOf(request),
-    context_json: request.context_json,
-    context_sha256: request.context_sha256,
-    created_at: request.created_at.toISOString(),
-    expires_at: request.expires_at.toISOString(),
     server_time: review.serverTime.toISOString(),
-    high_impact: request.high_impact,
     sandbox: request.sandbox || undefined,
     requested_by: presentAsker(review),
     requester: { key: request.api_key_id, account: request.account_id },
     policy: shownPolicy(request.requirement),
-    audience: request.audience,
-    reversibility: request.reversibility,
     quorum: presentQuorum(request),
     approver: mine?.approver ?? null,
     may_decide: review.mayDecide,
@@ -283,7 +273,7 @@ export function presentReview(
     seen: (request.seen ?? []).map(({ approver, at }) => ({ approver, at: at.toISOString() })),
     decision: request.decision && presentDecision(request),
     names,
-  }
+  })
 }
 
 /** What a vote did: to the request, and the decision once there is one. */
@@ -304,13 +294,7 @@ export function presentDecided({
 
 /** A vote without its evidence and receipt. */
 function presentVote(vote: Vote): Answer<typeof voteAnswer> {
-  return {
-    approver: vote.approver,
-    delegate: vote.delegate,
-    decision: vote.decision,
-    method: vote.method,
-    at: vote.at.toISOString(),
-  }
+  return present(voteAnswer, vote, {})
 }
 
 const path = idInPath('req', 'Request id.')

@@ -3,7 +3,7 @@ import type { Card } from '../../domain/chat.ts'
 import { standingOf } from '../../domain/chat-retry.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
-import { type Answer, approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
@@ -32,6 +32,8 @@ const outcome = z
     example: 'http_200',
   })
 
+const attempt = z.strictObject({ at: timeField, outcome, duration_ms: z.int().min(0) })
+
 /** A delivery as its log shows it: never the body, nor what the receiver answered. */
 export const deliveryAnswer = z
   .strictObject({
@@ -47,12 +49,19 @@ export const deliveryAnswer = z
         '`dead`: given up after the last try. `dropped`: its webhook was deleted or switched off before.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
-    attempts: z
-      .array(z.strictObject({ at: timeField, outcome, duration_ms: z.int().min(0) }))
-      .meta({ description: 'Oldest first; the last 50.' }),
+    attempts: z.array(attempt).meta({ description: 'Oldest first; the last 50.' }),
     created_at: timeField,
   })
   .meta({ id: 'Delivery', description: 'One event on its way to one receiver.' })
+
+const cardAttempt = z.strictObject({
+  at: timeField,
+  what: z.enum(['post', 'update', 'reply']),
+  outcome: z
+    .enum(['accepted', 'unreachable', 'unavailable', 'rate_limited', 'timeout', 'failed', 'interrupted'])
+    .meta({ description: '`unavailable`: the workspace took nothing from the app at all.' }),
+  duration_ms: z.int().min(0),
+})
 
 const cardAnswer = z
   .strictObject({
@@ -65,26 +74,7 @@ const cardAnswer = z
         '`shown`: the message is up to date. `due`: also while calls fail, for as long as they do. `behind`: it shows an older state and cannot be edited. `not_sent`: the request was over before. `unreachable`: the platform knows no one to send it to.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
-    attempts: z
-      .array(
-        z.strictObject({
-          at: timeField,
-          what: z.enum(['post', 'update', 'reply']),
-          outcome: z
-            .enum([
-              'accepted',
-              'unreachable',
-              'unavailable',
-              'rate_limited',
-              'timeout',
-              'failed',
-              'interrupted',
-            ])
-            .meta({ description: '`unavailable`: the workspace took nothing from the app at all.' }),
-          duration_ms: z.int().min(0),
-        }),
-      )
-      .meta({ description: 'Oldest first; the last 50.' }),
+    attempts: z.array(cardAttempt).meta({ description: 'Oldest first; the last 50.' }),
     created_at: timeField,
   })
   .meta({ id: 'Card', description: 'One message in chat about a request, edited as the request changes.' })
@@ -109,23 +99,15 @@ export function storedState(state: (typeof STATES)[number]): Delivery['state'] {
 /** A delivery: never its body, and of its attempts only coarse classes (T7). */
 export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswer> {
   const { target } = delivery
-  return {
-    id: delivery.id,
+  return present(deliveryAnswer, delivery, {
     target: target.kind,
     webhook_id: target.kind === 'webhook' ? target.webhook_id : undefined,
-    request_id: delivery.request_id,
-    event_id: delivery.event_id,
-    event_type: delivery.event_type,
-    url: delivery.url,
     state: delivery.state === 'leased' ? 'sending' : delivery.state,
     next_attempt_at: delivery.state === 'due' ? delivery.next_at.toISOString() : null,
-    attempts: delivery.attempts.map(({ at, outcome, duration_ms }) => ({
-      at: at.toISOString(),
-      outcome,
-      duration_ms: Math.round(duration_ms),
-    })),
-    created_at: delivery.created_at.toISOString(),
-  }
+    attempts: delivery.attempts.map((one) =>
+      present(attempt, one, { duration_ms: Math.round(one.duration_ms) }),
+    ),
+  })
 }
 
 /** A card: whom it is for by reference, never who or where they are on the platform. */
@@ -136,22 +118,16 @@ export function presentCard({
   card: Card
   approver?: string
 }): Answer<typeof cardAnswer> {
-  return {
-    id: card.id,
-    platform: card.platform,
+  return present(cardAnswer, card, {
     // Notices alone go to an identity, and those are about no request.
     recipient: card.recipient.kind === 'channel' ? 'channel' : 'approver',
     approver,
     state: standingOf(card),
     next_attempt_at: card.state === 'due' ? card.next_at.toISOString() : null,
-    attempts: card.attempts.map(({ at, what, outcome, duration_ms }) => ({
-      at: at.toISOString(),
-      what,
-      outcome,
-      duration_ms: Math.round(duration_ms),
-    })),
-    created_at: card.created_at.toISOString(),
-  }
+    attempts: card.attempts.map((one) =>
+      present(cardAttempt, one, { duration_ms: Math.round(one.duration_ms) }),
+    ),
+  })
 }
 
 export const deliveryOperations = operations('Webhooks', {

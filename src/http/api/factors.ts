@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { factorsOf, type Passkey, STEP_UP_OPERATIONS, type User } from '../../domain/user.ts'
 import { code } from './session.ts'
-import { type Answer, idField, okAnswer, timeField } from './shared/fields.ts'
+import { type Answer, idField, okAnswer, present, timeField } from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
@@ -102,15 +102,10 @@ export interface Models {
 
 /** A passkey as its owner sees it. */
 export function presentPasskey(passkey: Passkey, models: Models): Answer<typeof passkeyAnswer> {
-  return {
-    id: passkey.id,
-    name: passkey.name,
-    created_at: passkey.created_at.toISOString(),
-    last_used_at: passkey.last_used_at?.toISOString() ?? null,
-    synced: passkey.synced,
+  return present(passkeyAnswer, passkey, {
     suspended: passkey.suspended_at !== null,
     ...presentAuthenticator(passkey, models),
-  }
+  })
 }
 
 /** What the authenticator is, as far as it is known; only a proven make is worth more than a claim. */

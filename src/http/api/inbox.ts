@@ -2,7 +2,15 @@ import { z } from 'zod'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import { delegateField, presentQuorum, quorumField } from './decision.ts'
-import { type Answer, actionField, approverField, idField, pageOf, timeField } from './shared/fields.ts'
+import {
+  type Answer,
+  actionField,
+  approverField,
+  idField,
+  pageOf,
+  present,
+  timeField,
+} from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
 import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
 
@@ -58,19 +66,14 @@ export function presentWaiting(
   person: Pick<User, 'approver'>,
 ): Answer<typeof pendingRequest> {
   const { request, methods, onBehalfOf } = waiting
-  return {
-    id: request.id,
-    action: request.action,
-    high_impact: request.high_impact,
+  return present(pendingRequest, request, {
     requested_by: presentAsker(waiting),
-    created_at: request.created_at.toISOString(),
-    expires_at: request.expires_at.toISOString(),
     on_behalf_of: presentPrincipal(onBehalfOf, person),
     quorum: presentQuorum(request),
     // A request that waits for a person lacks their vote: only a factor can be missing.
     may_decide: methods.length > 0,
     methods,
-  }
+  })
 }
 
 export function presentAsker({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PushDevice } from '../../domain/push.ts'
-import { type Answer, idField, okAnswer, timeField } from './shared/fields.ts'
+import { type Answer, idField, okAnswer, present, timeField } from './shared/fields.ts'
 import { givenName } from './shared/input.ts'
 import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
@@ -69,18 +69,8 @@ export const pushTestAnswer = z
   .meta({ id: 'PushTest' })
 
 /** A browser as its person sees it: never the subscription, whose three parts are its secrets. */
-export function presentPushDevice({
-  id,
-  name,
-  created_at,
-  last_sent_at,
-}: PushDevice): Answer<typeof deviceAnswer> {
-  return {
-    id,
-    name,
-    created_at: created_at.toISOString(),
-    last_sent_at: last_sent_at?.toISOString() ?? null,
-  }
+export function presentPushDevice(device: PushDevice): Answer<typeof deviceAnswer> {
+  return present(deviceAnswer, device, { last_sent_at: device.last_sent_at?.toISOString() ?? null })
 }
 
 const parameters = { path: idInPath('psd', 'Device id.') }

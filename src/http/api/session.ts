@@ -8,6 +8,7 @@ import {
   memberRoleField,
   okAnswer,
   pageOf,
+  present,
   roleField,
   timeField,
 } from './shared/fields.ts'
@@ -123,17 +124,9 @@ export interface StandIn {
 
 /** The signed-in person: never hashes, seeds, keys or the user handle. */
 export function presentUser(user: User, standIn: StandIn | undefined): Answer<typeof userAnswer> {
-  const { has_passkey, has_totp } = factorsOf(user)
-  return {
-    id: user.id,
-    email: user.email,
-    name: user.name,
-    approver: user.approver,
-    account_id: user.account_id,
+  return present(userAnswer, user, {
     role: 'owner',
-    has_passkey,
-    has_totp,
-    default_ttl_seconds: user.default_ttl_seconds,
+    ...factorsOf(user),
     delegate:
       standIn === undefined
         ? null
@@ -143,7 +136,7 @@ export function presentUser(user: User, standIn: StandIn | undefined): Answer<ty
             starts_at: standIn.starts_at.toISOString(),
             ends_at: standIn.ends_at.toISOString(),
           },
-  }
+  })
 }
 
 /** A session answer. The token is shown here and nowhere else. */
@@ -161,14 +154,7 @@ export function presentGrant(
 
 /** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
 export function presentSession(session: Session, currentId: string): Answer<typeof ownSession> {
-  return {
-    id: session.id,
-    current: session.id === currentId,
-    created_at: session.created_at.toISOString(),
-    last_seen_at: session.last_seen_at.toISOString(),
-    expires_at: session.expires_at.toISOString(),
-    user_agent: session.user_agent,
-  }
+  return present(ownSession, session, { current: session.id === currentId })
 }
 
 /** Where the signed-in person may look, and what they are asked to join. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
-import { type Answer, idField, ignoredFields, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { idInPath, NOT_PROVEN, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
@@ -81,16 +81,12 @@ export const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'Webhook
 /** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
 export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webhookAnswer> {
   const until = webhook.previous_secret?.until
-  return {
-    id: webhook.id,
-    url: webhook.url,
+  return present(webhookAnswer, webhook, {
     events:
       webhook.events.length === 0 ? SUBSCRIBABLE : webhook.events.filter((type) => type !== 'webhook.test'),
-    state: webhook.state,
-    created_at: webhook.created_at.toISOString(),
     disabled_at: webhook.disabled_at?.toISOString() ?? null,
     previous_secret_valid_until: until !== undefined && until > now ? until.toISOString() : null,
-  }
+  })
 }
 
 /** As `presentWebhook`, with the outcome of the newest delivery. */

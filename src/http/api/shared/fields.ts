@@ -104,6 +104,44 @@ export const searchedField = timeField.optional().meta({
  */
 export type Answer<Schema extends z.ZodType> = z.input<Schema>
 
+type Plain = string | number | boolean | Date | null | undefined | readonly string[]
+type Shown<Value> = Value extends Date ? string : Value
+
+/** Fields of the answer that the record has under the same name, fit to be shown as they are. */
+type Copied<Schema extends z.ZodObject, From> = {
+  [Name in keyof Answer<Schema> & keyof From]: From[Name] extends Plain
+    ? Shown<From[Name]> extends Answer<Schema>[Name]
+      ? Name
+      : never
+    : never
+}[keyof Answer<Schema> & keyof From]
+
+/**
+ * An answer about a stored record: the fields that the schema lists and no other, in its order. Texts, numbers, flags, lists of
+ * texts and times (as text) are copied by their names; whatever is stored in another form has to be given, optional fields too.
+ * @param own what the record does not have like that; it goes before what is copied
+ */
+export function present<Schema extends z.ZodObject, From extends object>(
+  schema: Schema,
+  from: From,
+  own: { [Name in Exclude<keyof Answer<Schema>, Copied<Schema, From>>]: Answer<Schema>[Name] } & {
+    [Name in Copied<Schema, From>]?: Answer<Schema>[Name]
+  },
+): Answer<Schema> {
+  const given = new Map<string, unknown>(Object.entries(own))
+  const fields = Object.keys(schema.shape).map((name) => [
+    name,
+    given.has(name) ? given.get(name) : plain(Reflect.get(from, name)),
+  ])
+  return Object.fromEntries(fields)
+}
+
+/** Of an object only those fields may leave that a schema of its own lists. */
+function plain(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'object' && !Array.isArray(value) ? null : value
+}
+
 /** Names of fields of the body that mean nothing here. */
 export const ignoredFields = z.array(z.string()).optional().meta({
   id: 'IgnoredFields',
