@@ -116,7 +116,7 @@ interface LinkWords {
 
 /** The words around a one-time link, and how long it works; `platform` is its name for people. */
 export function linkWords(
-  { purpose, expires_at, names_nobody }: Answer<'link'>,
+  { purpose, expires_at, words_ignored }: Answer<'link'>,
   platform: string,
   now: Date,
 ): LinkWords & { lines: Piece[][]; summary: string } {
@@ -125,7 +125,7 @@ export function linkWords(
   const left = timeLeft(expires_at, now)
   const lines = [
     [words(known.does)],
-    ...(names_nobody ? [[words(`What you wrote behind the command plays no part: ${known.means}`)]] : []),
+    ...(words_ignored ? [[words(`What you wrote behind the command plays no part: ${known.means}`)]] : []),
     [bold('Works once, for '), bold(left), words(' · until '), moment(expires_at)],
   ]
   return { ...known, heading, lines, summary: `${heading}: a link for you alone, for ${left}.` }
@@ -135,7 +135,7 @@ const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
   link: {
     heading: 'Link your identity',
     does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
-    means: 'whoever signs in there and confirms is linked with you here, and nobody else.',
+    means: 'only the person who signs in there and confirms is linked with you here.',
     button: 'Link my identity…',
     advice: 'For you alone. Never share this link: the person who confirms it would pass for you here.',
   },

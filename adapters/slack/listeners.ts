@@ -105,7 +105,7 @@ const inAppSchema = z.object({
 })
 
 /**
- * The app's own place in Slack: its home is drawn anew whenever it is opened, and what a person types to the app is a command,
+ * The app's own place in Slack: its home is drawn again each time it is opened, and what a person types to the app is a command,
  * so that no word of theirs meets silence. What the app itself said comes back as an event, too.
  */
 function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces, 'find'>): void {

@@ -47,7 +47,7 @@ type AnsweringParts = TellParts & Pick<FlowDeps, 'seen' | 'settings'>
 
 /** Stands between Slack and the listeners: every message runs once and is answered in time, whatever happens behind. */
 interface Answering {
-  /** @throws what stood in the way of an event before it was acknowledged: Slack then sends it again */
+  /** @throws why an event failed before it was acknowledged: Slack then sends it again */
   answer(event: ReceiverEvent, run: (event: ReceiverEvent) => Promise<void>): Promise<void>
   /** Resolves when nothing is under way any more, or after five seconds. */
   settled(): Promise<void>

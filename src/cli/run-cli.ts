@@ -82,7 +82,7 @@ function createProgram(json: boolean): Command {
 
 const MISSING = ['commander.missingArgument', 'commander.missingMandatoryOptionValue', 'commander.help']
 
-/** Commander stops at the first thing a command misses; the caller is told of all at once. */
+/** Commander stops at the first missing option; the error names all of them. */
 function nameAllMissing(command: Command): void {
   command.exitOverride((error) => {
     if (error.exitCode === 0 || !MISSING.includes(error.code)) throw error

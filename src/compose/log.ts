@@ -52,7 +52,7 @@ export interface TroubleLog extends Log {
   stop(): void
 }
 
-/** What the log is told of. */
+/** What the log watches. */
 interface Watched {
   /** Its address or file, for people. */
   store: string

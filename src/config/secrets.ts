@@ -55,7 +55,7 @@ function needsFile({ secrets }: Pick<Config, 'secrets'>): boolean {
 
 /**
  * The file is made after the store, never before: beside it a store that is not there was lost, and a new one would come with new
- * keys and a set-up link for whoever opens it first.
+ * keys and a set-up link for the first person who opens it.
  * @throws ConfigError
  */
 export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {
@@ -64,7 +64,7 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): vo
   if (!needsFile(config) || !existsSync(path) || (statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0)
     return
   throw new ConfigError([
-    `${store} is missing, and ${path} belongs to it. Restore store.db from a backup; or begin anew, without all keys, people and requests it held: rm ${path}`,
+    `${store} is missing, and ${path} belongs to it. Restore store.db from a backup; or start over, without all keys, people and requests it held: rm ${path}`,
   ])
 }
 
@@ -75,7 +75,7 @@ async function secretsFile(dataDir: string, isNew: boolean): Promise<Record<Secr
     await createOnce(path)
   } else if (!existsSync(path)) {
     throw new ConfigError([
-      `${path} is missing, and the store was sealed with it. Restore it from a backup; or begin anew, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`,
+      `${path} is missing, and the store was sealed with it. Restore it from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`,
     ])
   }
   const parsed = fileSchema.safeParse(await readJson(path))

@@ -4,7 +4,7 @@
  */
 export type Authenticators = 'attested' | string[]
 
-/** What a registration told of the authenticator; absent from the first passkeys. */
+/** What a registration said about the authenticator; absent from the first passkeys. */
 export interface AuthenticatorFacts {
   /** The model it says it is, in small letters. */
   aaguid?: string

@@ -27,7 +27,7 @@ export function whyNot(request: ApprovalRequest, person: Decider): Refusal | und
   return undefined
 }
 
-/** Where the request counts some authenticators only, that is what stands in the way. */
+/** The code for a missing passkey: another one where the request counts some authenticators only. */
 function noPasskey(
   { requirement }: Pick<ApprovalRequest, 'requirement'>,
   otherwise: 'passkey_required' | 'method_not_enrolled',

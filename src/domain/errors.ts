@@ -177,7 +177,7 @@ export interface RefusalDetails {
   /** How much the limit that refuses allows; for the rate-limit headers, not the body. */
   limit?: number
   status?: string
-  /** Of the things that stand in the way. */
+  /** Of the requests that caused the refusal. */
   ids?: string[]
 }
 

@@ -50,7 +50,7 @@ it('takes neither half of a data directory for a new one, and says what to do', 
     await rename(`${path}.away`, path)
     return { ...run.error(), made }
   }
-  const begin = 'Restore .* from a backup; or begin anew, .*: rm '
+  const begin = 'Restore .* from a backup; or start over, .*: rm '
   expect(await without(store)).toEqual({
     error: 'config_invalid',
     message: expect.stringMatching(new RegExp(`store\\.db is missing, and .*${begin}.*secrets\\.json`)),

@@ -159,7 +159,7 @@ function judge(
 }
 
 /**
- * All of them ready, or one refusal for all: of the kinds that stand in the way the gravest, with the ids it holds for.
+ * All of them ready, or one refusal for all: the gravest that any of them has, with the ids it holds for.
  * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `not_confirmed`, `passkey_required`,
  * `authenticator_refused`, each with `ids`
  */

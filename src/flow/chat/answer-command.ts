@@ -37,7 +37,7 @@ export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: 
   }
   const person = await personOf(deps, speaker)
   const answer = await answerPerson(deps, speaker, person, command)
-  return answer.kind === 'link' && command.more ? { ...answer, names_nobody: true } : answer
+  return answer.kind === 'link' && command.more ? { ...answer, words_ignored: true } : answer
 }
 
 /** Who linked the identity that speaks. */
@@ -54,8 +54,8 @@ async function answerPerson(
   const { platform } = speaker.identity
   if (verb === 'help' || verb === 'unknown') return answerHelp(platform, person, verb)
   if (verb === 'link') return askToLink(deps, speaker, person)
-  // It would not take back the link of whoever is named, but the speaker's own.
-  if (verb === 'unlink' && more) return notices.unlinksNobodyElse(platform)
+  // It would take back the speaker's own link, not that of the person named.
+  if (verb === 'unlink' && more) return notices.unlinksYouAlone(platform)
   if (person === undefined) return verb === 'unlink' ? notices.wasNotLinked() : notices.notLinked(platform)
   switch (verb) {
     case 'pending':

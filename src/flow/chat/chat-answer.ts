@@ -36,8 +36,8 @@ export type ChatAnswer =
       purpose: 'link' | 'browser' | 'channel'
       url: string
       expires_at: Date
-      /** What the speaker wrote behind the command plays no part. */
-      names_nobody?: true
+      /** The speaker wrote something after the command; it is ignored. */
+      words_ignored?: true
     }
   | {
       kind: 'pending'
@@ -83,7 +83,7 @@ export const notices = {
       'Unlinked',
       `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
     ),
-  unlinksNobodyElse: (platform: ChatPlatform) =>
+  unlinksYouAlone: (platform: ChatPlatform) =>
     refused(
       'Only for yourself',
       `Nothing was done. Type ${commandLine(platform, 'unlink')} alone to take back your own link; others take back theirs.`,

@@ -19,7 +19,7 @@ export type Command =
     }
   | {
       verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel'
-      /** Something stands behind a command that takes nothing: a name, perhaps, of somebody or something else. */
+      /** Words follow a command that takes none: perhaps the name of another person or channel. */
       more?: true
     }
 
@@ -27,7 +27,7 @@ const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] 
 
 /**
  * Reads a command as people type and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
- * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none change nothing, and are told of. Never throws.
+ * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none change nothing; `more` reports them. Never throws.
  * @param baseUrl the service's public origin: links to its approval pages are read as ids. Of another site none is: what is
  * said of the request would seem to be said of that page.
  */

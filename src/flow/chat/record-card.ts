@@ -201,7 +201,7 @@ export function note(
 }
 
 /**
- * Whether the workspace, or the channel, takes anything from the app is told of that place, not of this card. An edit says
+ * Notes, for the workspace or the channel and not for this card, whether it takes anything from the app. An edit says
  * nothing of a channel: it may be refused, and pass, where a post does not.
  */
 export async function notePlace({ deps, card, progress }: Job): Promise<void> {

@@ -39,7 +39,7 @@ const MOST_ACCOUNTS = 10
 const LOOKED_AT = 20
 const MOST_DECIDED = 5
 
-/** Of the accounts in which they work: the one that invited them first, and their own. No dry runs: nobody decided those. */
+/** Of the accounts in which they work: the one that invited them first, and their own. No dry runs: no person decided those. */
 async function decidedLast(deps: FlowDeps, person: User): Promise<DecidedRow[]> {
   const open = (await accountsOf(deps, person)).slice(0, MOST_ACCOUNTS)
   const queries = open.map(({ account }) => ({ account: account.id, sandbox: false, limit: LOOKED_AT }))

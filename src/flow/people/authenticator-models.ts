@@ -81,7 +81,7 @@ function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): Au
   }
 }
 
-/** One that cannot be read must not stand in the way of the others: the file is of many makers. */
+/** One that cannot be read must not block the others: the file is of many makers. */
 function readRoot(der: string): X509Certificate[] {
   try {
     return [new X509Certificate(Buffer.from(der, 'base64'))]

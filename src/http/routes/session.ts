@@ -63,7 +63,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, current(deps), nobody)
+  router.get('/', session, current(deps), signedOut)
   router.delete('/', session, end(deps))
   router.post('/refresh', session, requireCookie, refresh(deps))
   router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, prove(deps))
@@ -84,8 +84,8 @@ const current: Endpoint<typeof currentSessionAnswer> = (deps) => async (_request
   })
 }
 
-/** A page that works signed out asks with `?optional=true`; a refusal would stand in its console as an error. */
-const nobody: ErrorRequestHandler = (error, request, response, next) => {
+/** A page that works signed out asks with `?optional=true`; its console would show a refusal as an error. */
+const signedOut: ErrorRequestHandler = (error, request, response, next) => {
   const asked = request.query.optional === 'true'
   if (!asked || !(error instanceof Refusal) || error.code !== 'not_signed_in') return next(error)
   response.status(204).end()

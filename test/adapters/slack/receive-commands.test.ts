@@ -179,7 +179,8 @@ describe('the app’s own place', () => {
       channel: 'D0000ANA',
       thread_ts: '1700000000.000100',
     })
-    const nobody = 'What you wrote behind the command plays no part: whoever signs in there and confirms'
+    const nobody =
+      'What you wrote behind the command plays no part: only the person who signs in there and confirms'
     await driver.event(typed('link ben <mailto:ben@example.com|ben@example.com>'))
     await answered(nobody)
     await driver.event(typed('Link!'))
