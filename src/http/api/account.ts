@@ -25,10 +25,12 @@ import {
 import {
   accountParameter,
   fileFormat,
+  flag,
   flagParameter,
   givenName,
   pageQuery,
   searchParameter,
+  text,
   timeParameter,
 } from './shared/input.ts'
 import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
@@ -38,8 +40,7 @@ export const accountQuery = z.object({ account: accountParameter })
 export const accountBody = z
   .object({
     name: givenName.optional(),
-    names_in_channels: z
-      .boolean({ error: 'must be true or false' })
+    names_in_channels: flag
       .optional()
       .meta({ description: 'Cards in channels name people; else they show references.' }),
   })
@@ -56,8 +57,7 @@ const historyFilters = {
   ),
   high_impact: flagParameter('Only requests that are high impact, or only those that are not.'),
   sandbox: flagParameter('Only dry-runs, or only live requests.'),
-  key: z
-    .string({ error: 'must be a text' })
+  key: text
     .refine((text) => isId('key', text), 'must be the id of an API key')
     .optional()
     .meta({ description: 'Only requests made with this API key.' }),

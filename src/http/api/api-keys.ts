@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import { approvers, quorum } from './policy.ts'
 import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
-import { givenName, shortName } from './shared/input.ts'
+import { flag, givenName, shortName } from './shared/input.ts'
 import {
   idInPath,
   NOT_PROVEN,
@@ -16,14 +16,13 @@ import { proofSchema } from './shared/proofs.ts'
 export const newKeyBody = z
   .object({
     name: shortName,
-    sandbox: z.boolean({ error: 'must be true or false' }).default(false),
+    sandbox: flag.default(false),
     scopes: z
       .array(z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }))
       .min(1, 'must name at least one scope')
       .max(SCOPES.length, 'must not repeat scopes')
       .optional(),
-    source_control: z
-      .boolean({ error: 'must be true or false' })
+    source_control: flag
       .default(false)
       .meta({ description: 'Used by a source-control integration: all its requests are high impact.' }),
   })
@@ -47,7 +46,7 @@ const keyPolicyBody = z
 export const changeKeyBody = z
   .object({
     name: givenName.optional(),
-    source_control: z.boolean({ error: 'must be true or false' }).optional(),
+    source_control: flag.optional(),
     policy: keyPolicyBody.nullable().optional(),
     proof: proofSchema,
   })

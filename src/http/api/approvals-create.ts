@@ -10,7 +10,7 @@ import {
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
-import { callerText, ttlSeconds } from './shared/input.ts'
+import { callerText, flag, text, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
 /** Longest action, in Unicode code points (interface, "Limits"). */
@@ -60,17 +60,14 @@ export const createBody = z
     context: context
       .default({})
       .meta({ description: 'Structured data shown to the approver; at most 16 KiB of JSON, 16 levels.' }),
-    requires_individual_decision: z
-      .boolean({ error: 'must be true or false' })
+    requires_individual_decision: flag
       .default(false)
       .meta({ description: 'Marks the request as high impact.' }),
-    callback_url: z
-      .string({ error: 'must be a text' })
+    callback_url: text
       .max(2048, 'must not exceed 2048 characters')
       .optional()
       .meta({ description: 'Receives one signed POST with the decision; https: in production.' }),
-    audience: z
-      .string({ error: 'must be a text' })
+    audience: text
       .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters without blanks')
       .optional()
       .meta({

@@ -12,7 +12,7 @@ import {
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
-import { pageQuery } from './shared/input.ts'
+import { pageQuery, text } from './shared/input.ts'
 import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
 
 export const listQuery = z.object({
@@ -36,15 +36,13 @@ export const waitQuery = z.object({
 /** `POST /api/v1/approvals/:id/consume`: what is about to run. Only compared, so nothing but the form is checked. */
 export const consumeBody = z
   .object({
-    action: z
-      .string({ error: 'must be a text' })
+    action: text
       .optional()
       .meta({ description: 'The action about to run; must equal the approved text exactly.' }),
     context: z.record(z.string(), z.unknown(), { error: 'must be an object' }).optional().meta({
       description: 'The context about to be used; compared in its RFC 8785 form, so order does not matter.',
     }),
-    context_sha256: z
-      .string({ error: 'must be a text' })
+    context_sha256: text
       .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters')
       .optional()
       .meta({ description: 'SHA-256 of the RFC 8785 form of that context, as the decision page shows it.' }),

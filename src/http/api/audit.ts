@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { AUDIT_TYPES, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
 import { type Answer, idField, pageOf, searchedField, timeField } from './shared/fields.ts'
-import { accountParameter, fileFormat, pageQuery, searchParameter, timeParameter } from './shared/input.ts'
+import {
+  accountParameter,
+  fileFormat,
+  pageQuery,
+  searchParameter,
+  text,
+  timeParameter,
+} from './shared/input.ts'
 import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN } from './shared/operation.ts'
 
 const filters = {
@@ -10,24 +17,14 @@ const filters = {
     .enum(AUDIT_TYPES, { error: 'must be a type of audit entry, such as approval.approved' })
     .optional()
     .meta({ description: 'Only entries of this type.' }),
-  subject: z
-    .string({ error: 'must be a text' })
-    .min(1, 'must not be empty')
-    .max(64, 'must not exceed 64 characters')
-    .optional()
-    .meta({
-      description:
-        'Only entries about this request, key, person, session, webhook or delivery; people and keys also by name.',
-    }),
-  actor: z
-    .string({ error: 'must be a text' })
-    .min(1, 'must not be empty')
-    .max(200, 'must not exceed 200 characters')
-    .optional()
-    .meta({
-      description:
-        'Only entries by this person, key or identity, or by this kind of actor; people and keys also by name.',
-    }),
+  subject: text.min(1, 'must not be empty').max(64, 'must not exceed 64 characters').optional().meta({
+    description:
+      'Only entries about this request, key, person, session, webhook or delivery; people and keys also by name.',
+  }),
+  actor: text.min(1, 'must not be empty').max(200, 'must not exceed 200 characters').optional().meta({
+    description:
+      'Only entries by this person, key or identity, or by this kind of actor; people and keys also by name.',
+  }),
   from: timeParameter('Only entries of that time and later. Entries then come in the order of their time.'),
   to: timeParameter('Only entries before that time.'),
   q: searchParameter(

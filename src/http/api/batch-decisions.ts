@@ -10,6 +10,7 @@ import {
   presentDecided,
 } from './decisions.ts'
 import { type Answer, approverField, errorCode, idField, outcomeField, statusField } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
@@ -37,8 +38,7 @@ export const batchOptionsBody = z
 /** `POST /api/v1/approvals/decisions`, without its proof, which has a schema of its own. */
 export const batchBody = z
   .object({
-    batch_id: z
-      .string({ error: 'must be a text' })
+    batch_id: text
       .regex(/^[0-9a-f]{64}$/, 'must be the batch_id of the options')
       .meta({ description: 'The `batch_id` of the options; it counts once.' }),
     comment: decisionBody.shape.comment,

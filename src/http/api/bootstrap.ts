@@ -10,13 +10,13 @@ import {
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
 import { type Answer, ignoredFields, statusField, timeField } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
 const NAME_LENGTH = 60
 
 /** Shown to a person as a stranger's own word: one line, nothing in it unseen. */
-const clientName = z
-  .string({ error: 'must be a text' })
+const clientName = text
   .trim()
   .refine((text) => text !== '', 'must not be empty')
   .refine((text) => codePointLength(text) <= NAME_LENGTH, `must not exceed ${NAME_LENGTH} characters`)
@@ -25,7 +25,7 @@ const clientName = z
     'must be one line of printable characters',
   )
 
-const email = z.string({ error: 'must be a text' }).transform((text, context) => {
+const email = text.transform((text, context) => {
   const normalised = normaliseEmail(text)
   if (normalised !== undefined) return normalised
   context.addIssue({ code: 'custom', message: 'is not an e-mail address' })
@@ -42,8 +42,7 @@ export const bootstrapBody = z
       description: 'Who asks: 1 to 60 printable characters. The owner sees it as unverified.',
       example: 'Release agent',
     }),
-    code_challenge: z
-      .string({ error: 'must be a text' })
+    code_challenge: text
       .regex(/^[A-Za-z0-9_-]{43}$/, 'must be the base64url SHA-256 of the verifier')
       .optional()
       .meta({

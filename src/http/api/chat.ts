@@ -3,10 +3,9 @@ import type { AccountChannel } from '../../domain/account.ts'
 import { type ChatLink, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
-
-const text = z.string({ error: 'must be a text' })
 
 const token = text.max(128, 'is too long')
 

@@ -11,6 +11,7 @@ import {
   statusField,
   timeField,
 } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
@@ -20,7 +21,7 @@ const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or r
 export const consentBody = z
   .object({
     decision: outcome,
-    code: z.string({ error: 'must be a text' }).max(64, 'is too long').optional().meta({
+    code: text.max(64, 'is too long').optional().meta({
       description:
         'The matching code that the caller shows. An approval needs it; the third wrong one rejects.',
       example: 'BDWP-HQPK',

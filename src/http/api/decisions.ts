@@ -28,6 +28,7 @@ import {
   statusField,
   timeField,
 } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
@@ -35,8 +36,7 @@ const COMMENT_LENGTH = 1_000
 
 const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
-const comment = z
-  .string({ error: 'must be a text' })
+const comment = text
   .refine((text) => codePointLength(text) <= COMMENT_LENGTH, `must not exceed ${COMMENT_LENGTH} characters`)
   .refine((text) => checkCallerText(text).ok, 'must not hold control or invisible tag characters')
   .nullish()

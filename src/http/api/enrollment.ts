@@ -4,11 +4,11 @@ import type { User } from '../../domain/user.ts'
 import { backupCodes, totpSetUpAnswer } from './factors.ts'
 import { badText, code, email, grantFields, signedIn } from './session.ts'
 import { type Answer, idField, memberRoleField, timeField } from './shared/fields.ts'
-import { givenName } from './shared/input.ts'
+import { givenName, text } from './shared/input.ts'
 import { OWN_PAGE, operations } from './shared/operation.ts'
 import { creationOptionsAnswer, registrationSchema } from './shared/proofs.ts'
 
-const linkToken = z.string({ error: 'must be a text' }).max(128, 'is too long')
+const linkToken = text.max(128, 'is too long')
 
 export const lookUpBody = z.object({ token: linkToken }).meta({ id: 'EnrollmentLookup' })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { factorsOf, type Passkey, STEP_UP_OPERATIONS, type User } from '../../domain/user.ts'
 import { code } from './session.ts'
 import { type Answer, idField, okAnswer, present, timeField } from './shared/fields.ts'
-import { givenName } from './shared/input.ts'
+import { flag, givenName, text } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
 
@@ -10,14 +10,13 @@ export const stepUpBody = z
   .object({
     operation: z.enum(STEP_UP_OPERATIONS, { error: `must be one of ${STEP_UP_OPERATIONS.join(', ')}` }),
     // As long as an e-mail address can be.
-    target: z.string({ error: 'must be a text' }).max(320, 'is too long').optional(),
+    target: text.max(320, 'is too long').optional(),
   })
   .meta({ id: 'StepUp' })
 
 export const newPasskeyOptionsBody = proofBody
   .extend({
-    attested: z
-      .boolean({ error: 'must be true or false' })
+    attested: flag
       .default(false)
       .meta({ description: 'Also ask the authenticator to prove its make, as a policy may come to demand.' }),
   })

@@ -11,7 +11,7 @@ import {
   roleField,
   timeField,
 } from './shared/fields.ts'
-import { givenName } from './shared/input.ts'
+import { givenName, text } from './shared/input.ts'
 import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofBody, proofSchema } from './shared/proofs.ts'
 
@@ -19,7 +19,7 @@ const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join('
 
 export const newMemberBody = z
   .object({
-    email: z.string({ error: 'must be a text' }).max(320, 'is too long'),
+    email: text.max(320, 'is too long'),
     name: givenName.optional().meta({
       description: 'How the member is called until they accept; the part before the @ if left out.',
     }),
@@ -32,8 +32,7 @@ export const memberRoleBody = z.object({ role, proof: proofSchema }).meta({ id: 
 
 export const acceptanceBody = z
   .object({
-    token: z
-      .string({ error: 'must be a text' })
+    token: text
       .max(128, 'is too long')
       .meta({ description: 'What stands behind the # of the link that the owner handed over.' }),
   })

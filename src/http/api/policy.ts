@@ -5,6 +5,7 @@ import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
 import { type Answer, approverField, authenticatorsField, ignoredFields } from './shared/fields.ts'
+import { flag } from './shared/input.ts'
 import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -12,8 +13,6 @@ import { proofSchema } from './shared/proofs.ts'
 const MOST = 50
 
 const MAX_REMINDERS = 5
-
-const flag = z.boolean({ error: 'must be true or false' })
 
 export const approvers = z
   .array(

@@ -12,6 +12,7 @@ import {
   roleField,
   timeField,
 } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import {
   idInPath,
   OWN_PAGE,
@@ -22,9 +23,9 @@ import {
 } from './shared/operation.ts'
 import { authenticationSchema, proofBody, requestOptionsAnswer } from './shared/proofs.ts'
 
-export const email = z.string({ error: 'must be a text' }).max(320, 'is too long')
+export const email = text.max(320, 'is too long')
 
-export const code = z.string({ error: 'must be a text' }).max(64, 'is too long')
+export const code = text.max(64, 'is too long')
 
 export const passkeySignInBody = z.object({ credential: authenticationSchema }).meta({ id: 'PasskeySignIn' })
 

@@ -3,6 +3,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
+import { text } from './shared/input.ts'
 import { idInPath, NOT_PROVEN, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
@@ -12,7 +13,7 @@ const SUBSCRIBABLE = EVENT_TYPES.filter(
 
 export const newWebhookBody = z
   .object({
-    url: z.string({ error: 'must be a text' }).meta({
+    url: text.meta({
       description: 'Where events are posted to: https: on the public internet, at most 2048 characters.',
       example: 'https://hooks.example.com/countersign',
     }),

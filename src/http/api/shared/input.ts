@@ -2,9 +2,13 @@ import { z } from 'zod'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
 import { checkCallerText, codePointLength } from '../../../domain/text.ts'
 
+/** Any text; what else holds of it is added where it is used. */
+export const text = z.string({ error: 'must be a text' })
+
+export const flag = z.boolean({ error: 'must be true or false' })
+
 /** Which account to look at. What is no id answers like an id that is unknown. */
-export const accountParameter = z
-  .string({ error: 'must be a text' })
+export const accountParameter = text
   .optional()
   .meta({ description: 'Id of the account; your own if omitted.' })
 
@@ -15,8 +19,7 @@ const moment = z
 
 /** One end of a stretch of time: a time with its offset, or a day, which begins at midnight UTC. */
 export function timeParameter(description: string) {
-  return z
-    .string({ error: 'must be a text' })
+  return text
     .transform((text, context) => {
       const parsed = moment.safeParse(text)
       if (parsed.success) return parsed.data
@@ -38,16 +41,14 @@ export function flagParameter(description: string) {
 
 /** What to search for: never a pattern. */
 export function searchParameter(description: string) {
-  return z
-    .string({ error: 'must be a text' })
+  return text
     .max(LONGEST_SEARCH, `must not exceed ${LONGEST_SEARCH} characters`)
     .optional()
     .meta({ description })
 }
 
 /** A short name that a person gives to something: one line, shown as it is. */
-export const shortName = z
-  .string({ error: 'must be a text' })
+export const shortName = text
   .trim()
   .refine((text) => codePointLength(text) <= 80, 'must not exceed 80 characters')
   .refine(
@@ -83,7 +84,7 @@ export const ttlSeconds = z
   .max(604_800, 'must be at most 604800')
 
 /** Text a person will read: what could deceive them unseen is refused, everything else is kept as it is (T43). */
-export const callerText = z.string({ error: 'must be a text' }).superRefine((text, context) => {
+export const callerText = text.superRefine((text, context) => {
   const checked = checkCallerText(text)
   if (!checked.ok) {
     const where = checked.codePoint === undefined ? '' : ` (${checked.codePoint})`

@@ -1,6 +1,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { z } from 'zod'
 import { isTransport } from '../../../domain/user.ts'
+import { text } from './input.ts'
 
 /** Base64url without padding, as `@simplewebauthn/browser` writes it; `bytes` bounds the decoded length. */
 function base64url(bytes: number) {
@@ -54,7 +55,7 @@ export const registrationSchema = z
 /** Any proof of presence, as a decision carries it beside its other fields. */
 export const eitherProof = z.object({
   passkey: authenticationSchema.optional(),
-  totp: z.string({ error: 'must be a text' }).max(64, 'is too long').optional(),
+  totp: text.max(64, 'is too long').optional(),
 })
 
 /** As the document tells of it. */
