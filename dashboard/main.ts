@@ -1,4 +1,5 @@
 import { forgetWhenLeft } from '../webauthn-page/kit/dom/stage.ts'
+import { openInbox } from './inbox/inbox-page.ts'
 import type { PageEntry } from './shell/page-entry.ts'
 import { Router } from './shell/router.ts'
 
@@ -7,7 +8,8 @@ const PAGES: readonly PageEntry[] = [
   {
     path: '/',
     nav: 'Inbox',
-    load: async () => (await import('./inbox/inbox-page.ts')).inboxPage,
+    // What most visits begin with comes with the shell, not after it.
+    load: async () => openInbox(),
   },
   {
     path: '/requests',

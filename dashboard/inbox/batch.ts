@@ -24,7 +24,7 @@ import {
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { callerName, callerText, kindOf, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { callersLegend, inOrder } from './pending.ts'
-import { everythingSigned } from './reading-pane.ts'
+import { everythingSigned } from './reading.ts'
 
 /**
  * Gets one fresh proof of presence for exactly the list that is shown, then posts it.

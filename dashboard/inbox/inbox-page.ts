@@ -5,35 +5,37 @@ import {
   waitingConsentsShape,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, div, el, hint, link, mono, p } from '../../webauthn-page/kit/dom/element.ts'
-import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { announce, div, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { makeKey } from '../keys/key-actions.ts'
 import { keysShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
-import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
-import { requestPageShape } from '../requests/request-shapes.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
-import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { loadPending } from './pending.ts'
+import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
+import type { FirstRun } from './first-run.ts'
+import { loadPending, type Pending } from './pending.ts'
 import { inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
+type Asked = [Pending, WaitingConsent[]]
+
+/** Asks at once for what waits: the answer comes while the service still says who is signed in. */
+export function openInbox(): OpenPage {
+  const asked = Promise.all([loadPending(), loadConsents()])
+  // Who is not signed in, or went on, sees nothing of it.
+  asked.catch(() => {})
+  return (context) => inboxPage(context, asked)
+}
+
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
-export async function inboxPage(context: PageContext): Promise<PageView> {
+async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
   const { user, account, invitations, done, signal } = context
   // A person who came to decide for the account of another has not come to set up their own.
   const owns = account.own && account.role === 'owner'
-  const [pending, consents, guide] = await Promise.all([
-    loadPending(),
-    loadConsents(),
-    owns ? firstRun(user.id) : undefined,
-  ])
+  const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   const waiting = waitingSection(pending, {
     actor: user.approver,
     signal,
@@ -160,25 +162,18 @@ function consentRow(consent: WaitingConsent): HTMLElement {
   )
 }
 
-/** The way from nothing to the first checked receipt, all of it on the screen. */
-interface FirstRun {
-  element: HTMLElement
-  /** Takes what waits now: the third step follows it. */
-  show(waiting: readonly PendingRequest[]): void
-}
-
-/** What this browser remembers of the guide: whose it has begun, until it is through. */
+/** What this browser remembers: whose guide has begun and is not through, or who needs none any more. */
 const GUIDE = 'countersign.first-run'
 
 /** Where nothing may be kept, the guide ends with the visit. */
-function rememberGuide(userId: string | undefined): void {
+function remember(state: string | undefined): void {
   try {
-    if (userId === undefined) localStorage.removeItem(GUIDE)
-    else localStorage.setItem(GUIDE, userId)
+    if (state === undefined) localStorage.removeItem(GUIDE)
+    else localStorage.setItem(GUIDE, state)
   } catch {}
 }
 
-function guideOf(): string | null {
+function remembered(): string | null {
   try {
     return localStorage.getItem(GUIDE)
   } catch {
@@ -192,183 +187,14 @@ function guideOf(): string | null {
  * @throws RequestFailure, ShapeError
  */
 async function firstRun(userId: string): Promise<FirstRun | undefined> {
+  const [before, past] = [remembered(), `past ${userId}`]
+  if (before === past) return undefined
   const { data: keys } = await get('/account/api-keys', keysShape)
-  if (keys.length > 0 && guideOf() !== userId) return undefined
-  rememberGuide(userId)
-  const guide = new Guide()
-  const [key] = keys
-  if (key !== undefined) guide.resume(key.sandbox, await latestDecided())
-  return guide
-}
-
-/** The request of this account that was decided last. @throws RequestFailure, ShapeError */
-async function latestDecided(): Promise<string | undefined> {
-  for (const status of ['approved', 'rejected']) {
-    const { data } = await get(`/account/requests?limit=1&status=${status}`, requestPageShape)
-    if (data[0] !== undefined) return data[0].id
+  if (keys.length > 0 && before !== userId) {
+    remember(past)
+    return undefined
   }
-  return undefined
-}
-
-/** Stands in commands for a key that is not shown again. */
-const NAMED_KEY = '$COUNTERSIGN_KEY'
-
-/** A key, a command, a decision, a receipt. */
-class Guide implements FirstRun {
-  readonly element: HTMLElement
-  readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
-  readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
-  readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
-  readonly #key: Step
-  /** What waited before: others may have asked this person, and the guide is about what their own key asks. */
-  #before: ReadonlySet<string> | undefined
-  #waiting: readonly PendingRequest[] = []
-  #shown: string | undefined
-
-  constructor() {
-    const part = section(
-      'From an API key to a checked receipt, in four steps',
-      'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
-    )
-    this.#key = step(
-      'Create an API key',
-      keyForm((rawKey, sandbox) => this.#made(rawKey, sandbox)),
-    )
-    const steps = [this.#key, this.#ask, this.#decide, this.#check]
-    const close = (): void => {
-      rememberGuide(undefined)
-      part.element.remove()
-    }
-    part.body.append(
-      el('ol', { class: 'guide' }, ...steps.map(({ element }) => element)),
-      buttonRow(button('Hide this guide', 'quiet', close)),
-    )
-    this.element = part.element
-  }
-
-  /** Goes on where the person left: there is a key, and maybe a decision. */
-  resume(sandbox: boolean, decided: string | undefined): void {
-    this.#key.fill(
-      p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
-      command(`export COUNTERSIGN_KEY='sa_${sandbox ? 'test' : 'live'}_…'`, 'how a terminal keeps the key'),
-    )
-    this.#before = new Set()
-    this.#toAsk(NAMED_KEY, sandbox)
-    if (decided === undefined) this.#follow()
-    else this.#end(decided)
-  }
-
-  show(now: readonly PendingRequest[]): void {
-    this.#waiting = now
-    const before = this.#before
-    const first = before && now.find(({ id }) => !before.has(id))
-    if (first === undefined || first.id === this.#shown) return
-    this.#shown = first.id
-    this.#decide.fill(...arrived(first))
-  }
-
-  #made(rawKey: string, sandbox: boolean): void {
-    this.#before = new Set(this.#waiting.map(({ id }) => id))
-    this.#key.fill(
-      p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
-      secretBox(rawKey, 'the API key'),
-    )
-    this.#toAsk(rawKey, sandbox)
-    this.#follow()
-    this.#ask.heading.focus()
-    announce('Your key is made. Step 2: ask for an approval')
-  }
-
-  #toAsk(key: string, sandbox: boolean): void {
-    this.#ask.fill(
-      p('Run this in a terminal on this machine, or wherever this address can be reached:'),
-      command(askCommand(key, location.origin), 'the command that asks for an approval'),
-    )
-    if (sandbox) this.#decide.fill(p('Nothing to do: a dry-run decides by itself after a few seconds.'))
-  }
-
-  #follow(): void {
-    whileVisible(this.element, POLL_MS, async () => {
-      const decided = await latestDecided().catch(() => undefined)
-      if (decided !== undefined) this.#end(decided)
-      return decided === undefined
-    })
-  }
-
-  /** The guide is through as soon as the receipt is looked at. */
-  #end(id: string): void {
-    this.#decide.fill(p('It is decided.'))
-    const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', { class: 'button primary' })
-    check.addEventListener('click', () => rememberGuide(undefined))
-    this.#check.fill(
-      p('The page checks it in your browser; a program takes it from the answer of this call:'),
-      command(
-        `curl ${location.origin}/api/v1/approvals/${id} \\\n  -H "Authorization: Bearer ${NAMED_KEY}"`,
-        'the command that reads the receipt',
-      ),
-      check,
-    )
-    if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
-  }
-}
-
-interface Step {
-  element: HTMLElement
-  heading: HTMLElement
-  fill(...parts: Child[]): void
-}
-
-function step(title: string, first: Child): Step {
-  const heading = el('h3', { tabindex: -1 }, title)
-  const body = div('guide-body', first)
-  return {
-    element: el('li', { class: 'guide-step' }, heading, body),
-    heading,
-    fill: (...parts) => body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false)),
-  }
-}
-
-function keyForm(made: (rawKey: string, sandbox: boolean) => void): HTMLElement {
-  const slot = noticeSlot()
-  const name = field({
-    label: 'Name of the key',
-    name: 'name',
-    hint: 'Approvers see it as the one who asks.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: 'my-first-agent' },
-  })
-  const create = async (sandbox: boolean): Promise<void> => {
-    const said = filled(name, 'Give the key a name.')
-    if (said === undefined) return
-    const answer = await makeKey({ name: said, sandbox })
-    if (answer !== undefined) made(answer.raw_key, sandbox)
-  }
-  const trial = button('Create a sandbox key', 'quiet', () => slot.attempt(() => create(true), { name }), {
-    'aria-describedby': SANDBOX_HINT,
-  })
-  return form(
-    {},
-    () => slot.attempt(() => create(false), { name }),
-    name.row,
-    slot.element,
-    buttonRow(submitButton('Create your first API key'), trial),
-    el(
-      'p',
-      { class: 'hint', id: SANDBOX_HINT },
-      'No passkey or phone at hand, or only writing code? With a sandbox key a dry-run decides by itself and nobody is asked.',
-    ),
-  )
-}
-
-const SANDBOX_HINT = 'sandbox-hint'
-
-function arrived(request: PendingRequest): Child[] {
-  const { element, textId } = callerQuote(request.action)
-  return [
-    p('It is here. Look at it, and approve it with your passkey or code:'),
-    element,
-    link(`/a/${encodeURIComponent(request.id)}`, 'Review and approve', {
-      class: 'button primary',
-      'aria-describedby': textId,
-    }),
-  ]
+  remember(userId)
+  const { startGuide } = await import('./first-run.ts')
+  return startGuide(keys, () => remember(undefined))
 }

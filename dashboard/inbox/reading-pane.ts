@@ -1,22 +1,15 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
-import {
-  type CheckedReview,
-  loadReview,
-  MismatchError,
-} from '../../webauthn-page/kit/request/checked-review.ts'
-import { quorumView } from '../../webauthn-page/kit/request/request-panel.ts'
-import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
-import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
-import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
-import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askedBefore } from '../requests/asked-before.ts'
-import { canDecide } from './inbox-row.ts'
-import { forWhom } from './pending.ts'
+
+/** There is room for the chosen request beside the list. */
+export const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
+
+/** A phone has no use for it; on a desk it comes while the list is asked for. */
+const loadReading = () => import('./reading.ts')
+if (SIDE_BY_SIDE.matches && location.pathname === '/') loadReading().catch(() => {})
 
 /** Beside the list: everything about the chosen request. It is decided on its own page, where nothing else is loaded. */
 export class ReadingPane {
@@ -69,13 +62,8 @@ export class ReadingPane {
 
   async #partsOf(request: PendingRequest): Promise<HTMLElement[]> {
     try {
-      const [checked, before] = await Promise.all([loadReview(request.id), askedBefore(request.id)])
-      return [...reading(request, checked), ...(before === undefined ? [] : [before])]
+      return await (await loadReading()).readingOf(request)
     } catch (error) {
-      if (error instanceof MismatchError)
-        return [
-          notice('error', error.message, ' Do not decide this request. Tell the operator of this service.'),
-        ]
       if (error instanceof RequestFailure && error.status === 404)
         return [p('This request does not wait for you any more.')]
       return [
@@ -84,53 +72,4 @@ export class ReadingPane {
       ]
     }
   }
-}
-
-/** What a signature on it would cover, with our warnings before it. */
-export function everythingSigned({ review, context }: CheckedReview, actionId: string): HTMLElement[] {
-  const { action, context_json: contextJson, requested_by, on_behalf_of } = review
-  const box = callerBox({ action, context, contextJson, keyName: requested_by.key_name, actionId })
-  const notes = [revokedKeyNote(requested_by), forWhom(on_behalf_of)].filter((note) => note !== undefined)
-  return [...notes, box, signedFacts(review)]
-}
-
-function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[] {
-  const { review } = checked
-  const actionId = freshId('action')
-  const { key_name, account_name } = review.requested_by
-  const parts = [
-    div(
-      'reading-head',
-      request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
-      canDecide(request)
-        ? wayToDecide(review.id, actionId)
-        : p('You have nothing to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
-    ),
-    ...everythingSigned(checked, actionId),
-    hint(
-      'Countersign knows the caller as the API key ',
-      callerName(key_name),
-      ' of the account ',
-      callerName(account_name),
-      '. Ends ',
-      moment(review.expires_at),
-      '.',
-    ),
-    review.quorum.needed > 1 ? quorumView(review) : undefined,
-  ]
-  return parts.filter((part) => part !== undefined)
-}
-
-/** Neither link decides: the page they lead to asks for the passkey or code. */
-function wayToDecide(id: string, actionId: string): HTMLElement {
-  const to = (wanted: 'approve' | 'reject', words: string): HTMLElement =>
-    link(`/a/${encodeURIComponent(id)}?d=${wanted}`, words, {
-      class: `button ${wanted}`,
-      'aria-describedby': actionId,
-    })
-  return div(
-    'section-body',
-    buttonRow(to('approve', 'Approve…'), to('reject', 'Reject…')),
-    hint('You confirm on the next page. What is signed cannot be taken back.'),
-  )
 }

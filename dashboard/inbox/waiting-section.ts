@@ -5,11 +5,11 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { zoned } from '../../webauthn-page/kit/dom/moment.ts'
-import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
 import { canDecide } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
-import { ReadingPane } from './reading-pane.ts'
+import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
 import { inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
 
 interface Waiting {
@@ -30,9 +30,6 @@ export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
   return new WaitingSection(waiting).start(first)
 }
 
-/** There is room for the chosen request beside the list. */
-const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
-
 const CLOCK = zoned({ timeStyle: 'short' })
 
 class WaitingSection {
@@ -42,6 +39,11 @@ class WaitingSection {
   readonly #trouble = el('p', { class: 'notice warning', role: 'status', hidden: true })
   readonly #pane = new ReadingPane()
   readonly #all = tick('checkbox', 'Select all')
+  readonly #help = el(
+    'button',
+    { type: 'button', class: 'button quiet inbox-keys', 'aria-keyshortcuts': '?' },
+    'Shortcuts',
+  )
   readonly #filter = waitingFilter(() => this.#list.filter())
   readonly #list: WaitingList
   readonly #bar = togetherBar(
@@ -61,15 +63,11 @@ class WaitingSection {
       hasPane: () => SIDE_BY_SIDE.matches,
     })
     this.#all.input.addEventListener('change', () => this.#list.tickAll(this.#all.input.checked))
-    const explain = shortcuts(this.#keys(), waiting.signal)
-    const help = button('Shortcuts', 'quiet', explain, {
-      class: 'button quiet inbox-keys',
-      'aria-keyshortcuts': '?',
-    })
+    this.#help.addEventListener('click', shortcuts(this.#keys(), waiting.signal))
     this.#element = el(
       'section',
       { id: 'waiting', 'aria-labelledby': this.#heading.id },
-      div('inbox-head', this.#all.row, this.#heading, this.#filter.element, help),
+      div('inbox-head', this.#all.row, this.#heading, this.#filter.element, this.#help),
       waiting.auditor && hint(AUDITORS),
       this.#slot.element,
       this.#trouble,
@@ -136,6 +134,7 @@ class WaitingSection {
     this.#bar.show(ticked)
     const { row, input } = this.#all
     row.hidden = all.length < 2
+    this.#help.hidden = all.length === 0
     input.checked = ticked.length > 0 && ticked.length === all.length
     input.indeterminate = ticked.length > 0 && ticked.length < all.length
   }
@@ -179,7 +178,7 @@ class WaitingSection {
         return 'over'
       }
       const at = CLOCK.format(this.#seen)
-      this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${sentenceOf(error)} The page tries again by itself.`
+      this.#trouble.textContent = `This list may be out of date: it is of ${at}. The page tries again by itself.`
       this.#reached(false)
       return 'failed'
     }

@@ -270,7 +270,7 @@ function linkedPerson(
 function notSetUp(platform: string, steps: readonly Child[][]): HTMLElement {
   return div(
     'not-set-up',
-    p(`${platform} is not set up on this service. Its operator connects it once, for all accounts.`),
+    p(`${platform} is not set up on this service. The operator connects it once, for all accounts.`),
     el(
       'details',
       {},

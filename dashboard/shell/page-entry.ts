@@ -41,7 +41,7 @@ export interface PageContext extends Visit {
 }
 
 /** Throws what calls throw; the router then says so and offers to try again. */
-type OpenPage = (context: PageContext) => Promise<PageView>
+export type OpenPage = (context: PageContext) => Promise<PageView>
 
 /** A visit of a page that works signed out. */
 export interface PublicVisit extends Visit {

@@ -50,6 +50,7 @@ describeInBrowser('what waits for a person', () => {
     suite.server().state.pending = []
     await open()
     expect(await rows().count()).toBe(0)
+    expect(await visitor.page.getByRole('button', { name: 'Shortcuts' }).isVisible()).toBe(false)
     expect(await visitor.page.locator('#waiting').innerText()).toContain(
       'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
     )
