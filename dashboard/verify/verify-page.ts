@@ -32,10 +32,10 @@ export async function verifyPage({ signal, member }: PublicVisit): Promise<PageV
   draft.author = reader
   const bench = new Bench(signal, draft, member === undefined ? nameless : await loadNames(member))
   bench.followAddress()
-  return { title: 'Verify a receipt', scene: bench.scene }
+  return { title: 'Verify a receipt', scene: bench.scene, wide: true }
 }
 
-/** The page: what is brought in at the top, the result below it. */
+/** The page: what is brought in, and the result beside it or, on a phone, below. */
 class Bench {
   readonly scene: HTMLElement
   readonly #text: Field = field({
@@ -68,8 +68,8 @@ class Bench {
       lede(
         'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
       ),
-      div('card verify-entry', this.#entry, this.#slot.element, this.#keys()),
       this.#result,
+      div('card verify-entry', this.#entry, this.#slot.element, this.#keys()),
     )
   }
 

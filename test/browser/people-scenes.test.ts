@@ -159,10 +159,11 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
   it('has every page of the account begin where the others do', async () => {
     const { page } = await suite.visit({ viewport: { width: 1280, height: 900 } })
     const lefts = new Set<number | undefined>()
-    for (const path of ['/', '/keys', '/members', '/settings', '/account']) {
+    for (const path of ['/', '/keys', '/members', '/settings', '/account', '/verify']) {
       await page.goto(path)
       await page.locator('main.wide .card, main.wide #waiting').first().waitFor()
       lefts.add((await page.getByRole('heading', { level: 1 }).boundingBox())?.x)
+      lefts.add((await page.locator('.brand').boundingBox())?.x)
     }
     expect(lefts.size).toBe(1)
   })

@@ -96,7 +96,7 @@ describeInBrowser('the public page for everybody', () => {
     expect(incidents).toEqual([])
   })
 
-  it('prints the result on one page, and asks for nothing in letters that a phone would zoom into', async () => {
+  it('has the result beside what was brought, prints it on one page, and asks for nothing in letters that a phone would zoom into', async () => {
     suite.server().state.signedIn = false
     const { page } = await suite.visit({ viewport: { width: 390, height: 844 } })
     await page.route('**/.well-known/jwks.json', (route) => route.fulfill({ json: JWKS }))
@@ -107,6 +107,13 @@ describeInBrowser('the public page for everybody', () => {
     await paste(page, answerWith({ ...ben, votes: [ana, ben] }))
     await shownVerdict(page)
     expect(await page.evaluate(small)).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 900 })
+    const [verdict, entry] = await Promise.all(
+      ['.verdict', '.verify-entry'].map((part) => page.locator(part).boundingBox()),
+    )
+    expect(verdict?.y).toBe(entry?.y)
+    expect(verdict?.width).toBeGreaterThan(700)
+    await page.setViewportSize({ width: 390, height: 844 })
     const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
     expect(pdf.match(/\/Type \/Page\b(?!s)/g)).toHaveLength(1)
     await page.emulateMedia({ media: 'print' })
