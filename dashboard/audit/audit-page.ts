@@ -74,8 +74,12 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
     search: field({
       label: 'Search',
       name: 'q',
-      hint: 'Part of a name, a type, an id, an address or a detail.',
-      attributes: { type: 'search', value: value('q'), autocomplete: 'off' },
+      attributes: {
+        type: 'search',
+        value: value('q'),
+        autocomplete: 'off',
+        placeholder: 'Part of a name, type, id, address or detail',
+      },
     }),
     others: [
       choiceField({ label: 'What happened', name: 'type', choices: typeChoices(), value: value('type') }),

@@ -51,6 +51,8 @@ export async function filteredList<T, Page extends ListPage<T>>(
   const { context, path, names } = options
   let filters = filtersIn(context.query, names)
   const { search, others } = options.fields(filters)
+  // The button beside it says the same.
+  search.row.querySelector('label')?.classList.add('visually-hidden')
   const fields = [search, ...others]
   const slot = noticeSlot()
   const results = div('results')
@@ -168,13 +170,15 @@ function foundList<T, Page extends ListPage<T>>(
   const list = options.list()
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   const empty = p(first.next_cursor === null ? nothingIn(called, filters, none) : nothingYet(many))
-  const head = div('results-head', heading, ...exportLinks(options, filters))
+  const files = div('file-buttons', ...exportLinks(options, filters))
+  const head = div('results-head', heading, files)
   let shown = 0
   const show = (rows: readonly T[], complete: boolean): HTMLElement | undefined => {
     shown += rows.length
     heading.textContent = countOf(shown, complete, filters, called)
     list.element.hidden = shown === 0
     empty.hidden = shown > 0
+    files.hidden = shown === 0
     return list.add(rows)
   }
   list.learn?.(first)
@@ -213,7 +217,7 @@ function countOf(
   if (shown === 0) return filters.size === 0 && complete ? `No ${many} yet` : 'Nothing matches'
   const count = shown === 1 ? one : `${shown} ${many}`
   const found = filters.size === 0 ? '' : ' found'
-  if (!complete) return `The newest ${count}${found}`
+  if (!complete) return `Newest ${count}${found}`
   return `${shown === 1 ? `1 ${one}` : count}${found}`
 }
 

@@ -51,7 +51,8 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
-    below?.append(...(await aboutThePast(checked.review, log, context, person)))
+    // Hashes are for who doubts; what happened is for everyone.
+    below?.querySelector('.evidence')?.before(...(await aboutThePast(checked.review, log, context, person)))
     if (decision !== undefined) below?.append(recordSection(checked, decision))
     if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
     const title = `${cutText(visibleString(checked.review.action), IN_TITLE).text} · ${headingOf(checked.review)}`
@@ -97,6 +98,8 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   }
   const panel = requestPanel(review, live, decideLink, person)
   const scene = requestScene(checked, panel)
+  // It only leads to where one decides, so it comes first on a phone whether it is decided or not.
+  scene.querySelector('.request-columns')?.prepend(panel)
   scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
   if (review.status === 'pending')
     follow(scene, review, context, (now) => {

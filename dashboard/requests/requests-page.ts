@@ -88,8 +88,12 @@ function requestFilterFields(
     search: field({
       label: 'Search',
       name: 'q',
-      hint: 'Words of the action, or the whole id of a request or a receipt.',
-      attributes: { type: 'search', value: value('q'), autocomplete: 'off' },
+      attributes: {
+        type: 'search',
+        value: value('q'),
+        autocomplete: 'off',
+        placeholder: 'Words of the action, or a whole id',
+      },
     }),
     others: [
       choice('status', 'Status'),

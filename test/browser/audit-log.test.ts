@@ -221,7 +221,7 @@ describeInBrowser('the audit log', () => {
     area.pageSize = 1
     area.entries = [sampleEntry(), sampleEntry({ seq: 7, type: 'key.created', actor: ANN, subject: KEY_ID })]
     await open()
-    await visitor.page.getByRole('heading', { name: 'The newest entry', exact: true }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Newest entry', exact: true }).waitFor()
     area.names = { usr_ann: 'Ann the second' }
     await visitor.page.getByRole('button', { name: 'Show more' }).click()
     await visitor.page.getByRole('heading', { name: '2 entries', exact: true }).waitFor()
@@ -234,6 +234,8 @@ describeInBrowser('the audit log', () => {
     await open(`/audit?subject=${'x'.repeat(65)}`)
     await visitor.page.getByText('subject must not exceed 64 characters').waitFor()
     expect(await visitor.page.getByLabel('About').getAttribute('aria-invalid')).toBe('true')
+    const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
+    expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'fields in line').toBe(1)
     expect(await visitor.page.getByRole('link', { name: /^Download/ }).count()).toBe(0)
     await open('/audit')
     await visitor.page.getByRole('heading', { name: 'No entries yet' }).waitFor()

@@ -211,6 +211,7 @@ describeInBrowser('the history of requests', () => {
     await open()
     await heading('No requests yet').waitFor()
     expect(await visitor.page.locator('main').innerText()).toContain('it stays listed here')
+    expect(await visitor.page.getByRole('link', { name: 'Download as CSV' }).count()).toBe(0)
     await open('/requests?high_impact=true')
     await heading('Nothing matches').waitFor()
     expect(await visitor.page.locator('main').innerText()).toContain('No request fits these filters.')
@@ -220,7 +221,7 @@ describeInBrowser('the history of requests', () => {
     area.rows = Array.from({ length: 5 }, (_, at) => sampleRow({ id: `req_${at}`, action: `Action ${at}` }))
     area.pageSize = 2
     await open('/requests?q=action')
-    await heading('The newest 2 requests found').waitFor()
+    await heading('Newest 2 requests found').waitFor()
     const more = visitor.page.getByRole('button', { name: 'Show more' })
     area.broken = true
     await more.click()
@@ -228,7 +229,7 @@ describeInBrowser('the history of requests', () => {
     expect(await rows().count()).toBe(2)
     area.broken = false
     await more.click()
-    await heading('The newest 4 requests found').waitFor()
+    await heading('Newest 4 requests found').waitFor()
     expect(await visitor.page.locator('#announcements').innerText()).toBe('2 more requests')
     expect(await focused()).toBe('Show more')
     await more.click()
@@ -251,11 +252,24 @@ describeInBrowser('the history of requests', () => {
     expect(await visitor.page.getByText('looks further back').isVisible()).toBe(false)
   })
 
-  it('is one table for screen readers at every width', async () => {
-    area.rows = [sampleRow()]
+  it('is one table for screen readers at every width, and begins high on the page', async () => {
+    area.rows = Array.from({ length: 20 }, (_, at) => sampleRow({ id: `req_${at}` }))
+    const table = visitor.page.getByRole('table', { name: 'Requests' })
+    const top = async (part: Locator): Promise<number> => (await part.boundingBox())?.y ?? Number.NaN
+    await open()
+    expect(await top(table)).toBeLessThanOrEqual(340)
+    await visitor.page.setViewportSize({ width: 390, height: 844 })
+    expect(await top(table)).toBeLessThanOrEqual(370)
+    for (const [one, other] of [
+      ['.results-head > h2', 'text=NDJSON'],
+      ['[name="q"]', 'button:has-text("Search")'],
+    ] as const) {
+      const below = (await top(visitor.page.locator(one))) + 40
+      expect(await top(visitor.page.locator(other)), other).toBeLessThan(below)
+    }
+    area.rows = area.rows.slice(0, 1)
     await visitor.page.setViewportSize({ width: 360, height: 700 })
     await open()
-    const table = visitor.page.getByRole('table', { name: 'Requests' })
     expect(await table.getByRole('columnheader').count()).toBe(5)
     expect(await table.getByRole('cell').count()).toBe(5)
   })
