@@ -84,7 +84,7 @@ describeInBrowser('deciding on a phone', () => {
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
   })
 
-  it('breaks no date of a drawn table', async () => {
+  it('breaks no date and no amount of a drawn table', async () => {
     const paid = { to: 'Example Ltd, 12 Long Street', reason: 'Invoices of last autumn', due: '2026-11-23' }
     const tool_arguments = [paid, { ...paid, due: '2026-11-23T10:14:58Z' }]
     suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments })
@@ -102,6 +102,26 @@ describeInBrowser('deciding on a phone', () => {
     expect(
       await page.evaluate(`document.querySelector('.caller-box').scrollWidth - innerWidth`),
     ).toBeLessThan(0)
+    expect(await overflow(page)).toBe(0)
+
+    const amounts = ['12 000.00 EUR', '1 234 567 EUR', '999 999,99 EUR'].map((amount) => ({
+      amount,
+      ...paid,
+    }))
+    suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments: amounts })
+    await page.setViewportSize({ width: 800, height: 844 })
+    await page.reload()
+    await page.locator('.drawn td').first().waitFor()
+    await page.setViewportSize(PHONE)
+    const rows = `[...document.querySelectorAll('.drawn td:first-child .date')].map((one) => [
+      one.textContent,
+      one.getClientRects().length,
+    ])`
+    expect(await page.evaluate(rows)).toEqual([
+      ['12 000.00', 1],
+      ['1 234 567', 1],
+      ['999 999,99', 1],
+    ])
     expect(await overflow(page)).toBe(0)
   })
 

@@ -119,12 +119,15 @@ function table(value: JsonValue): HTMLElement | undefined {
 function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement | undefined {
   if (!Object.hasOwn(row, name)) return undefined
   const value = row[name] ?? null
-  return typeof value === 'string' ? textBox(value, '', wholeDates) : valueTree(value)
+  return typeof value === 'string' ? textBox(value, '', wholeFigures) : valueTree(value)
 }
 
-/** A date may not be broken; what follows it may stand on the next line. */
-function wholeDates(plain: string): (Node | string)[] {
+/**
+ * A date or an amount with blanks may not be broken: "12" on one line and "000.00" on the next would be read as two. Three
+ * of at most ten characters fit beside each other on a phone; what follows one may stand on the next line.
+ */
+function wholeFigures(plain: string): (Node | string)[] {
   return plain
-    .split(/\b(\d{4}-\d\d-\d\d)(?=T|\b)/)
+    .split(/\b(\d{4}-\d\d-\d\d(?=T|\b)|\d{1,2}(?: \d{3}){2}\b|\d{1,3} \d{3}(?:[.,]\d\d)?\b)/)
     .map((part, at) => (at % 2 === 1 ? el('span', { class: 'date' }, part) : part))
 }
