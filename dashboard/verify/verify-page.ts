@@ -35,7 +35,7 @@ export async function verifyPage({ signal, member }: PublicVisit): Promise<PageV
   return { title: 'Verify a receipt', scene: bench.scene, wide: true }
 }
 
-/** The page: what is brought in, and the result beside it or, on a phone, below. */
+/** The page: what is brought in, and, before it as soon as there is one, the result. */
 class Bench {
   readonly scene: HTMLElement
   readonly #text: Field = field({
