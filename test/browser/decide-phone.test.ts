@@ -84,6 +84,33 @@ describeInBrowser('deciding on a phone', () => {
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
   })
 
+  it('lets no name that lies below the bar be seen or pressed through its buttons', async () => {
+    const approver = 'aa11bb22cc33dd44'
+    const vote = {
+      approver,
+      delegate: undefined,
+      comment: null,
+      mine: false,
+      decision: 'approved',
+      method: 'passkey',
+    } as const
+    const votes = [{ ...vote, at: '2026-11-20T09:30:20.000Z' }]
+    const names = { [approver]: 'Bea Costa' }
+    const quorum = { needed: 2, approved: 1 }
+    suite.server().state.review = sampleReview({ quorum, votes, names }, DEPLOY)
+    const page = await open()
+    const atop = `(() => {
+      const [name, reject] = [document.querySelector('.person'), document.querySelector('.decision-bar .reject')]
+      const button = reject.getBoundingClientRect()
+      scrollBy(0, name.getBoundingClientRect().top - button.top - 8)
+      const { left, top, width, height } = name.getBoundingClientRect()
+      const [x, y] = [left + width / 2, top + height / 2]
+      if (y < button.top || y > button.bottom) return 'not below the bar'
+      return document.elementFromPoint(x, y).closest('.decision-bar') === null ? 'name' : 'bar'
+    })()`
+    expect(await page.evaluate(atop)).toBe('bar')
+  })
+
   it('breaks no date and no amount of a drawn table', async () => {
     const paid = { to: 'Example Ltd, 12 Long Street', reason: 'Invoices of last autumn', due: '2026-11-23' }
     const tool_arguments = [paid, { ...paid, due: '2026-11-23T10:14:58Z' }]
