@@ -333,12 +333,16 @@ it('a document that is full of what waits for the trail takes no more, and says 
   expect(await filled(most - (await filled(0)))).toBe(most)
   const told = await toldFromNow()
   const revoke = () => send(service, `/api/v1/account/api-keys/${direct.keyId}`, { method: 'DELETE', token })
-  const { status, body } = await revoke()
-  expect([status, body]).toEqual([503, expect.objectContaining({ error: 'storage_damaged' })])
-  expect(told()).toEqual(['error: a part of the store is damaged and is not shown to anyone'])
+  // Sixteen megabytes may take a busy machine longer than a call waits; the caller sends the same again then.
+  const refused = async () => {
+    const { status, body } = await revoke()
+    return [status, body?.error]
+  }
+  await expect.poll(refused).toEqual([503, 'storage_damaged'])
+  expect(told()).toContain('error: a part of the store is damaged and is not shown to anyone')
   expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toMatch(
     /^a document is full .* Run: countersign audit check$/,
   )
   await filled(0)
-  expect((await revoke()).status).toBe(200)
+  await expect.poll(async () => (await revoke()).status).toBe(200)
 })

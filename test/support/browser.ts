@@ -25,6 +25,11 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Every profile starts a renderer, which costs more than most pages do: no spare ones beside it, no process for drawing.
+  '--renderer-process-limit=1',
+  '--disable-site-isolation-trials',
+  '--in-process-gpu',
+  '--disable-gpu-compositing',
 ]
 
 /**
