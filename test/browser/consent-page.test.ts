@@ -47,6 +47,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     const bar = await page().locator('.decision-bar').boundingBox()
     expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBe(844)
     expect(await page().locator('.decision-bar').innerText()).toMatch(/left to decide\s+Reject\s+Approve$/)
+    const scopes = await page().getByText('approval:read').boundingBox()
+    expect((scopes?.y ?? 0) + (scopes?.height ?? 0), 'what the key may do').toBeLessThan(bar?.y ?? 0)
     // The page knows how high the bar is once it was drawn.
     await page().locator('html[style*="--bar"]').waitFor()
     await page().getByLabel('Matching code').focus()

@@ -8,6 +8,14 @@ const PHONE = { width: 390, height: 844 }
 const PATH = `/a/${sampleReview().id}`
 const ARGUMENTS = { service: 'billing-api', version: '4.2.1', environment: 'production', replicas: 12 }
 const DEPLOY = { agent_name: 'release-bot', tool: 'deploy', reason: 'A fix.', tool_arguments: ARGUMENTS }
+/** All that callers usually say. */
+const ORDINARY = {
+  ...DEPLOY,
+  tool: 'kubernetes.deploy',
+  agent_purpose: 'Deploys what was reviewed.',
+  reason: 'Mends the rounding of VAT in invoices, which customers reported on Friday (INC-2211).',
+  tool_arguments_fingerprint: '9c1e77ab03f2',
+}
 /** Folds: a list of 40 in the arguments, of which no more than 12 values would start open. */
 const DEEP = { tool_arguments: { cluster: 'eu', hosts: Array.from({ length: 40 }, (_, at) => `host-${at}`) } }
 
@@ -52,6 +60,18 @@ describeInBrowser('deciding on a phone', () => {
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBe(0)
     expect(await page.title()).toBe(`Approve? ${sampleReview().action.slice(0, 60)}… · Countersign`)
+  })
+
+  it('has an ordinary high impact whole on the first screen: one press, and the passkey is asked', async () => {
+    suite.server().state.review = sampleReview({ reversibility: 'irreversible' }, ORDINARY)
+    const page = await open()
+    expect(await page.locator('.see-more').isVisible()).toBe(false)
+    expect(await page.locator('[data-unread]').count()).toBe(0)
+    const title = await page.getByRole('heading', { level: 1 }).boundingBox()
+    const badge = await page.locator('.badge.high-impact').boundingBox()
+    expect(badge?.y, 'beside the heading').toBeLessThan((title?.y ?? 0) + (title?.height ?? 0))
+    await press(page, 'Approve')
+    await expect.poll(asked).toBe(1)
   })
 
   it('asks to have seen all of a high impact before it is approved, also by keyboard; rejecting is free', async () => {

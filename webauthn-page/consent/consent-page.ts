@@ -159,7 +159,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
       el(
         'p',
         { class: 'asker' },
-        'An agent or program asks for a key of your account. The name in the frame is an unverified name: anyone can call themselves that.',
+        'An agent or program asks for a key of your account, under an unverified name.',
       ),
     ),
     div('request-columns', ...(open ? [text, panel] : [panel, text])),

@@ -48,8 +48,7 @@ function requestHead(review: Review): HTMLElement {
   return div(
     'request-head',
     el('p', { class: `state ${state}` }, 'Approval request'),
-    el('h1', {}, headingOf(review)),
-    badges(review),
+    div('request-title', el('h1', {}, ...briefOnPhones(headingOf(review))), badges(review)),
     el(
       'p',
       { class: 'asker' },
@@ -62,6 +61,14 @@ function requestHead(review: Review): HTMLElement {
     revokedKeyNote(review.requested_by),
     review.same_address === true && sameAddressNote(),
   )
+}
+
+/** There, the mark of a high impact stands in the same line, and these words are left to screen readers. */
+function briefOnPhones(heading: string): Child[] {
+  const [question, rest] = heading.split(' this action?')
+  return rest === undefined
+    ? [heading]
+    : [question, el('span', { class: 'not-on-phones' }, ' this action'), '?']
 }
 
 /** An agent that works this very browser would look like this. */

@@ -55,14 +55,7 @@ export function watchUnseen(floor: () => number): Unseen {
     if (next !== undefined) leadTo(next)
     look()
   })
-  const over = new AbortController()
-  const { signal } = over
-  // In capture, since neither the scrolling of a box nor the opening of a fold bubbles.
-  for (const event of ['scroll', 'toggle', 'click']) {
-    document.addEventListener(event, look, { capture: true, passive: true, signal })
-  }
-  addEventListener('resize', look, { signal })
-  document.addEventListener('visibilitychange', look, { signal })
+  const stop = followSight(look)
   const unseen: Unseen = {
     element,
     left: () => parts.size,
@@ -77,9 +70,26 @@ export function watchUnseen(floor: () => number): Unseen {
       watched = true
     },
     look,
-    stop: () => over.abort(),
+    stop,
   }
   return unseen
+}
+
+/** Runs `look` whenever something may have come into sight. @returns what ends that */
+function followSight(look: () => void): () => void {
+  const over = new AbortController()
+  const { signal } = over
+  // In capture, since neither the scrolling of a box nor the opening of a fold bubbles.
+  for (const event of ['scroll', 'toggle', 'click']) {
+    document.addEventListener(event, look, { capture: true, passive: true, signal })
+  }
+  addEventListener('resize', look, { signal })
+  document.addEventListener('visibilitychange', look, { signal })
+  // What stands above may go, or become lower.
+  const moved = new ResizeObserver(look)
+  moved.observe(document.body)
+  signal.addEventListener('abort', () => moved.disconnect())
+  return () => over.abort()
 }
 
 /** Says what must be looked at before it is approved; `which` begins the sentence. */

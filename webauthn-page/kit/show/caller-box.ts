@@ -67,14 +67,19 @@ function boxTitle(keyName: string, id: string): HTMLElement {
   return el(
     'h2',
     { class: 'caller-box-title', id },
-    el('span', {}, 'Written by the caller ', callerText(keyName)),
+    el('span', {}, 'Written by the caller', el('span', { class: 'not-on-phones' }, ' ', callerText(keyName))),
     ' ',
     el('span', { class: 'caller-box-caution' }, 'Not checked by Countersign'),
   )
 }
 
 function knownRow(key: string, label: string, context: CallerWords['context']): HTMLElement {
-  return div('caller-row', el('dt', {}, label), el('dd', {}, ...knownValue(key, context)))
+  return row(el('dt', {}, label), el('dd', {}, ...knownValue(key, context)), context[key])
+}
+
+/** On a phone, a single value stands beside its name where there is room; a list or an object begins below it. */
+function row(name: HTMLElement, shown: HTMLElement, value: JsonValue | undefined): HTMLElement {
+  return div(typeof value === 'object' && value !== null ? 'caller-row' : 'caller-row single', name, shown)
 }
 
 function knownValue(key: string, context: CallerWords['context']): HTMLElement[] {
@@ -88,7 +93,7 @@ function knownValue(key: string, context: CallerWords['context']): HTMLElement[]
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {
   const rows = entries.map(([key, value]) =>
-    div('caller-row', el('dt', {}, fieldName(key)), el('dd', {}, valueTree(value), ...textWarnings(key))),
+    row(el('dt', {}, fieldName(key)), el('dd', {}, valueTree(value), ...textWarnings(key)), value),
   )
   return div(
     'other-rows',
