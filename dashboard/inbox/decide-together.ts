@@ -5,7 +5,7 @@ import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, div, el, freshId, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
-import { commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
+import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { barTop, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
 import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
@@ -27,7 +27,10 @@ export class DecideTogether {
   readonly #slot = noticeSlot()
   readonly #body = div('batch-body')
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
+  /** Says why nothing can be sent. */
+  readonly #cutOff = el('p', { class: 'connection', role: 'status' })
   readonly #draft = { text: '' }
+  #ballot: Ballot | undefined
   #busy = false
   #unseen: Unseen | undefined
 
@@ -36,6 +39,12 @@ export class DecideTogether {
     this.#ids = ids
     this.#decision = decision
     this.#actor = actor
+  }
+
+  /** Lets the decision rest while there is a reason why nothing can be sent. */
+  allow(why: string | undefined): void {
+    this.#cutOff.textContent = why ?? ''
+    this.#ballot?.hold(why)
   }
 
   /** Resolves when the dialog is closed, whatever came of it. */
@@ -125,6 +134,8 @@ export class DecideTogether {
       this.#busy = state
     }
     const ballot = createBallot({ methods, busy, fields: { comment }, lost: this.#lost(items) })
+    this.#ballot = ballot
+    ballot.hold(this.#cutOff.textContent || undefined)
     const confirm = ballot.button(
       `${this.#verb()} ${counted(items.length)}`,
       this.#decision === 'approved' ? 'approve' : 'reject',
@@ -141,6 +152,7 @@ export class DecideTogether {
     const bar = div(
       'decision-bar',
       ballot.slot.element,
+      this.#cutOff,
       forOthers(items),
       unseen.element,
       ballot.elsewhere ?? confirm,

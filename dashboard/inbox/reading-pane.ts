@@ -21,6 +21,7 @@ export class ReadingPane {
   })
   #wanted: PendingRequest | undefined
   #loading = false
+  #allowed = true
 
   /** Shows it as soon as it is there; of several asked for meanwhile, the last. */
   async show(request: PendingRequest): Promise<void> {
@@ -33,6 +34,7 @@ export class ReadingPane {
       shown = this.#wanted
       const parts = await this.#partsOf(shown)
       if (shown === this.#wanted) this.element.replaceChildren(...parts)
+      this.allow(this.#allowed)
     }
     this.element.scrollTo(0, 0)
     this.element.removeAttribute('aria-busy')
@@ -52,6 +54,15 @@ export class ReadingPane {
     // While it loads, another one stands there, of which this is not true.
     const place = this.#loading ? null : this.element.querySelector('.reading-head')
     ;(place ?? this.element).replaceChildren(said)
+  }
+
+  /** What leads to a decision rests while the service is out of reach. */
+  allow(reachable: boolean): void {
+    this.#allowed = reachable
+    for (const way of this.element.querySelectorAll('.reading-head a.button')) {
+      if (reachable) way.removeAttribute('aria-disabled')
+      else way.setAttribute('aria-disabled', 'true')
+    }
   }
 
   /** Nothing is chosen. */

@@ -7,6 +7,7 @@ import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { zoned } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
+import type { DecideTogether } from './decide-together.ts'
 import { canDecide } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
 import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
@@ -30,13 +31,15 @@ export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
   return new WaitingSection(waiting).start(first)
 }
 
+const CUT_OFF = 'The service does not answer. You can decide when it does again.'
+
 const CLOCK = zoned({ timeStyle: 'short' })
 
 class WaitingSection {
   readonly #waiting: Waiting
   readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Waiting for you')
   readonly #slot = noticeSlot()
-  readonly #trouble = el('p', { class: 'notice warning', role: 'status', hidden: true })
+  readonly #trouble = el('p', { class: 'notice warning cut-off', role: 'status', hidden: true })
   readonly #pane = new ReadingPane()
   readonly #all = tick('checkbox', 'Select all')
   readonly #help = el(
@@ -47,11 +50,13 @@ class WaitingSection {
   readonly #filter = waitingFilter(() => this.#list.filter())
   readonly #list: WaitingList
   readonly #bar = togetherBar(
-    (ids, decision) => this.#together(ids, decision),
+    (ids, decision) => this.#decideTogether(ids, decision),
     () => this.#list.tickAll(false),
   )
   readonly #element: HTMLElement
   #seen = new Date()
+  /** While its dialog is open. */
+  #together: DecideTogether | undefined
 
   constructor(waiting: Waiting) {
     this.#waiting = waiting
@@ -77,6 +82,7 @@ class WaitingSection {
 
   start(first: Pending): HTMLElement {
     const { signal } = this.#waiting
+    this.#element.addEventListener('click', (event) => this.#stopLost(event))
     this.#show(first)
     const { id, place } = rememberedPlace()
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
@@ -112,7 +118,8 @@ class WaitingSection {
 
   #decide(decision: Outcome): void {
     const chosen = this.#list.chosen()
-    if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
+    if (!this.#trouble.hidden) announce(CUT_OFF)
+    else if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
     else if (chosen === undefined || !canDecide(chosen)) announce('Choose a request first, with j')
     else
       location.assign(
@@ -147,15 +154,18 @@ class WaitingSection {
     }
   }
 
-  async #together(ids: string[], decision: Outcome): Promise<void> {
+  async #decideTogether(ids: string[], decision: Outcome): Promise<void> {
     this.#slot.clear()
     const place = this.#list.place()
     try {
       const { DecideTogether } = await import('./decide-together.ts')
-      await new DecideTogether(ids, decision, this.#waiting.actor).open()
+      this.#together = new DecideTogether(ids, decision, this.#waiting.actor)
+      await this.#together.open()
     } catch {
       this.#slot.show('error', 'A part of this page did not arrive. Check your connection and try again.')
       return
+    } finally {
+      this.#together = undefined
     }
     await this.#look()
     this.#list.arrange()
@@ -178,7 +188,7 @@ class WaitingSection {
         return 'over'
       }
       const at = CLOCK.format(this.#seen)
-      this.#trouble.textContent = `This list may be out of date: it is of ${at}. The page tries again by itself.`
+      this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${CUT_OFF}`
       this.#reached(false)
       return 'failed'
     }
@@ -188,6 +198,16 @@ class WaitingSection {
     this.#trouble.hidden = reached
     this.#element.classList.toggle('stale', !reached)
     this.#bar.allow(reached)
+    this.#pane.allow(reached)
+    this.#together?.allow(reached ? undefined : CUT_OFF)
+  }
+
+  /** Cut off, the browser would put a page of its own in the place of this one. */
+  #stopLost(event: MouseEvent): void {
+    const inside = event.target instanceof Element && event.target.closest('a') !== null
+    if (this.#trouble.hidden || !inside || event.defaultPrevented) return
+    event.preventDefault()
+    announce(CUT_OFF)
   }
 }
 

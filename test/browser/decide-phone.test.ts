@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, stopClock } from '../support/browser.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -102,6 +102,36 @@ describeInBrowser('deciding on a phone', () => {
     await page.getByLabel('Code from your authenticator app').fill('123456')
     await press(page, 'Reject')
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
+  })
+
+  it('says when the service was last heard of while it is not, rests until then, and mends by itself', async () => {
+    suite.server().state.review = sampleReview({}, DEPLOY)
+    const { page, context } = await suite.visit({ viewport: PHONE })
+    await stopClock(page)
+    await page.goto(PATH)
+    await page.locator('.decision-form').waitFor()
+    await page.route('**/review', (route) => route.abort())
+    await page.clock.runFor(4500)
+    await page.getByText(/^The service does not answer\. This is how it was at \d/).waitFor()
+    const rest = (name: string) =>
+      page.getByRole('button', { name, exact: true }).getAttribute('aria-disabled')
+    expect([await rest('Reject'), await rest('Approve')]).toEqual(['true', 'true'])
+    const calls = suite.server().calls.length
+    await page.getByRole('button', { name: 'Approve', exact: true }).dispatchEvent('click')
+    await page.locator('#announcements').getByText('You can decide when it answers again.').waitFor()
+    expect(suite.server().calls).toHaveLength(calls)
+    await context.setOffline(true)
+    await page.getByText(/^You are offline\. This is how it was at \d/).waitFor()
+    await page.unroute('**/review')
+    await context.setOffline(false)
+    await expect
+      .poll(async () => {
+        // The browser tells the page of the network by itself, perhaps after the first run.
+        await page.clock.runFor(100)
+        return page.locator('.connection').innerText()
+      })
+      .toBe('')
+    expect([await rest('Reject'), await rest('Approve')]).toEqual([null, null])
   })
 
   it('lets no name that lies below the bar be seen or pressed through its buttons', async () => {

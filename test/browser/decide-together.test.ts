@@ -104,6 +104,36 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await dialog().locator('.badge.high-impact').count()).toBe(1)
   })
 
+  it('says at once that it is cut off, lets every way to a decision rest then, and mends by itself', async () => {
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const all = page.getByRole('button', { name: 'Approve 3 selected' })
+    const one = page.locator('.reading').getByRole('link', { name: 'Approve…' })
+    await one.waitFor()
+    const cutOff = page.getByText('This list may be out of date')
+    await visitor.context.setOffline(true)
+    await cutOff.waitFor()
+    expect(await all.isEnabled()).toBe(false)
+    expect(await one.getAttribute('aria-disabled')).toBe('true')
+    for (const link of [one, page.locator('.inbox-open').first()]) {
+      await page.evaluate(`document.querySelector('#announcements').textContent = ''`)
+      await link.press('Enter')
+      await page.locator('#announcements').getByText('You can decide when it does again.').waitFor()
+    }
+    expect(new URL(page.url()).pathname).toBe('/')
+    await visitor.context.setOffline(false)
+    await cutOff.waitFor({ state: 'hidden' })
+    expect(await one.getAttribute('aria-disabled')).toBe(null)
+    await all.click()
+    const approve = dialog().getByRole('button', { name: 'Approve 3 requests' })
+    await approve.waitFor()
+    await visitor.context.setOffline(true)
+    await dialog().getByText('You can decide when it does again.').waitFor()
+    expect(await approve.getAttribute('aria-disabled')).toBe('true')
+    await visitor.context.setOffline(false)
+    await expect.poll(() => approve.getAttribute('aria-disabled')).toBe(null)
+  })
+
   it('shows everything that is signed of high impact at once, and of the others on demand', async () => {
     await open()
     const box = dialog().locator('.caller-box')

@@ -187,27 +187,6 @@ describeInBrowser('the states of a request', () => {
       .toBe('5')
   })
 
-  it('says when it was last heard of while it is not, and nothing more when it is again', async () => {
-    const { page, context } = visitor
-    await stopClock(page)
-    await page.goto(path)
-    await heading('Approve or reject this action?').waitFor()
-    await page.route('**/review', (route) => route.abort())
-    await page.clock.runFor(4500)
-    await page.getByText(/^The service does not answer\. This is how it was at \d/).waitFor()
-    await context.setOffline(true)
-    await page.getByText(/^You are offline\. This is how it was at \d/).waitFor()
-    await page.unroute('**/review')
-    await context.setOffline(false)
-    await expect
-      .poll(async () => {
-        // The browser tells the page of the network by itself, perhaps after the first run.
-        await page.clock.runFor(100)
-        return page.locator('.connection').innerText()
-      })
-      .toBe('')
-  })
-
   it('says what it sends while all buttons rest, and not known yet until a lost answer is known', async () => {
     const { page } = visitor
     await page.goto(path)

@@ -383,18 +383,4 @@ describeInBrowser('what waits for a person', () => {
     await page.keyboard.press('a')
     await page.waitForURL(`**/a/${sampleReview().id}?d=approve`)
   })
-
-  it('says at once that it is cut off, offers no decision then, and mends by itself', async () => {
-    suite.server().state.pending = [samplePending(), samplePending({ id: SECOND, action: 'Second' })]
-    await open()
-    await visitor.page.getByRole('checkbox', { name: 'Select all' }).check()
-    const approve = visitor.page.getByRole('button', { name: 'Approve 2 selected' })
-    expect(await approve.isEnabled()).toBe(true)
-    await visitor.context.setOffline(true)
-    await visitor.page.getByText('This list may be out of date').waitFor()
-    expect(await approve.isEnabled()).toBe(false)
-    await visitor.context.setOffline(false)
-    await visitor.page.getByText('This list may be out of date').waitFor({ state: 'hidden' })
-    expect(await approve.isEnabled()).toBe(true)
-  })
 })

@@ -1,6 +1,7 @@
 import { readMatchingCode } from '../../src/domain/bootstrap.ts'
 import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
+import type { Connection } from '../decide/connection.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import { div, link, p } from '../kit/dom/element.ts'
@@ -14,6 +15,7 @@ import { audience } from '../kit/request/request-words.ts'
 export interface ConsentFormOptions {
   user: User
   timeLeft: HTMLElement
+  connection: Connection
   /** True while the owner's word is under way. */
   busy(state: boolean): void
   lost: Lost
@@ -49,6 +51,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   const bar = div(
     'decision-bar',
     ballot.slot.element,
+    options.connection.element,
     div('bar-line', options.timeLeft),
     ballot.elsewhere ??
       div(
@@ -58,6 +61,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
       ),
   )
   keepClear(bar)
+  options.connection.follow(ballot.hold)
   return div('decision-form', code.row, ballot.choice, ballot.hint, bar)
 }
 

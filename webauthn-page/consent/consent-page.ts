@@ -1,3 +1,4 @@
+import { createConnection } from '../decide/connection.ts'
 import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
@@ -14,6 +15,7 @@ const POLL_MS = 4000
 /** `/b/<id>`: an agent asks for an API key. Opening it changes nothing and shows nothing before sign-in. */
 export class ConsentPage {
   readonly #id: string
+  readonly #connection = createConnection()
   #shown: Consent | undefined
   #user: User | undefined
   #busy = false
@@ -35,8 +37,10 @@ export class ConsentPage {
     }
   }
 
-  #load(): Promise<Consent> {
-    return get(`/account/bootstrap/${encodeURIComponent(this.#id)}`, consentShape)
+  async #load(): Promise<Consent> {
+    const consent = await get(`/account/bootstrap/${encodeURIComponent(this.#id)}`, consentShape)
+    this.#connection.alive()
+    return consent
   }
 
   #show(consent: Consent, user: User, message?: Child): void {
@@ -47,7 +51,11 @@ export class ConsentPage {
     const scene = consentScene(consent, panel, message)
     showScene(headingOf(consent), scene, { wide: true, focus: !first })
     const moving = consent.status === 'pending' || isUncollected(consent)
-    if (moving) whileVisible(scene, POLL_MS, () => this.#look(scene))
+    if (moving)
+      addEventListener(
+        'online',
+        whileVisible(scene, POLL_MS, () => this.#look(scene)),
+      )
   }
 
   #openPanel(consent: Consent, user: User): HTMLElement {
@@ -57,6 +65,7 @@ export class ConsentPage {
     const form = consentForm(consent, {
       user,
       timeLeft: time.element,
+      connection: this.#connection,
       busy: (state) => {
         this.#busy = state
       },
@@ -100,6 +109,7 @@ export class ConsentPage {
     } catch (error) {
       const final = error instanceof RequestFailure && [401, 404].includes(error.status)
       if (final) this.#fail(error)
+      else this.#connection.lost()
       return !final
     }
   }

@@ -19,7 +19,8 @@ import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
-import { createConnection, type DecisionFormOptions, decisionForm, whatIsKept } from './decision-form.ts'
+import { createConnection } from './connection.ts'
+import { type DecisionFormOptions, decisionForm, whatIsKept } from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
 
 const POLL_MS = 4000
@@ -52,7 +53,6 @@ export class DecidePage {
     }
     document.addEventListener('visibilitychange', again)
     addEventListener('online', again)
-    addEventListener('offline', () => this.#connection.lost())
   }
 
   /** Loads the request and shows its state, with what `say` says of it above it. */
@@ -118,7 +118,7 @@ export class DecidePage {
       draft: this.#draft,
       timeLeft: time,
       unseen,
-      connection: this.#connection.element,
+      connection: this.#connection,
       busy: (state) => {
         this.#busy = state
       },

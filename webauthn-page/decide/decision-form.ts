@@ -4,7 +4,6 @@ import { RequestFailure } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
 import type { Draft } from '../kit/dom/draft.ts'
 import { type Child, div, el, folded } from '../kit/dom/element.ts'
-import { zoned } from '../kit/dom/moment.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import { keepClear } from '../kit/request/decision-bar.ts'
@@ -13,6 +12,7 @@ import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
 import { askToRead, type Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
+import type { Connection } from './connection.ts'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */
@@ -20,8 +20,7 @@ export interface DecisionFormOptions {
   draft: Draft
   timeLeft: HTMLElement | undefined
   unseen: Unseen
-  /** Says when the service was last heard of, while it is not. */
-  connection: HTMLElement
+  connection: Connection
   /** True while a decision is under way. */
   busy(state: boolean): void
   lost: Lost
@@ -65,13 +64,14 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   const bar = div(
     'decision-bar',
     ballot.slot.element,
-    options.connection,
+    options.connection.element,
     ballot.codeOnly && ballot.choice,
     div('bar-line', options.timeLeft, options.unseen.element),
     decidingFor(review),
     ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),
   )
   keepClear(bar)
+  options.connection.follow(ballot.hold)
   options.unseen.changed = () => {
     bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
     if (asked && options.unseen.left() === 0) ballot.slot.clear()
@@ -120,25 +120,6 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
-}
-
-const CLOCK = zoned({ timeStyle: 'medium' })
-
-/** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
-export function createConnection(): { element: HTMLElement; alive(): void; lost(): void } {
-  const element = el('p', { class: 'connection', role: 'status' })
-  let heard = new Date()
-  return {
-    element,
-    alive: () => {
-      heard = new Date()
-      element.textContent = ''
-    },
-    lost: () => {
-      const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
-      element.textContent = `${why} This is how it was at ${CLOCK.format(heard)}.`
-    },
-  }
 }
 
 /** What a person whose session ended is told of their decision. */

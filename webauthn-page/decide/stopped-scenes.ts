@@ -56,4 +56,8 @@ function showFailure(error: unknown, again: () => Promise<void>): void {
     button('Try again', 'primary', again),
   )
   showScene('Not loaded', scene)
+  const back = (): void => {
+    if (scene.isConnected) void again()
+  }
+  addEventListener('online', back, { once: true })
 }

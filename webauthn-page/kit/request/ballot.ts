@@ -23,6 +23,8 @@ export interface Ballot {
   hint: HTMLElement
   /** A button of the form: all of them rest while a decision is under way. */
   button(label: string, look: ButtonLook, press: () => Promise<void>, attributes?: Attributes): HTMLElement
+  /** Lets all buttons rest while there is a reason why nothing can be sent. */
+  hold(why: string | undefined): void
   /**
    * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
    * buttons, unless `took` says that it is dealt with.
@@ -53,13 +55,17 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   })
   const buttons: HTMLElement[] = []
   let running = false
-  const rest = (state: boolean): void => {
-    running = state
-    busy(state)
+  let held: string | undefined
+  const rest = (): void => {
     for (const one of buttons) {
-      if (state) one.setAttribute('aria-disabled', 'true')
+      if (running || held !== undefined) one.setAttribute('aria-disabled', 'true')
       else one.removeAttribute('aria-disabled')
     }
+  }
+  const run = (state: boolean): void => {
+    running = state
+    busy(state)
+    rest()
   }
   return {
     choice: element,
@@ -73,11 +79,16 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
       buttons.push(one)
       return one
     },
+    hold(why) {
+      held = why
+      rest()
+    },
     async cast(work, took) {
       if (running) return announce('Still waiting for the first press. Nothing more was started.')
+      if (held !== undefined) return announce(held)
       const totp = method() === 'totp' ? readCode(code) : undefined
       if (method() === 'totp' && totp === undefined) return
-      rest(true)
+      run(true)
       slot.clear()
       try {
         await work(totp).catch((error: unknown) => {
@@ -88,7 +99,7 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
         code.input.value = ''
         if (!(await took(error))) slot.fail(error, { totp: code, ...fields })
       } finally {
-        rest(false)
+        run(false)
       }
     },
   }
