@@ -42,7 +42,9 @@ export function callersLegend(id?: string): HTMLElement {
     'p',
     { class: 'inbox-legend', id },
     sample,
-    ' words are the caller’s, not checked by Countersign.',
+    ' words are the caller’s, not checked',
+    el('span', { class: 'not-on-phones' }, ' by Countersign'),
+    '.',
   )
 }
 

@@ -274,9 +274,15 @@ describeInBrowser('what waits for a person', () => {
     const { page } = visitor
     await page.setViewportSize({ width: 390, height: 700 })
     await open()
-    const { x = 0, width = 0 } =
-      (await page.getByText('High impact', { exact: true }).first().boundingBox()) ?? {}
-    expect(x + width).toBeLessThanOrEqual(390)
+    // Nothing of it is cut off, nor hidden by something that scrolls.
+    const cut = `[...document.querySelectorAll('.inbox-head :is(label, select)')].filter((part) => {
+      const { left, right, top, bottom } = part.getBoundingClientRect()
+      const shown = [left + 4, right - 4].map((x) => document.elementFromPoint(x, (top + bottom) / 2))
+      return part.checkVisibility() && right - left > 1 && !shown.every((seen) => part.contains(seen))
+    }).map(({ textContent }) => textContent)`
+    expect(await page.evaluate(cut)).toEqual([])
+    const { height = 0 } = (await page.getByLabel('Account asking').boundingBox()) ?? {}
+    expect(height, 'for a thumb').toBeGreaterThanOrEqual(44)
     await page.getByLabel('Asked by').selectOption('ops')
     expect(await rows().filter({ visible: true }).count()).toBe(20)
     await page.getByLabel('High impact').check()
