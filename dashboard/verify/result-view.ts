@@ -47,6 +47,8 @@ export interface ResultSource {
   nameOf: NameOf
   /** Of the file it came in. */
   name: string | undefined
+  /** Leads to where the next one is brought. */
+  another(): void
 }
 
 /** The verdict first, then what was decided, the checks, the votes, and the raw text. */
@@ -72,7 +74,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
 }
 
 /** Ids this service has no receipt for: its word, which nothing proves. */
-export function noneView(heading: string, sentence: string): HTMLElement {
+export function noneView(heading: string, sentence: string, another: () => void): HTMLElement {
   return div(
     'verify-result',
     div(
@@ -80,6 +82,7 @@ export function noneView(heading: string, sentence: string): HTMLElement {
       el('h2', { tabindex: -1 }, heading),
       p(sentence),
       note('This is what the service says; nothing is signed that could be checked here.'),
+      buttonRow(button('Check another', 'quiet', another)),
     ),
   )
 }
@@ -109,7 +112,10 @@ function verdictView(
       source.name !== undefined && el('span', {}, 'From the file ', callerText(source.name), '. '),
       `Checked in this browser, against ${keys}.`,
     ),
-    buttonRow(button('Print', 'quiet', () => print())),
+    buttonRow(
+      button('Check another', 'quiet', source.another),
+      button('Print', 'quiet', () => print()),
+    ),
   )
 }
 

@@ -10,13 +10,14 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
-import { announce, div, el, folded, hint, lede, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { loadNames } from '../requests/people-names.ts'
 import type { PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
-import { MAX_BYTES, readSubject, type Subject } from './read-subject.ts'
+import { type Brought, dropZone } from './drop-zone.ts'
+import { readSubject, type Subject } from './read-subject.ts'
 import { noneView, resultView } from './result-view.ts'
 import { type NameOf, nameless } from './verdict.ts'
 
@@ -133,6 +134,13 @@ class Bench {
     this.#show(outcome, brought.name, pinned !== undefined, focus)
   }
 
+  #another(): void {
+    this.#entry.open = true
+    this.#entry.scrollIntoView({ block: 'start' })
+    this.#text.input.focus({ preventScroll: true })
+    this.#text.input.select()
+  }
+
   /** Nothing was checked, so nothing of an earlier check may stay. */
   #refuse(sentence: string): void {
     this.#last = undefined
@@ -147,10 +155,11 @@ class Bench {
     pinned: boolean,
     focus: boolean,
   ): void {
+    const another = (): void => this.#another()
     const view =
       outcome.kind === 'none'
-        ? noneView(outcome.heading, outcome.sentence)
-        : resultView(outcome.report, { keys: outcome.keys, pinned, name, nameOf: this.#nameOf })
+        ? noneView(outcome.heading, outcome.sentence, another)
+        : resultView(outcome.report, { keys: outcome.keys, pinned, name, nameOf: this.#nameOf, another })
     this.#result.replaceChildren(view)
     const heading = view.querySelector('h2')
     announce(heading?.textContent ?? '')
@@ -202,89 +211,6 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
       form({}, use, jwks.row, submitButton('Use this key set', 'plain'), slot.element),
     ),
   )
-}
-
-/** What came out of a drop or the file chooser. */
-interface Brought {
-  /** The file's name; undefined for text that was dragged here. */
-  name?: string
-  text: string
-}
-
-/**
- * A place to drop one file (or text) on, which is a button, too. Files are read here and go nowhere.
- * @param signal takes the page-wide listeners away again
- */
-function dropZone(
-  signal: AbortSignal,
-  taken: (brought: Brought) => Promise<void>,
-  refused: (sentence: string) => void,
-): HTMLElement {
-  const take = async (file: File): Promise<void> => {
-    if (file.size > MAX_BYTES)
-      return refused('This file is larger than 1 MiB; no receipt is. Nothing was read.')
-    const text = textOf(await file.arrayBuffer())
-    if (text === undefined) return refused('This file is no text. Choose the JSON file of a receipt.')
-    await taken({ name: file.name, text })
-  }
-  const input = el('input', { type: 'file', hidden: true, 'aria-hidden': 'true', tabindex: -1 })
-  input.addEventListener('change', () => {
-    const file = input.files?.[0]
-    // So that the same file can be chosen again, after it was changed.
-    if (file !== undefined) void take(file).finally(() => (input.value = ''))
-  })
-  const open = button('Choose a file', 'plain', () => input.click())
-  const element = div(
-    'drop-zone',
-    p('Drop a receipt here, or'),
-    open,
-    hint('A JSON file of up to 1 MiB. It does not leave this browser.'),
-    input,
-  )
-  const drop = (data: DataTransfer): void => {
-    const [file, second] = data.files
-    if (second !== undefined) refused('Drop one file at a time.')
-    else if (file !== undefined) void take(file)
-    else void taken({ text: data.getData('text/plain') })
-  }
-  listen(element, signal, drop)
-  return element
-}
-
-/** The whole window takes the drop: beside the zone the browser would leave the page and open the file. */
-function listen(zone: HTMLElement, signal: AbortSignal, drop: (data: DataTransfer) => void): void {
-  let depth = 0
-  const show = (change: number): void => {
-    depth = Math.max(0, depth + change)
-    zone.classList.toggle('over', depth > 0)
-  }
-  addEventListener('dragenter', () => show(1), { signal })
-  addEventListener('dragleave', () => show(-1), { signal })
-  addEventListener('dragover', (event) => event.preventDefault(), { signal })
-  addEventListener(
-    'drop',
-    (event) => {
-      show(-depth)
-      // Text dropped into a field stays there.
-      if (event.dataTransfer?.files.length === 0 && isField(event.target)) return
-      event.preventDefault()
-      if (event.dataTransfer !== null) drop(event.dataTransfer)
-    },
-    { signal },
-  )
-}
-
-function isField(target: EventTarget | null): boolean {
-  return target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement
-}
-
-/** Undefined for bytes that are no UTF-8. */
-function textOf(bytes: ArrayBuffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
 }
 
 /** What came of checking something. */

@@ -107,6 +107,13 @@ describeInBrowser('the public page for everybody', () => {
     await paste(page, answerWith({ ...ben, votes: [ana, ben] }))
     await shownVerdict(page)
     expect(await page.evaluate(small)).toEqual([])
+    // The place for the next one lies below all of this one's result.
+    await page.getByRole('button', { name: 'Check another' }).click()
+    const another = page.getByLabel('Receipt, link or id')
+    expect(await page.evaluate('document.activeElement.name')).toBe('subject')
+    const { y = 0, height = 0 } = (await another.boundingBox()) ?? {}
+    expect(y).toBeGreaterThan(0)
+    expect(y + height).toBeLessThan(844)
     await page.setViewportSize({ width: 1280, height: 900 })
     const [verdict, entry] = await Promise.all(
       ['.verdict', '.verify-entry'].map((part) => page.locator(part).boundingBox()),
