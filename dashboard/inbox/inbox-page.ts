@@ -5,6 +5,7 @@ import {
   waitingConsentsShape,
 } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
@@ -24,10 +25,12 @@ type Asked = [Pending, WaitingConsent[]]
 
 /** Asks at once for what waits: the answer comes while the service still says who is signed in. */
 export function openInbox(): OpenPage {
-  const asked = Promise.all([loadPending(), loadConsents()])
+  const ask = (): Promise<Asked> => Promise.all([loadPending(), loadConsents()])
+  // Signed out, it would only be refused.
+  const asked = wasSignedIn() ? ask() : undefined
   // Who is not signed in, or went on, sees nothing of it.
-  asked.catch(() => {})
-  return (context) => inboxPage(context, asked)
+  asked?.catch(() => {})
+  return (context) => inboxPage(context, asked ?? ask())
 }
 
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */

@@ -1,6 +1,7 @@
 import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
+import { noteSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
@@ -321,6 +322,7 @@ function accountSwitch(
 
 async function signOut(): Promise<void> {
   await remove('/session', okShape).catch(() => {})
+  noteSignedIn(false)
   location.replace('/signin')
 }
 
@@ -362,6 +364,7 @@ export interface Session {
 /** Undefined when signed out. @throws RequestFailure, ShapeError */
 async function loadSession(): Promise<Session | undefined> {
   const found = await get('/session?optional=true', nullable(currentSessionShape))
+  noteSignedIn(found !== null)
   if (found === null) return undefined
   const { user, accounts, invitations } = found
   return { user, accounts: accountsOf(user, accounts), invitations }

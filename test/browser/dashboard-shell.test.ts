@@ -116,6 +116,22 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(new URL(page.url()).searchParams.get('next')).toBe('/account?account=acc_home')
   })
 
+  it('asks for nothing that a signed-out person would only be refused, and for what waits at once where one was signed in', async () => {
+    const red: string[] = []
+    page.on('response', (response) => response.status() >= 400 && red.push(response.url()))
+    suite.server().state.signedIn = false
+    await page.goto('/')
+    await heading('Sign in').waitFor()
+    expect(red).toEqual([])
+    suite.server().state.signedIn = true
+    await open('/', 'Inbox')
+    const held = page.waitForRequest('**/session?*')
+    await page.route('**/session?*', () => undefined)
+    const asked = page.waitForRequest('**/me/pending')
+    await page.reload()
+    await Promise.all([held, asked])
+  })
+
   it('has no account to choose for whoever has one', async () => {
     await open('/', 'Inbox')
     expect(await page.getByRole('combobox').count()).toBe(0)
@@ -151,12 +167,7 @@ describeInBrowser('the shell of the dashboard', () => {
 
   it('says so when the address names an account this person may not look at', async () => {
     await open('/?account=acc_other', 'No such account for you')
-    // The person's own, which the inbox asks for at once; nothing of the account in the address.
-    expect(suite.server().calls.toSorted()).toEqual([
-      'GET /account/bootstrap',
-      'GET /me/pending',
-      'GET /session',
-    ])
+    expect(suite.server().calls).toEqual(['GET /session'])
     await page.getByRole('link', { name: 'Go to your own' }).click()
     await heading('Inbox').waitFor()
   })

@@ -1,5 +1,7 @@
 import { requestOptionsShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, post, RequestFailure } from '../kit/api/request.ts'
+import { nullable } from '../kit/api/shape.ts'
+import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { button, submitButton } from '../kit/dom/button.ts'
 import { div, el, lede, link, note } from '../kit/dom/element.ts'
 import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
@@ -28,16 +30,15 @@ export async function signInPage(): Promise<void> {
 
 /** The person this browser is signed in as, if any. @throws RequestFailure, ShapeError */
 export async function whoIsSignedIn(): Promise<User | undefined> {
-  try {
-    return (await get('/session', sessionShape)).user
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 401) return undefined
-    throw error
-  }
+  return (await get('/session?optional=true', nullable(sessionShape)))?.user
 }
 
 /** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
-export function signInPanel(signedIn: (user: User) => void, codesOpen = false): HTMLElement {
+export function signInPanel(then: (user: User) => void, codesOpen = false): HTMLElement {
+  const signedIn = (user: User): void => {
+    noteSignedIn(true)
+    then(user)
+  }
   const slot = noticeSlot()
   const passkey = button('Sign in with a passkey', 'primary', async () => {
     slot.clear()
