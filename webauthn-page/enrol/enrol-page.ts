@@ -9,6 +9,7 @@ import {
   type User,
 } from '../kit/api/contract.ts'
 import { post, RequestFailure } from '../kit/api/request.ts'
+import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
@@ -239,6 +240,11 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }
 
+function goIn(): void {
+  noteSignedIn(true)
+  location.replace('/')
+}
+
 async function enrolPasskey(
   { token, slot, person, fields }: Enrolment,
   name: Field,
@@ -251,7 +257,7 @@ async function enrolPasskey(
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
     const credential = await createPasskey({ ...options, hints }, slot)
     await post('/enrollment/passkey', { token, passkey_name: passkeyName, credential }, sessionShape)
-    location.replace('/')
+    goIn()
   }
   await slot.attempt(work, { ...fields, passkey_name: name })
 }
@@ -297,7 +303,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
     const secret = await post('/enrollment/totp/options', { token, ...who }, totpSecretShape)
     const setup = totpSetup(secret, async (code) => {
       const { backup_codes } = await post('/enrollment/totp', { token, code }, sessionWithCodesShape)
-      const saved = backupCodes(backup_codes, () => location.replace('/'))
+      const saved = backupCodes(backup_codes, goIn)
       showScene('Backup codes', plainScene('Save your backup codes', saved))
     })
     const scene = plainScene(
