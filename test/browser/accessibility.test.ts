@@ -179,6 +179,44 @@ describeInBrowser('every page for everybody', () => {
     expect((await axeViolations(page)).join()).toContain('button-name')
   })
 
+  it.each([
+    ['/', '.inbox-row', '.inbox-row:has([aria-current])', '.inbox-row:not(:has([aria-current]))'],
+    ['/account', '.entries', '.site-nav [aria-current]', '.site-nav a:not([aria-current])'],
+    [`${REQUEST}?d=approve`, '.decision-form', '.approve', '.reject'],
+    ['/setup#good-token', '.choice', '.button.primary', '.button.plain'],
+    ['/b/bst_7h3k9m2p5q8r1s4t6v0w2x5y8z', '.decision-form', ':is(input, textarea):focus', '.caller-box'],
+    ['/verify', '.verify-entry', ':is(input, textarea):focus', '.button.plain'],
+  ])(
+    '%s keeps its marks in forced colours, and fits at 200 and 400 %%',
+    async (path, ready, marked, other) => {
+      suite.server().state.review = sampleReview({ high_impact: false })
+      suite.server().state.pending = [samplePending(), samplePending({ id: 'req_2', high_impact: false })]
+      const { page } = await suite.visit({ viewport: { width: 1280, height: 900 } })
+      await page.emulateMedia({ forcedColors: 'active' })
+      await page.goto(path)
+      await page.locator(ready).first().waitFor()
+      // With the keyboard, as whoever needs these colours often does.
+      await page.keyboard.press('Tab')
+      if (marked.includes('focus')) await page.locator('main :is(.input, textarea):visible').first().focus()
+      const drawn = (selector: string): Promise<unknown> =>
+        page.evaluate(`(({ borderBottom, borderLeft, outline }) => [borderBottom, borderLeft, outline])(
+        getComputedStyle(document.querySelector(${JSON.stringify(selector)})))`)
+      expect(await drawn(marked)).not.toEqual(await drawn(other))
+      for (const width of [640, 320]) {
+        await page.setViewportSize({ width, height: Math.round((width * 900) / 1280) })
+        expect(await overflow(page), `${width} px`).toBeLessThanOrEqual(0)
+      }
+      const head = await page.locator('.site-header').boundingBox()
+      expect(head?.height, 'one line').toBeLessThan(64)
+      const moving = `[...document.querySelectorAll('*')].filter((one) => {
+      one.classList.add('fresh')
+      const { transitionDuration, animationName } = getComputedStyle(one)
+      return transitionDuration !== '0s' || animationName === 'slide-in'
+    }).length`
+      expect(await page.evaluate(moving), 'reduced motion').toBe(0)
+    },
+  )
+
   it('can be approved with the keyboard alone', async () => {
     const { page } = await suite.visit({ viewport: { width: 1440, height: 900 } })
     await page.goto(REQUEST)
