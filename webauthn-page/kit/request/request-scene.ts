@@ -48,7 +48,7 @@ function requestHead(review: Review): HTMLElement {
   return div(
     'request-head',
     el('p', { class: `state ${state}` }, 'Approval request'),
-    div('request-title', el('h1', {}, ...briefOnPhones(headingOf(review))), badges(review)),
+    div('request-title', briefOnPhones(headingOf(review)), badges(review)),
     el(
       'p',
       { class: 'asker' },
@@ -63,12 +63,17 @@ function requestHead(review: Review): HTMLElement {
   )
 }
 
-/** There, the mark of a high impact stands in the same line, and these words are left to screen readers. */
-function briefOnPhones(heading: string): Child[] {
+/** There, the mark of a high impact stands in the same line; a part out of sight would tear the name of the heading apart. */
+function briefOnPhones(heading: string): HTMLElement {
   const [question, rest] = heading.split(' this action?')
-  return rest === undefined
-    ? [heading]
-    : [question, el('span', { class: 'not-on-phones' }, ' this action'), '?']
+  if (rest === undefined) return el('h1', {}, heading)
+  return el(
+    'h1',
+    { 'aria-label': heading },
+    question,
+    el('span', { class: 'not-on-phones' }, ' this action'),
+    '?',
+  )
 }
 
 /** An agent that works this very browser would look like this. */
