@@ -314,9 +314,16 @@ describeInBrowser('the states of a request', () => {
     expect(await visitor.page.locator('.notice').innerText()).toContain('The request is no longer pending.')
   })
 
-  it('offers to try again when the service does not answer', async () => {
+  it('offers to try again when the service does not answer, and does by itself once there is a network', async () => {
     await visitor.page.route('**/review', (route) => route.abort())
     await visitor.page.goto(path)
+    await heading('The request could not be loaded').waitFor()
+    await visitor.page.unroute('**/review')
+    await visitor.context.setOffline(true)
+    await visitor.context.setOffline(false)
+    await heading('Approve or reject this action?').waitFor()
+    await visitor.page.route('**/review', (route) => route.abort())
+    await visitor.page.reload()
     await heading('The request could not be loaded').waitFor()
     // Nothing was to be done, so nothing was "not done".
     expect(await visitor.page.locator('.notice').innerText()).toBe(

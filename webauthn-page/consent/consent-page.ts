@@ -1,4 +1,3 @@
-import { createConnection } from '../decide/connection.ts'
 import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
@@ -7,6 +6,7 @@ import { moment, timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
 import { whileVisible } from '../kit/dom/while-visible.ts'
+import { createConnection } from '../kit/request/connection.ts'
 import { callerQuote, callerText } from '../kit/show/caller-text.ts'
 import { consentForm } from './consent-form.ts'
 

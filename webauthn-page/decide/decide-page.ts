@@ -14,12 +14,12 @@ import {
   MismatchError,
   stateOf,
 } from '../kit/request/checked-review.ts'
+import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
-import { createConnection } from './connection.ts'
 import { type DecisionFormOptions, decisionForm, whatIsKept } from './decision-form.ts'
 import { showInvitation, showStopped } from './stopped-scenes.ts'
 

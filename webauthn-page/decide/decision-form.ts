@@ -6,13 +6,13 @@ import type { Draft } from '../kit/dom/draft.ts'
 import { type Child, div, el, folded } from '../kit/dom/element.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
+import type { Connection } from '../kit/request/connection.ts'
 import { keepClear } from '../kit/request/decision-bar.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
 import { askToRead, type Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
-import type { Connection } from './connection.ts'
 
 export interface DecisionFormOptions {
   /** What the link asked for: it only decides which button stands out. */

@@ -1,8 +1,8 @@
 const NAME = 'countersign.signed-in'
 
 /**
- * Was somebody signed in when this browser was here last? The session itself is out of reach of scripts. It tells what is
- * worth asking before the service has said who is there; nothing is shown by it.
+ * Was a person signed in when this browser was here last? Scripts cannot see the session itself. The answer says which calls
+ * are worth making before the service has said who is signed in; it never decides what is shown.
  */
 export function wasSignedIn(): boolean {
   try {

@@ -1,5 +1,5 @@
-import { el } from '../kit/dom/element.ts'
-import { zoned } from '../kit/dom/moment.ts'
+import { el } from '../dom/element.ts'
+import { zoned } from '../dom/moment.ts'
 
 /** Whether the service answers, as a page that asks it every few seconds knows. */
 export interface Connection {
