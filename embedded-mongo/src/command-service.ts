@@ -39,6 +39,8 @@ interface Asker {
   reply: (message: Uint8Array) => void
   /** Of a command that only reads: from where, and how to ask once more when what it has read may be undone by now. */
   reading?: { namespace: string; again: () => void }
+  /** The reply says nothing of what is stored, and so waits for nothing. */
+  greeting?: boolean
 }
 
 /** A command, or work of the store itself, that others have interrupted. */
@@ -51,6 +53,9 @@ interface Job {
 
 /** Commands that only read, and leave nothing behind: a disk without room is none of their business. */
 const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate', 'distinct'])
+
+/** With these a driver opens a connection, in the midst of a read; refused, it drops its pool. */
+const GREETINGS: ReadonlySet<string> = new Set(['hello', 'isMaster', 'ismaster'])
 
 /**
  * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
@@ -83,7 +88,8 @@ export class SlicedCommandService implements CommandService {
     const [name = ''] = body.keys()
     const again = () => this.#begin(body, connectionId, { reply })
     const reading = { namespace: `${body.get('$db')}.${body.get(name)}`, again }
-    this.#begin(body, connectionId, READS.has(name) ? { reply, reading } : { reply })
+    const greeting = GREETINGS.has(name)
+    this.#begin(body, connectionId, READS.has(name) ? { reply, reading } : { reply, greeting })
   }
 
   /** From now on this is the answer to everything. */
@@ -152,12 +158,12 @@ export class SlicedCommandService implements CommandService {
   }
 
   /** Replies once all that the command has seen and written is durable. */
-  #afterCommit(message: Uint8Array, { reply, reading }: Asker): void {
+  #afterCommit(message: Uint8Array, { reply, reading, greeting }: Asker): void {
     const engine = this.#engine
     const settled = reading
       ? !engine.unsettled(reading.namespace)
       : !engine.dirty && this.#waiting.length === 0
-    if (settled) reply(message)
+    if (settled || greeting) reply(message)
     else this.#waiting.push((failure) => (failure && reading ? reading.again() : reply(failure ?? message)))
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DurableFile } from '../src/engine/durable-file.ts'
+import { opMsg, RawClient } from './raw-client.ts'
 import { spawnStore } from './store-child.ts'
 import { openStore, temporaryDirectory } from './support.ts'
 
@@ -41,6 +42,14 @@ describe('a disk that fails', () => {
     ])
     expect(write.status).toBe('rejected')
     expect([found, count, kinds]).toMatchObject([{ value: [{ _id: 1 }] }, { value: 1 }, { value: [1] }])
+    // Nor is a new connection, which a driver opens whenever two of its calls meet.
+    const [writer, caller] = await Promise.all([0, 1].map(() => RawClient.open(store.server.socketPath)))
+    for (let round = 0; round < 10; round += 1) {
+      writer?.send(opMsg({ insert: 'items', documents: [{ _id: 5 }], $db: 'test' }))
+      caller?.send(opMsg({ hello: 1, $db: 'admin' }))
+      expect(await Promise.all([writer?.reply(), caller?.reply()])).toMatchObject([{ ok: 0 }, { ok: 1 }])
+    }
+    for (const client of [writer, caller]) client?.close()
     broken = undefined
     expect(await items.find().toArray()).toEqual([{ _id: 1 }])
     await items.insertOne({ _id: 2 })
