@@ -29,7 +29,7 @@ export class WaitingList {
   readonly element = div('inbox-rows')
   readonly #list: HTMLElement
   readonly #empty = p(
-    'Nothing waits for you now. A request that names you as an approver will appear here by itself.',
+    'No approval waits for you now. A request that names you as an approver will appear here by itself.',
   )
   readonly #misfit = p('Nothing that waits for you fits these filters.')
   readonly #more = note(`These are the ${LISTED} that end first; there are more.`)

@@ -72,6 +72,15 @@ describeInBrowser('deciding on a phone', () => {
     expect(badge?.y, 'beside the heading').toBeLessThan((title?.y ?? 0) + (title?.height ?? 0))
     await press(page, 'Approve')
     await expect.poll(asked).toBe(1)
+
+    // On a lower screen it is not; what then moves up because something above it went has been seen, too.
+    await page.setViewportSize({ width: 390, height: 600 })
+    await page.reload()
+    await page.locator('.see-more').waitFor()
+    const before = await left(page)
+    await page.evaluate(`document.querySelector('.request-head').style.display = 'none'`)
+    const more = page.locator('.see-more')
+    await expect.poll(async () => (await more.isHidden()) || (await left(page)) < before).toBe(true)
   })
 
   it('asks to have seen all of a high impact before it is approved, also by keyboard; rejecting is free', async () => {
@@ -118,7 +127,7 @@ describeInBrowser('deciding on a phone', () => {
     expect([await rest('Reject'), await rest('Approve')]).toEqual(['true', 'true'])
     const calls = suite.server().calls.length
     await page.getByRole('button', { name: 'Approve', exact: true }).dispatchEvent('click')
-    await page.locator('#announcements').getByText('You can decide when it answers again.').waitFor()
+    await page.locator('#announcements').getByText('You can decide when the service answers again.').waitFor()
     expect(suite.server().calls).toHaveLength(calls)
     await context.setOffline(true)
     await page.getByText(/^You are offline\. This is how it was at \d/).waitFor()

@@ -185,7 +185,7 @@ describeInBrowser('several requests under one gesture', () => {
       'Approved.',
     ])
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
-    await page.getByText('Nothing waits for you now.').waitFor()
+    await page.getByText('No approval waits for you now.').waitFor()
     expect(visitor.incidents).toEqual([])
   })
 

@@ -35,7 +35,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(rawKey).toMatch(/^sa_live_\w{40,}$/)
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
-    expect(await page.locator('#waiting').innerText()).toContain('Nothing waits for you now.')
+    expect(await page.locator('#waiting').innerText()).toContain('No approval waits for you now.')
     expect(await axeViolations(page)).toEqual([])
 
     await page.reload()
@@ -88,12 +88,12 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       code: 'receipt_signature_invalid',
     })
     await page.getByRole('link', { name: 'Inbox', exact: true }).click()
-    await page.getByText('Nothing waits for you now.').waitFor()
+    await page.getByText('No approval waits for you now.').waitFor()
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
     await page.getByRole('link', { name: 'Check the receipt' }).click()
     await page.getByRole('heading', { name: 'Ana Pereira’s approval, unchanged' }).waitFor()
     await page.goto('/')
-    await page.getByText('Nothing waits for you now.').waitFor()
+    await page.getByText('No approval waits for you now.').waitFor()
     expect(await page.locator('.guide').count()).toBe(0)
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)

@@ -29,7 +29,9 @@ export function createConnection(): Connection {
     },
     lost: () => {
       const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
-      show(`${why} This is how it was at ${CLOCK.format(heard)}. You can decide when it answers again.`)
+      show(
+        `${why} This is how it was at ${CLOCK.format(heard)}. You can decide when the service answers again.`,
+      )
     },
     follow: (next: typeof hold) => {
       hold = next
