@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { toJwks } from '../../src/signing/keys.ts'
 import { axeViolations, describeInBrowser, overflow } from '../support/browser.ts'
+import { LOOKS } from '../support/page-scenes.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 import { openVerify, paste, shownVerdict } from '../support/verify-scenes.ts'
 import { answerWith, live, sandbox, vote } from '../verify-page/receipts.ts'
@@ -59,13 +60,6 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByText('no id, no link').waitFor()
   },
 }
-
-const LOOKS = [
-  { width: 360, colorScheme: 'dark' },
-  { width: 360, colorScheme: 'light' },
-  { width: 1440, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-] as const
 
 /** Set it to a folder to look at the scenes. */
 const SHOTS = process.env.SCREENSHOTS

@@ -10,18 +10,18 @@ export interface PageScene<Area> {
   path?: string
   /** Chooses the answers. */
   prepare?(area: Area, state: PageState): void
-  /** There once the page is. */
-  ready: string
+  /** There once the page is: an element, or a heading that reads so. */
+  ready: string | RegExp
   /** Pixels of the window, where a dialog must show all it holds in a picture. */
   height?: number
   act?(page: Page): Promise<unknown>
 }
 
-/** Where to put pictures of every scene, for somebody to look at. */
+/** Where to put pictures of every scene. */
 const SHOTS = process.env.SCREENSHOTS
 
 /** Checked: between them every width and every colour. */
-const LOOKS = [
+export const LOOKS = [
   { width: 360, colorScheme: 'dark' },
   { width: 1440, colorScheme: 'light' },
 ] as const
@@ -51,7 +51,9 @@ export function lookAtScenes<Area>(
       prepare?.(about.area, suite.server().state)
       const { page, incidents } = await suite.visit()
       await page.goto(path)
-      await page.locator(ready).first().waitFor()
+      const there =
+        typeof ready === 'string' ? page.locator(ready) : page.getByRole('heading', { name: ready })
+      await there.first().waitFor()
       await act?.(page)
       if (SHOTS !== undefined) await takePictures(page, `${SHOTS}/${about.name}-${fileName(name)}`, height)
       for (const { width, colorScheme } of LOOKS) {

@@ -1,9 +1,10 @@
-import type { Browser, BrowserContextOptions } from 'playwright-core'
+import type { BrowserContextOptions } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { newVisitor, sharedBrowser, type Visitor } from './browser.ts'
+import type { Visitor } from './browser.ts'
 import { freshState } from './page-answers.ts'
 import type { PageArea } from './page-area.ts'
 import { type PageServer, startPageServer } from './page-server.ts'
+import { visitorsAt } from './visitors.ts'
 
 /** What a suite over the page's chosen answers works with. */
 export interface PageSuite {
@@ -17,36 +18,29 @@ const WHOLE = { width: 1280, height: 1600 }
 
 /** One browser and one server for the suite; fresh answers and fresh profiles for each test. */
 export function usePageSuite(...areas: PageArea[]): PageSuite {
-  let browser: Browser | undefined
   let server: PageServer | undefined
-  let visitors: Visitor[] = []
-  const started = (): { browser: Browser; server: PageServer } => {
-    if (browser === undefined || server === undefined) throw new Error('the suite has not started')
-    return { browser, server }
+  const started = (): PageServer => {
+    if (server === undefined) throw new Error('the suite has not started')
+    return server
   }
+  const visitors = visitorsAt(() => started().url)
   beforeAll(async () => {
-    browser = await sharedBrowser()
     server = await startPageServer(areas)
   })
   afterAll(async () => {
+    await visitors.close()
     await server?.close()
   })
   beforeEach(() => {
-    Object.assign(started().server.state, freshState())
+    Object.assign(started().state, freshState())
     for (const area of areas) area.reset()
-    started().server.calls.length = 0
+    started().calls.length = 0
   })
   afterEach(async () => {
-    await Promise.all(visitors.map(({ context }) => context.close()))
-    visitors = []
+    await visitors.leave()
   })
   return {
-    server: () => started().server,
-    visit: async (options, executable) => {
-      const wanted = executable === undefined ? started().browser : await sharedBrowser(executable)
-      const visitor = await newVisitor(wanted, started().server.url, { viewport: WHOLE, ...options })
-      visitors.push(visitor)
-      return visitor
-    },
+    server: started,
+    visit: (options, executable) => visitors.visit({ viewport: WHOLE, ...options }, executable),
   }
 }

@@ -1,8 +1,9 @@
-import type { Browser, BrowserContextOptions, CDPSession } from 'playwright-core'
+import type { BrowserContextOptions, CDPSession } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { inviteUser } from '../../src/flow/people/invite-user.ts'
-import { addAuthenticator, newVisitor, sharedBrowser, type Visitor } from './browser.ts'
+import { addAuthenticator, type Visitor } from './browser.ts'
 import { type ServiceOptions, startService, type TestService } from './service.ts'
+import { visitorsAt } from './visitors.ts'
 
 /** A visitor with an authenticator of their own. */
 export interface Person extends Visitor {
@@ -20,38 +21,32 @@ export interface ServiceSuite {
 
 /** @param executable another browser than the other suites take */
 export function useServiceSuite(options: ServiceOptions = {}, executable?: string): ServiceSuite {
-  let browser: Browser | undefined
   let service: TestService | undefined
-  let visitors: Person[] = []
-  const started = (): { browser: Browser; service: TestService } => {
-    if (browser === undefined || service === undefined) throw new Error('the suite has not started')
-    return { browser, service }
+  const started = (): TestService => {
+    if (service === undefined) throw new Error('the suite has not started')
+    return service
   }
+  const visitors = visitorsAt(() => started().url)
   beforeAll(async () => {
-    browser = await sharedBrowser(executable)
     service = await startService(options)
   })
   afterAll(async () => {
+    await visitors.close()
     await service?.close()
   })
   afterEach(async () => {
-    const incidents = visitors.flatMap((visitor) => visitor.incidents)
-    await Promise.all(visitors.map(({ context }) => context.close()))
-    visitors = []
-    expect(incidents).toEqual([])
+    expect(await visitors.leave()).toEqual([])
   })
   const visit = async (options?: BrowserContextOptions): Promise<Person> => {
-    const visitor = await newVisitor(started().browser, started().service.url, options)
-    const person = { ...visitor, authenticator: await addAuthenticator(visitor) }
-    visitors.push(person)
-    return person
+    const visitor = await visitors.visit(options, executable)
+    return { ...visitor, authenticator: await addAuthenticator(visitor) }
   }
   return {
-    service: () => started().service,
+    service: started,
     visit,
     enrol: async (email) => {
       const person = await visit()
-      await person.page.goto(await invitationPath(started().service, email))
+      await person.page.goto(await invitationPath(started(), email))
       await person.page.getByRole('button', { name: 'Create a passkey' }).click()
       await person.page.getByRole('heading', { name: 'Inbox' }).waitFor()
       await person.page.goto('/account')

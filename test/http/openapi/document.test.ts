@@ -61,7 +61,7 @@ describe('the OpenAPI document', () => {
   it('describes every route of the service and no other', async () => {
     const service = await useService()
     const config = readConfig({ BASE_URL: service.url, ...TEST_SECRETS })
-    const app = await composeHttp(config, service.composition)
+    const app = composeHttp(config, service.composition)
     // Pages come last, and each once: a part of the API may end like one of them (`/account/requests`, `/requests`).
     const pages = new Set(PAGES)
     const served = routesOf(app)
