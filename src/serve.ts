@@ -50,7 +50,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
   try {
     running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
     const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
-    const app = await composeHttp(config, composition, mounts)
+    const app = composeHttp(config, composition, mounts)
     running.server = createTimelyServer(app)
     const port = await listen(running.server, config)
     const link = await inviteFirstOwner(composition.deps)

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
@@ -9,11 +9,11 @@ import { ping } from '../store/connect.ts'
 import type { Composition } from './compose.ts'
 
 /** The HTTP surface over a composition, which commands do without; `mounts` are the chat platforms' own routes. */
-export async function composeHttp(
+export function composeHttp(
   config: Config,
   { deps, limiter, connection }: Composition,
   mounts: readonly Mount[] = [],
-): Promise<RequestListener> {
+): RequestListener {
   const token = config.internalServiceToken
   const waits = { each: WAITS_EACH, process: config.maxOpenWaits }
   return createHttpApp({
@@ -28,7 +28,7 @@ export async function composeHttp(
     dashboardDir: packagePath('dist/dashboard'),
     workerDir: packagePath('dist/service-worker'),
     mounts,
-    openapi: JSON.parse(await readFile(packagePath('openapi.json'), 'utf8')),
+    openapi: () => JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8')),
     ping: () => ping(connection),
   })
 }

@@ -62,8 +62,8 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   dashboardDir: string
   /** Folder of the built service worker. */
   workerDir: string
-  /** The OpenAPI document to serve. */
-  openapi: object
+  /** Reads the OpenAPI document, which is large and seldom asked for. */
+  openapi(): object
   /** Add routes of their own that read bodies themselves: they come before everything that parses one. */
   mounts: readonly Mount[]
   /** Throws when the store does not answer. */

@@ -180,7 +180,7 @@ function schemaView(openapi: OpenApi, given: SchemaNode): Html {
 
 function note(openapi: OpenApi, schema: SchemaNode): Html | undefined {
   const { description } = resolveSchema(openapi, schema)
-  return description === undefined ? undefined : html` — ${inline(description)}`
+  return description === undefined ? undefined : html` &#8212; ${inline(description)}`
 }
 
 function fieldsOf(schema: SchemaNode, depth: number): Html {

@@ -49,8 +49,8 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
   return router
 }
 
-function document(openapi: object): RequestHandler {
-  const made = once(() => JSON.stringify(openapi))
+function document(openapi: HttpDeps['openapi']): RequestHandler {
+  const made = once(() => JSON.stringify(openapi()))
   return (_request, response) => {
     const { text, tag } = made()
     response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
@@ -59,8 +59,8 @@ function document(openapi: object): RequestHandler {
 }
 
 /** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
-function docs(openapi: object): RequestHandler {
-  const made = once(() => renderDocs(openapi))
+function docs(openapi: HttpDeps['openapi']): RequestHandler {
+  const made = once(() => renderDocs(openapi()))
   const zipped = new Map<string, Buffer>()
   return (request, response) => {
     const { text, tag } = made()
