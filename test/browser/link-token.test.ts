@@ -77,7 +77,7 @@ describeInBrowser('the token of a link from chat', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
     const text = await page.locator('main').innerText()
-    expect(text).toContain('this address is only a part of the link.')
+    expect(text).toContain('this address is only half of the link.')
     expect(text).toContain('Go back to the chat and open the link from there')
   })
 

@@ -3,8 +3,9 @@ import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
-import { div, link, p } from '../kit/dom/element.ts'
+import { div } from '../kit/dom/element.ts'
 import { type Field, field, wrong } from '../kit/dom/form.ts'
+import { addPasskey, NONE_ALLOWED } from '../kit/passkey/no-factor.ts'
 import { createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
 import type { Connection } from '../kit/request/connection.ts'
@@ -27,8 +28,7 @@ export interface ConsentFormOptions {
 
 /** The matching code, the way of confirming, and the bar with time and answers, which stays at the lower edge of a phone. */
 export function consentForm(consent: Consent, options: ConsentFormOptions): HTMLElement {
-  if (consent.methods.length === 0)
-    return p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')
+  if (consent.methods.length === 0) return addPasskey(NONE_ALLOWED)
   const code = matchingCodeField()
   const { busy, lost } = options
   const ballot = createBallot({ methods: consent.methods, busy, fields: { code }, lost })

@@ -100,7 +100,7 @@ export class DecidePage {
       div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
     )
     const scene = requestScene(checked, panel, message)
-    if (!(pending && review.may_decide)) {
+    if (!isOpen(review)) {
       this.#way ??= wayBack()
       scene.querySelector('.request-head')?.after(this.#way)
     }
@@ -256,8 +256,8 @@ function titleOf(review: Review): string {
 }
 
 /** May this person decide it now, with what they have? */
-function isOpen({ status, may_decide, methods }: Review): boolean {
-  return status === 'pending' && may_decide && methods.length > 0
+function isOpen({ status, may_decide }: Review): boolean {
+  return status === 'pending' && may_decide
 }
 
 function isFinal(error: unknown): boolean {

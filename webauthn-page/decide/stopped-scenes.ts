@@ -3,7 +3,7 @@ import { RequestFailure, remove } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
 import { lede, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
-import { plainScene, showScene } from '../kit/dom/stage.ts'
+import { plainScene, showPlain, showScene } from '../kit/dom/stage.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
@@ -28,7 +28,7 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void, m
 }
 
 function showNotFound(): void {
-  const scene = plainScene(
+  showPlain(
     'No such request for you',
     lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
     button('Sign in as someone else', 'plain', async () => {
@@ -36,28 +36,22 @@ function showNotFound(): void {
       location.reload()
     }),
   )
-  showScene('Not found', scene)
 }
 
 /** The alarm: something between this page and the service is not what it says. */
 function showMismatch(error: Error): void {
-  const scene = plainScene(
+  showPlain(
     'Stopped for your safety',
     notice('error', error.message, ' Nothing was signed.'),
     p('Do not approve this request any other way. Tell the operator of this service what this page says.'),
   )
-  showScene('Stopped', scene)
 }
 
 function showFailure(error: unknown, again: () => Promise<void>): void {
-  const scene = plainScene(
-    'The request could not be loaded',
-    notice('failed', sentenceOf(error)),
-    button('Try again', 'primary', again),
-  )
-  showScene('Not loaded', scene)
+  const retry = button('Try again', 'primary', again)
+  showPlain('The request could not be loaded', notice('failed', sentenceOf(error)), retry)
   const back = (): void => {
-    if (scene.isConnected) void again()
+    if (retry.isConnected) void again()
   }
   addEventListener('online', back, { once: true })
 }

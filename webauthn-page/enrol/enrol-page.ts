@@ -15,7 +15,7 @@ import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
 import { emailField, type Field, field, filled, NAME_LENGTH, readEmail } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
-import { plainScene, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
+import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
 import {
   createPasskey,
@@ -30,7 +30,8 @@ import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 /** `/setup#<token>` and `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
   const token = takeToken()
-  if (token === '') showIncomplete()
+  if (token === '')
+    showHalfLink(p('Open the link you were given again, from where you got it.'), signUpDone())
   else await lookUp(token)
 }
 
@@ -43,26 +44,13 @@ async function lookUp(token: string): Promise<void> {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
     // The address no longer holds the token: without this button a hiccup would cost the person their link.
     const again = button('Try again', 'primary', () => lookUp(token))
-    showStopped('This page could not be loaded', notice('failed', sentenceOf(error)), again)
+    showPlain('This page could not be loaded', notice('failed', sentenceOf(error)), again)
   }
-}
-
-/** Also what a reload leads to, as the first visit took the secret part out of the address. */
-function showIncomplete(): void {
-  showStopped(
-    'Open the complete link again',
-    notice(
-      'warning',
-      'this address is only half of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
-    ),
-    p('Open the link you were given again, from where you got it.'),
-    signUpDone(),
-  )
 }
 
 function showDeadLink(): void {
   const setup = location.pathname === '/setup'
-  showStopped(
+  showPlain(
     'This link does not work',
     notice('error', 'the link has expired or was already used.'),
     signUpDone(),
@@ -75,10 +63,6 @@ function showDeadLink(): void {
 function signUpDone(): HTMLElement {
   const question = location.pathname === '/setup' ? 'Signed up already? ' : 'Enrolled already? '
   return p(question, link('/signin', 'Sign in'), '.')
-}
-
-function showStopped(title: string, ...parts: Child[]): void {
-  showScene(title, plainScene(title, ...parts), { focus: false })
 }
 
 function showEnrolment(token: string, invitation: Invitation): void {
@@ -227,7 +211,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Authenticator app' },
     el('h2', {}, works ? 'No passkey on this device?' : 'Authenticator app'),
     p(
-      'Codes from an app work too. A fake site could trick you out of a code; a passkey cannot be used there. Codes sign you in only on browsers where you enrolled before, and high-impact requests may insist on a passkey.',
+      'Codes from an app work too. A fake site could trick you out of a code, and high-impact requests may insist on a passkey.',
     ),
     button('Use an authenticator app', 'plain', () => {
       stopPrompt()

@@ -3,7 +3,7 @@ import { button, buttonRow } from '../kit/dom/button.ts'
 import { announce, type Child, el, hint, lede, link as linkTo, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
-import { plainScene, showScene } from '../kit/dom/stage.ts'
+import { plainScene, showHalfLink, showPlain, showScene } from '../kit/dom/stage.ts'
 import {
   channelOf,
   linkWarnings,
@@ -15,14 +15,8 @@ import {
 } from '../kit/show/chat.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
-/** Also what a reload leads to, as the first visit took the secret part out of the address. */
 export function showIncomplete(): void {
-  showStopped(
-    'Open the complete link again',
-    notice(
-      'warning',
-      'this address is only a part of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
-    ),
+  showHalfLink(
     p(
       'Go back to the chat and open the link from there: as long as it was not used, it works for ten minutes.',
     ),
@@ -32,7 +26,7 @@ export function showIncomplete(): void {
 
 /** `link` is what the page knew about it while it still worked. */
 export function showDeadLink(link?: ChatLink): void {
-  showStopped(
+  showPlain(
     'This link does not work any more',
     notice('error', 'the link has expired, was already used, or gave way to a newer one.'),
     p(
@@ -53,7 +47,7 @@ function linkedAlready(): HTMLElement {
 }
 
 export function showFailure(error: unknown, again: () => Promise<void>): void {
-  showStopped(
+  showPlain(
     'This page could not be loaded',
     notice('failed', sentenceOf(error)),
     p('The link was not used. Stay on this page: it still holds the link.'),
@@ -63,7 +57,7 @@ export function showFailure(error: unknown, again: () => Promise<void>): void {
 
 /** The chat account that asked for the link belongs to another person here. */
 export function showNotYours(link: ChatLink, user: User, change: () => Promise<void>): void {
-  showStopped(
+  showPlain(
     'Someone else asked for this link',
     notice('error', 'you are signed in as ', ...whoIsHere(user), '. The link belongs to another person.'),
     p(
@@ -80,7 +74,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
 
 /** The way out for a person whom someone else sent the link. The link stays unused. */
 export function showDeclined(link: ChatLink): void {
-  showStopped(
+  showPlain(
     'Nothing was changed',
     lede('You can close this page. The link ends by itself at ', moment(link.expires_at), '.'),
     p(
@@ -108,10 +102,6 @@ export function showSignIn(link: ChatLink, signedIn: (user: User) => void, messa
       hint('No account here yet? Ask the operator of this service for an invitation.'),
     ),
   )
-}
-
-function showStopped(title: string, ...parts: Child[]): void {
-  showScene(title, plainScene(title, ...parts))
 }
 
 const ACCOUNT = (): HTMLElement => p(linkTo('/account', 'Go to your account', { class: 'button primary' }))
@@ -185,6 +175,6 @@ export function showBrowserKnown(user: User | undefined, signedIn: () => void): 
 }
 
 function showDone(title: string, ...parts: Child[]): void {
-  showScene(title, plainScene(title, ...parts))
+  showPlain(title, ...parts)
   announce(title)
 }

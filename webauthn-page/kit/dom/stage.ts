@@ -1,6 +1,7 @@
 import type { User } from '../api/contract.ts'
 import { callerText } from '../show/caller-text.ts'
 import { type Child, el, link } from './element.ts'
+import { notice } from './notice.ts'
 
 interface SceneOptions {
   /** Moves the focus to the first heading: after every step but not on the first paint. */
@@ -29,6 +30,23 @@ export function showScene(
 /** A page of a heading and what stands below it. */
 export function plainScene(heading: Child, ...parts: Child[]): HTMLElement {
   return el('div', {}, el('h1', {}, heading), ...parts)
+}
+
+/** The same as a whole page, which the heading names. */
+export function showPlain(title: string, ...parts: Child[]): void {
+  showScene(title, plainScene(title, ...parts))
+}
+
+/** For an address without its secret part: also what a reload leads to, as `takeToken` took it away on the first visit. */
+export function showHalfLink(...parts: Child[]): void {
+  showPlain(
+    'Open the complete link again',
+    notice(
+      'warning',
+      'this address is only half of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
+    ),
+    ...parts,
+  )
 }
 
 /** Shows in the header who is signed in: a person who decides must see as whom. */

@@ -2,12 +2,13 @@ import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyButton, downloadButton } from '../dom/button.ts'
 import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
+import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { byName, methodWord, type WritePerson } from './request-words.ts'
 
 /**
- * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now
- * and has something to confirm with.
+ * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now:
+ * the service says so only of one who has something to confirm with.
  */
 export function requestPanel(
   review: Review,
@@ -26,9 +27,7 @@ function titleOf(review: Review): string {
 function body(review: Review, decide: (review: Review) => HTMLElement, person: WritePerson): HTMLElement[] {
   if (review.decision !== undefined) return [receiptView(review, review.decision, person)]
   if (review.status !== 'pending') return [p(finalSentence(review))]
-  if (!review.may_decide) return [whyNot(review)]
-  if (review.methods.length > 0) return [decide(review)]
-  return [p('You have no passkey or code yet. ', link('/account', 'Set one up'), ', then come back.')]
+  return [review.may_decide ? decide(review) : whyNot(review)]
 }
 
 function finalSentence(review: Review): string {
@@ -39,39 +38,27 @@ function finalSentence(review: Review): string {
 }
 
 /** The service's reason in words that lead on. */
-function whyNot(review: Review): HTMLElement {
-  switch (review.why_not) {
-    case 'already_voted':
-      return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
-    case 'passkey_required':
-      return p(
-        'This request must be decided with a passkey. ',
-        link('/account', 'Add a passkey'),
-        ', then come back.',
-      )
-    case 'not_confirmed':
-      return p(
-        'This request counts only people whom the operator of this service confirmed, and you are none yet. The operator runs “countersign user confirm”.',
-      )
-    case 'authenticator_refused':
-      return p(
-        'This request counts only passkeys on authenticators whose make is proven, and none of yours is one. ',
-        link('/account', 'Add such a passkey'),
-        ', then come back.',
-      )
-    case 'method_not_enrolled':
-      return p(
-        'None of your ways of confirming is allowed here. ',
-        link('/account', 'Add a passkey'),
-        ', then come back.',
-      )
-    default:
-      return p(
-        review.sandbox === true
-          ? 'A sandbox request decides itself.'
-          : 'You can follow this request here, but not decide it.',
-      )
-  }
+function whyNot({ why_not = '', sandbox }: Review): HTMLElement {
+  const lacking = LACKING[why_not]
+  if (lacking !== undefined) return addPasskey(lacking)
+  if (why_not === 'already_voted')
+    return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
+  if (why_not === 'not_confirmed')
+    return p(
+      'This request counts only people whom the operator of this service confirmed, and you are none yet. The operator runs “countersign user confirm”.',
+    )
+  return p(
+    sandbox === true
+      ? 'A sandbox request decides itself.'
+      : 'You can follow this request here, but not decide it.',
+  )
+}
+
+const LACKING: Partial<Record<string, string>> = {
+  passkey_required: 'This request must be decided with a passkey.',
+  authenticator_refused:
+    'This request counts only passkeys on authenticators whose make is proven, and none of yours is one.',
+  method_not_enrolled: NONE_ALLOWED,
 }
 
 /** The signed result: who, how, when, and the receipt that anyone can check. */
