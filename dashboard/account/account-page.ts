@@ -14,6 +14,7 @@ import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
 import { chooseZone, chosenZone, day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { lostFactors } from '../../webauthn-page/kit/passkey/no-factor.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
 import { platformsOf } from '../integrations/chat-sections.ts'
@@ -39,6 +40,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
   const scene = div(
     'account',
     el('h1', {}, 'Your account'),
+    lostFactors(factors),
     facts(
       ['Name', callerText(user.name)],
       ['E-mail', callerText(user.email)],

@@ -21,6 +21,7 @@ import {
   passkeyPlaces,
   passkeysWork,
 } from '../../webauthn-page/kit/passkey/ceremony.ts'
+import { isLockedOut } from '../../webauthn-page/kit/passkey/no-factor.ts'
 import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
@@ -31,12 +32,18 @@ import { atWallTime, wallTime } from '../parts/wall-time.ts'
 import type { Done } from '../shell/page-entry.ts'
 
 /** `done` reloads the page's data and shows its sentence. */
-export function passkeysSection({ passkeys, can_attest }: Factors, done: Done): HTMLElement {
+export function passkeysSection(factors: Factors, done: Done): HTMLElement {
+  const { passkeys, can_attest } = factors
+  const removable = !isLockedOut(factors)
   const part = section(
     'Passkeys',
     'They sign you in and confirm your decisions. Keep two, on different devices.',
   )
-  const list = el('ul', { class: 'entries' }, ...passkeys.map((one) => passkeyRow(part, one, done)))
+  const list = el(
+    'ul',
+    { class: 'entries' },
+    ...passkeys.map((one) => passkeyRow(part, one, removable, done)),
+  )
   const ask = async (): Promise<void> => {
     const proof = await stepUp(
       'passkey.add',
@@ -62,6 +69,7 @@ export function passkeysSection({ passkeys, can_attest }: Factors, done: Done): 
 function passkeyRow(
   part: Section,
   { id, name, suspended, created_at, last_used_at, ...made }: PasskeyEntry,
+  removable: boolean,
   done: Done,
 ): HTMLElement {
   const drop = async (): Promise<void> => {
@@ -78,19 +86,11 @@ function passkeyRow(
   const used = last_used_at === null ? ['never used'] : ['last used ', day(last_used_at)]
   return entry(
     [callerText(name), made.synced && tag('Synced'), suspended && tag('Suspended', 'warn')],
-    [
-      hint(authenticatorWords(made), ' · created ', day(created_at), ' · ', ...used),
-      suspended && maybeCopied(),
-    ],
-    button('Remove', 'quiet', () => part.slot.attempt(drop), { 'aria-label': `Remove the passkey ${name}` }),
-  )
-}
-
-function maybeCopied(): HTMLElement {
-  return el(
-    'p',
-    { class: 'field-error' },
-    'Its counter went backwards, which can mean a copy. It no longer works; remove it.',
+    [hint(authenticatorWords(made), ' · created ', day(created_at), ' · ', ...used)],
+    removable &&
+      button('Remove', 'quiet', () => part.slot.attempt(drop), {
+        'aria-label': `Remove the passkey ${name}`,
+      }),
   )
 }
 

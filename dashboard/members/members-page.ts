@@ -133,10 +133,9 @@ function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
 }
 
 function lacking({ user_id }: Member, reader: string): HTMLElement {
-  if (user_id !== reader)
-    return el('p', { class: 'field-error' }, 'Has no passkey and no codes, and cannot decide.')
-  const sentence = 'You have no passkey and no codes, and cannot decide. '
-  return el('p', { class: 'field-error' }, sentence, link('/account', 'Set one up'))
+  const own = user_id === reader
+  const sentence = `No passkey or code of ${own ? 'yours' : 'theirs'} works, so ${own ? 'you' : 'they'} cannot decide. `
+  return el('p', { class: 'field-error' }, sentence, own && link('/account', 'See what helps'))
 }
 
 function times({ invited_at, joined_at }: Member): Child[] {

@@ -237,8 +237,8 @@ function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxe
     const hint = has_passkey
       ? undefined
       : has_totp
-        ? 'has codes, no passkey'
-        : 'has no passkey and no codes yet'
+        ? 'codes, no passkey'
+        : 'no passkey and no code that works'
     const checked = named.size === 0 ? role === 'owner' : named.has(user_id)
     return { user_id, ...checkBox(label, { checked, ...(hint === undefined ? {} : { hint }) }) }
   })

@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest'
 import { refusal } from '../../src/domain/errors.ts'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
 import type { PageArea } from '../support/page-area.ts'
+import { sampleConsent } from '../support/page-consent-answers.ts'
 import { SAMPLE_USER, samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -116,5 +117,27 @@ describeInBrowser('the way on from a request', () => {
     await visitor.page.getByRole('link', { name: 'Countersign: start' }).click()
     await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
     expect(new URL(visitor.page.url()).pathname).toBe('/')
+  })
+
+  it('of a person whose only passkey is suspended leads to who lets them in again, as their account says', async () => {
+    const { state } = suite.server()
+    const { page } = visitor
+    const said = page.locator('.notice', { hasText: 'is suspended since' })
+    await page.goto('/account')
+    expect(await said.innerText()).toMatch(
+      /^Careful: your passkey Phone is suspended since .*2026.* remove it\.$/,
+    )
+    state.factors.passkeys.shift()
+    state.factors.totp = { enabled: false, since: null }
+    state.review = sampleReview({ may_decide: false, why_not: 'passkey_required', methods: [] })
+    state.consents.one = sampleConsent({ methods: [] })
+    for (const address of ['/account', PATH, `/b/${state.consents.one.id}`]) {
+      await page.goto(address)
+      expect(await said.innerText(), address).toMatch(/a copy.*countersign user invite .*--renew/)
+      expect(await page.locator('.panel').getByRole('link').count(), address).toBe(0)
+    }
+    await page.goto('/account')
+    expect(await page.locator('h1 + .notice').innerText()).toBe(await said.innerText())
+    expect(await page.getByRole('button', { name: 'Remove the passkey Phone' }).count()).toBe(0)
   })
 })

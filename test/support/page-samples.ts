@@ -107,6 +107,7 @@ export const SAMPLE_FACTORS: Factors = {
       last_used_at: '2026-11-20T09:30:00.000Z',
       synced: false,
       suspended: false,
+      suspended_at: null,
     },
     {
       id: 'pky_2',
@@ -115,6 +116,7 @@ export const SAMPLE_FACTORS: Factors = {
       last_used_at: null,
       synced: true,
       suspended: true,
+      suspended_at: '2026-10-05T08:00:00.000Z',
     },
   ],
   totp: { enabled: true, since: '2026-10-02T08:05:00.000Z' },

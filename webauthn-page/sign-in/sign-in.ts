@@ -8,6 +8,7 @@ import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
 import { insteadOfPrompt, openElsewhere, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
+import { NEW_LINK } from '../kit/passkey/no-factor.ts'
 import { nextPath } from './next-path.ts'
 
 /** `/signin?next=<path>`: a person who is signed in already goes on at once, unless `again` asks them to prove that it is them. */
@@ -77,8 +78,8 @@ const NO_COOKIES =
 function notThisOne(): string[] {
   return [
     'this passkey does not sign you in. It was removed, it belongs to another service, or it is suspended: its counter went ',
-    'backwards, which can mean that there is a copy of it. Use another passkey or a code, then look at your passkeys on the ',
-    'account page and remove this one there.',
+    'backwards, which can mean that there is a copy of it. Use another passkey or a code, then remove this one on the account ',
+    `page. None left? ${NEW_LINK}`,
   ]
 }
 

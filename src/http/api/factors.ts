@@ -69,6 +69,7 @@ const passkeyAnswer = z
     last_used_at: timeField.nullable(),
     synced: z.boolean().meta({ description: 'Kept in a password manager or cloud account.' }),
     suspended: z.boolean().meta({ description: 'It may have been copied; it no longer counts.' }),
+    suspended_at: timeField.nullable(),
     ...authenticatorFields,
   })
   .meta({ id: 'Passkey' })

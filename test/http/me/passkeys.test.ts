@@ -64,6 +64,7 @@ describe('adding a passkey', () => {
           last_used_at: null,
           synced: false,
           suspended: false,
+          suspended_at: null,
           device_bound: true,
           aaguid: '00000000-0000-0000-0000-000000000000',
         },

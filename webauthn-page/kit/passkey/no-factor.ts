@@ -1,8 +1,48 @@
-import { link, p } from '../dom/element.ts'
+import { type Factors, factorsShape } from '../api/contract.ts'
+import { get } from '../api/request.ts'
+import { type Child, link, p } from '../dom/element.ts'
+import { day } from '../dom/moment.ts'
+import { notice } from '../dom/notice.ts'
+import { callerName } from '../show/caller-text.ts'
 
 export const NONE_ALLOWED = 'None of your ways of confirming is allowed here.'
 
+/** The way out for a person without any factor: to add one takes another one that works (T34). */
+export const NEW_LINK =
+  'Ask the operator of this service for a new link; “countersign user invite <your e-mail address> --renew” prints it.'
+
 /** `why` a person has nothing to confirm with, and the way on. */
 export function addPasskey(why: string): HTMLElement {
-  return p(`${why} `, link('/account', 'Add a passkey'), ', then come back.')
+  const element = p(`${why} `, link('/account', 'Add a passkey'), ', then come back.')
+  void get('/me/factors', factorsShape).then(
+    (factors) => {
+      if (isLockedOut(factors)) element.replaceWith(lostFactors(factors) ?? '')
+    },
+    () => {},
+  )
+  return element
+}
+
+/** Does nothing of the person's confirm anything any more? */
+export function isLockedOut({ passkeys, totp }: Factors): boolean {
+  return !totp.enabled && passkeys.every(({ suspended }) => suspended)
+}
+
+/** What of a person's does not count any more, and what they can do about it; undefined where no passkey is suspended. */
+export function lostFactors(factors: Factors): HTMLElement | undefined {
+  const lost = factors.passkeys.filter(({ suspended }) => suspended)
+  const lockedOut = isLockedOut(factors)
+  if (lost.length === 0 && !lockedOut) return undefined
+  return notice(
+    'warning',
+    ...lost.flatMap(({ name, suspended_at }): Child[] => [
+      'your passkey ',
+      callerName(name),
+      ' is suspended since ',
+      suspended_at !== null && day(suspended_at),
+      ': its counter went backwards, which can mean a copy. ',
+    ]),
+    lost.length === 0 && 'your codes are switched off: too many wrong ones were entered. ',
+    lockedOut ? `You have nothing else to confirm with. ${NEW_LINK}` : 'It no longer works; remove it.',
+  )
 }

@@ -8,6 +8,7 @@ import { type Child, div, el, p } from '../dom/element.ts'
 import { codeField, form, readCode } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 import { insteadOfPrompt, openElsewhere, passkeysWork, stopPrompt, usePasskey } from './ceremony.ts'
+import { NEW_LINK } from './no-factor.ts'
 
 export type Operation = (typeof STEP_UP_OPERATIONS)[number]
 
@@ -32,7 +33,7 @@ export async function stepUp(
     passkey && passkeyProof(options, finish),
     code && codeProof(finish, !passkey),
     methods.length > 0 && !passkey && !code && openElsewhere(),
-    methods.length === 0 && p('No other passkey or code of yours can confirm this. Add one first.'),
+    methods.length === 0 && p(`No other passkey or code of yours can confirm this. ${NEW_LINK}`),
     buttonRow(button('Cancel', 'quiet', () => finish())),
   ])
   stopPrompt()
