@@ -126,6 +126,7 @@ function cautionsOf({ main, votes }: Report): string[] {
     revoked &&
       `The key was revoked later, at ${revoked.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`,
     main.result.valid && main.result.checked.action === 'hash' && WEAK_HASH,
+    main.input?.intent === undefined && main.input?.namesContent !== true && NO_TEXT,
     unseen &&
       'The details (context) next to the receipt are not covered by it: the statement that would bind them is missing.',
     votes.length > 0 &&
@@ -134,6 +135,10 @@ function cautionsOf({ main, votes }: Report): string[] {
   ]
   return cautions.filter((caution) => typeof caution === 'string')
 }
+
+/** A receipt alone holds a hash of the text that is too short to prove it. */
+const NO_TEXT =
+  'This confirms the decision and not its text, which did not come along. To check the text, bring the whole answer that the caller has (GET /api/v1/approvals/:id); or give the request’s id here, signed in as a person who may see it.'
 
 /** One line of the list of checks. */
 export interface CheckLine {

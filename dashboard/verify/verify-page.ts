@@ -6,13 +6,15 @@ import { JwksError } from '../../src/signing/jwks.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
-import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { reviewShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
 import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { loadNames } from '../requests/people-names.ts'
 import type { PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
@@ -31,7 +33,7 @@ export async function verifyPage({ signal, member }: PublicVisit): Promise<PageV
   // What somebody pasted before they signed in is theirs; what a person pasted is not for who comes after them.
   if (draft.author !== '' && draft.author !== reader) draft.text = ''
   draft.author = reader
-  const bench = new Bench(signal, draft, member === undefined ? nameless : await loadNames(member))
+  const bench = new Bench(signal, draft, member && (await loadNames(member)))
   bench.followAddress()
   return { title: 'Verify a receipt', scene: bench.scene, wide: true }
 }
@@ -51,12 +53,13 @@ class Bench {
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
   readonly #draft: Draft
-  readonly #nameOf: NameOf
+  /** Of a signed-in reader. */
+  readonly #nameOf: NameOf | undefined
   #pinned: VerificationKey[] | undefined
   #last: Brought | undefined
   #turn = 0
 
-  constructor(signal: AbortSignal, draft: Draft, nameOf: NameOf) {
+  constructor(signal: AbortSignal, draft: Draft, nameOf: NameOf | undefined) {
     this.#signal = signal
     this.#draft = draft
     this.#text.input.value = draft.text
@@ -121,7 +124,8 @@ class Bench {
     this.#slot.clear()
     announce('Checking')
     const pinned = this.#pinned
-    const outcome = await verifySubject(readSubject(brought.text, location.origin), pinned)
+    const whole = this.#nameOf === undefined ? undefined : wholeAnswer
+    const outcome = await verifySubject(readSubject(brought.text, location.origin), pinned, whole)
     // Something newer may have been brought meanwhile.
     if (turn !== this.#turn || this.#signal.aborted) return
     if (outcome.kind === 'problem') {
@@ -159,7 +163,13 @@ class Bench {
     const view =
       outcome.kind === 'none'
         ? noneView(outcome.heading, outcome.sentence, another)
-        : resultView(outcome.report, { keys: outcome.keys, pinned, name, nameOf: this.#nameOf, another })
+        : resultView(outcome.report, {
+            keys: outcome.keys,
+            pinned,
+            name,
+            nameOf: this.#nameOf ?? nameless,
+            another,
+          })
     this.#result.replaceChildren(view)
     const heading = view.querySelector('h2')
     announce(heading?.textContent ?? '')
@@ -223,11 +233,12 @@ export type Outcome =
 
 /**
  * Checks what the visitor brought. Only an id makes a call with something in it; a receipt is checked with the published keys,
- * or without any call where `pinned` keys are given.
+ * or without any call where `pinned` keys are given. `whole` gives more of a request than its receipt, where the reader may see it.
  */
 export async function verifySubject(
   subject: Subject,
   pinned: readonly VerificationKey[] | undefined,
+  whole: typeof wholeAnswer = async () => undefined,
 ): Promise<Outcome> {
   if (subject.kind === 'problem') return subject
   // Browsers keep their cryptography from pages that came in the clear.
@@ -236,7 +247,8 @@ export async function verifySubject(
     if (subject.kind === 'receipt') return await checked(subject.json, pinned)
     const answer = await askService(subject.id)
     if (answer.kind === 'none') return answer
-    return await checked(answer.json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
+    const json = (await whole(answer.json)) ?? answer.json
+    return await checked(json, pinned, { [subject.of === 'request' ? 'rid' : 'did']: subject.id })
   } catch (error) {
     if (error instanceof RequestFailure) return { kind: 'problem', sentence: error.message }
     if (error instanceof JwksError)
@@ -281,6 +293,15 @@ async function askService(id: string): Promise<ServiceAnswer> {
   if (isRecord(answer) && answer.valid === true && response.ok) return { kind: 'receipt', json: answer }
   if (isRecord(answer) && answer.valid === false) return without(answer)
   throw new RequestFailure(response.status, 'refused', refusalOf(response.status))
+}
+
+/** What the signed-in person may read of that request: its text and statement, by which the receipt proves the text, too. */
+async function wholeAnswer(receipt: { payload?: unknown }): Promise<object | undefined> {
+  const { rid } = Object(receipt.payload)
+  const review = await get(`/approvals/${encodeURIComponent(String(rid))}/review`, reviewShape).catch(
+    () => undefined,
+  )
+  return review?.decision?.intent === undefined ? undefined : receiptFile(review, review.decision)
 }
 
 function refusalOf(status: number): string {

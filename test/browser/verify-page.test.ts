@@ -107,7 +107,9 @@ describeInBrowser('the public page for receipts, with the real service', () => {
   it('checks the id in its own address at once', async () => {
     const { page } = await suite.visit()
     await page.goto(`/verify#${approvedId}`)
-    expect((await shownVerdict(page)).kind).toBe('approved')
+    const verdict = await shownVerdict(page)
+    expect(verdict.kind).toBe('approved')
+    expect(verdict.text).toContain('This confirms the decision and not its text')
     expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
   })
 
@@ -127,6 +129,27 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       heading: expect.stringMatching(/^owner\S*’s approval, unchanged$/),
     })
     expect(page.url()).toBe(`${suite.service().url}/verify#${approvedId}`)
+    // The text that this person may see is checked, too.
+    expect(await page.locator('.verdict + .card').innerText()).toContain(ACTION)
+    expect(await page.locator('.verdict .notice').count()).toBe(0)
+    await bringAnother(page)
+    await paste(page, decision().id)
+    await shownVerdict(page)
+    expect(await checksIn(page, 'passed')).toContain('Exact details')
+    await page.route('**/review', async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ json: { ...(await answer.json()), action: `${ACTION}0` } })
+    })
+    await bringAnother(page)
+    await paste(page, approvedId)
+    expect(await shownVerdict(page)).toMatchObject({
+      kind: 'invalid',
+      heading: expect.stringContaining('“action” differs'),
+    })
+    await page.route('**/review', (route) => route.fulfill({ status: 404, json: { error: 'not_found' } }))
+    await bringAnother(page)
+    await paste(page, approvedId)
+    expect((await shownVerdict(page)).text).toContain('not its text')
     await page.context().clearCookies()
     await page.goto('/signin')
     await page.getByRole('link', { name: 'Verify it without signing in' }).click()

@@ -106,6 +106,7 @@ describe('the verdict', () => {
       expect.stringContaining('details (context) next to the receipt are not covered'),
     ])
     expect((await verdict(first)).cautions).toEqual([])
+    expect((await verdict(bare)).cautions).toEqual([expect.stringContaining('the decision and not its text')])
   })
 
   it('T73: warns of a key that was revoked later', async () => {

@@ -4,6 +4,7 @@ import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, pan
 import { moment } from '../dom/moment.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
+import { receiptFile } from './receipt-file.ts'
 import { byName, methodWord, type WritePerson } from './request-words.ts'
 
 /**
@@ -113,16 +114,6 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
       `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
     ),
   )
-}
-
-/** The form of `GET /approvals/:id`, with the intents: `countersign verify` proves action and context by it, too. */
-function receiptFile(review: Review, decision: Decision): object {
-  const { id, status, action, context_json, created_at, expires_at, sandbox } = review
-  const context: unknown = JSON.parse(context_json)
-  return {
-    ...{ id, status, action, context, created_at, expires_at, decision },
-    ...(sandbox === true ? { sandbox: true } : {}),
-  }
 }
 
 /** Base64url to the UTF-8 text that was signed. */
