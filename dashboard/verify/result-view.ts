@@ -320,6 +320,9 @@ const STATES: Record<CheckLine['state'], string> = {
   'dry-run': 'Dry-run',
 }
 
+/** What speaks against the receipt comes first. */
+const FIRST: readonly CheckLine['state'][] = ['failed', 'dry-run', 'passed']
+
 /** Every check that was made with its result, in words as well as in colour; the others in one line that opens. */
 function checkList(examination: Examination): HTMLElement[] {
   const lines = checkLines(examination)
@@ -327,7 +330,7 @@ function checkList(examination: Examination): HTMLElement[] {
   const [unmade, absent] = [inState(lines, 'unmade'), inState(lines, 'absent')]
   const names = unmade.map(({ name }) => name).join(', ')
   return [
-    list(lines.filter(({ state }) => state !== 'absent' && state !== 'unmade')),
+    list(FIRST.flatMap((state) => inState(lines, state))),
     ...left(unmade, 'not made: after a failure, more could not mend it', hint(`${names}.`)),
     ...left(
       absent,

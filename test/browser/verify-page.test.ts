@@ -260,6 +260,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       const said = verdict.text.match(/not valid|do not act on it/gi) ?? []
       expect(new Set(said.map((words) => words.toLowerCase())).size, what).toBe(said.length)
       expect(await checksIn(page, 'failed'), what).toEqual([check])
+      expect(await page.locator('.check-line strong').first().innerText(), what).toBe(check)
       expect(await page.locator('#announcements').innerText(), what).toBe(verdict.heading)
       expect(
         await page.getByRole('heading', { name: 'What was decided on', exact: true }).count(),
@@ -280,6 +281,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(verdict.text).toMatch(/Decided by the sandbox, no person on \d+ \w+ 20\d\d/)
       expect(await page.locator('main').innerText()).not.toMatch(/(Approved|Rejected) by|Approver/)
       expect(await checksIn(page, 'dry-run')).toEqual(['Not a dry-run'])
+      expect(await page.locator('.check-line strong').first().innerText()).toBe('Not a dry-run')
       await bringAnother(page)
     }
   })
