@@ -117,8 +117,15 @@ export function showMatchingCode(code: string): string {
 
 /** What a person typed as it is stored; case, dashes and blanks do not count. @returns undefined when it is no code at all */
 export function readMatchingCode(typed: string): string | undefined {
-  const code = typed.replace(/[\s\p{Dash_Punctuation}]/gu, '').toUpperCase()
-  return code.length === CODE_LENGTH && [...code].every((letter) => LETTERS.includes(letter))
-    ? code
-    : undefined
+  const code = withoutGaps(typed)
+  return code.length === CODE_LENGTH && strangeLetter(typed) === undefined ? code : undefined
+}
+
+/** The first letter in what a person typed that no code has. */
+export function strangeLetter(typed: string): string | undefined {
+  return [...withoutGaps(typed)].find((letter) => !LETTERS.includes(letter))
+}
+
+function withoutGaps(typed: string): string {
+  return typed.replace(/[\s\p{Dash_Punctuation}]/gu, '').toUpperCase()
 }

@@ -1,4 +1,4 @@
-import { readMatchingCode } from '../../src/domain/bootstrap.ts'
+import { readMatchingCode, strangeLetter } from '../../src/domain/bootstrap.ts'
 import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
@@ -39,8 +39,11 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   }
   const answer = async (decision: Outcome): Promise<void> => {
     const matching = decision === 'approved' ? readMatchingCode(code.input.value) : undefined
-    if (decision === 'approved' && matching === undefined)
-      return wrong(code, 'Enter the eight letters that the agent shows, like BDWP-HQPK.')
+    if (decision === 'approved' && matching === undefined) {
+      const strange = strangeLetter(code.input.value)
+      const told = strange === undefined ? '' : `No code has a “${strange}”. `
+      return wrong(code, `${told}Enter the eight letters that the agent shows, like BDWP-HQPK.`)
+    }
     const said = matching === undefined ? { decision } : { decision, code: matching }
     await ballot.cast(async (totp) => {
       const path = `/account/bootstrap/${consent.id}/decision`
