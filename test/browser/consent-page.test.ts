@@ -124,6 +124,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().goto(PATH)
     await page().getByRole('heading', { name: 'Sign in to see this request' }).waitFor()
     expect(await page().content()).not.toContain('Release agent')
+    expect(await page().locator('main').innerText()).not.toContain('needed')
     suite.server().state.signedIn = true
     await page().goto('/b/bst_00000000000000000000000000')
     await page().getByRole('heading', { name: 'No such request for you' }).waitFor()

@@ -21,7 +21,7 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void, m
   const scene = plainScene(
     'Sign in to see this request',
     message,
-    lede('Your decision is needed. What it is about is shown only to its approvers.'),
+    lede('What it is about is shown only to people it concerns.'),
     signInPanel(signedIn),
   )
   showScene('Sign in', scene, { focus })
