@@ -150,6 +150,7 @@ class Bench {
     this.#last = undefined
     this.#entry.open = true
     this.#result.replaceChildren()
+    announce('')
     this.#slot.show('error', sentence)
   }
 

@@ -113,6 +113,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
       await paste(page, text)
       await page.locator('.notice-slot').getByText(words).waitFor()
       expect(await page.locator('.verdict').count()).toBe(0)
+      expect(await page.locator('#announcements').textContent(), text).toBe('')
     }
     await page.evaluate(`(() => {
       const dataTransfer = new DataTransfer()
