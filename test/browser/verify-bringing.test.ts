@@ -300,7 +300,11 @@ describeInBrowser('bringing a receipt to the public page', () => {
     await page.keyboard.press('Enter')
     const verdict = await shownVerdict(page)
     expect(await page.locator('#announcements').innerText()).toBe(verdict.heading)
-    expect(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)).toBe('solid')
+    // No person went to the heading; a ring marks what they can use.
+    const ring = () => page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)
+    expect(await ring()).toBe('none')
+    await page.keyboard.press('Tab')
+    expect(await ring()).toBe('solid')
   })
 
   it('is loaded by nobody else: other pages fetch neither it nor the signature library', async () => {
