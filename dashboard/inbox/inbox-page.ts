@@ -48,10 +48,10 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
-    invitationsSection(invitations, done),
-    guide?.element,
-    waiting,
     consentsSection(consents),
+    invitationsSection(invitations, done),
+    // What waits comes first.
+    ...(pending.value.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
   )
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
   return { title: inboxTitle(pending.value.data.length), scene, wide: true }

@@ -64,6 +64,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByRole('button', { name: 'Approve' }).click()
     await page().getByRole('heading', { name: 'Approved', exact: true }).waitFor()
     expect(await page().locator('.panel').innerText()).toContain('gets its key when it asks next')
+    await page().locator('.request-head + nav').getByRole('link', { name: 'Back to the inbox' }).waitFor()
     state().one = { ...state().one, collected: sampleCollection() }
     await page().getByRole('heading', { name: 'The key was collected' }).waitFor()
     expect(await page().locator('.panel').innerText()).toContain(
@@ -147,6 +148,19 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     expect(await page().locator('#announcements').innerText()).toBe('An agent asks for an API key')
     state().waiting = []
     await link.waitFor({ state: 'hidden' })
+  })
+
+  it('shows what waits in the inbox before the guide of a new owner', async () => {
+    await page().setViewportSize({ width: 390, height: 844 })
+    suite.server().state.keys = []
+    state().waiting = [sampleConsent()]
+    await page().goto('/')
+    await page().getByRole('link', { name: 'Review', description: 'Release agent' }).waitFor()
+    expect(await page().locator('main h2').allInnerTexts()).toEqual([
+      'Asking for an API key',
+      'Waiting for you',
+      'From an API key to a checked receipt, in four steps',
+    ])
   })
 
   const LOOKS = [

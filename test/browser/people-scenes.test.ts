@@ -161,7 +161,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     const lefts = new Set<number | undefined>()
     for (const path of ['/', '/keys', '/members', '/settings', '/account', '/verify']) {
       await page.goto(path)
-      await page.locator('main.wide .card, main.wide #waiting').first().waitFor()
+      await page.locator('main.wide .card:visible, main.wide #waiting').first().waitFor()
       lefts.add((await page.getByRole('heading', { level: 1 }).boundingBox())?.x)
       lefts.add((await page.locator('.brand').boundingBox())?.x)
     }

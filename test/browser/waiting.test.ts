@@ -24,7 +24,7 @@ describeInBrowser('what waits for a person', () => {
 
   it('comes first and says what is asked, by whom, how long there is, and what counts as high impact', async () => {
     await open()
-    expect(await visitor.page.locator('h2').first().innerText()).toBe('Waiting for you')
+    expect(await visitor.page.locator('h2:visible').first().innerText()).toBe('Waiting for you')
     const { action, requested_by } = samplePending()
     const text = await rows().innerText()
     for (const shown of [action, requested_by.key_name, requested_by.account_name, 'High impact'])

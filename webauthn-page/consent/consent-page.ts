@@ -1,4 +1,4 @@
-import { showInvitation, showStopped } from '../decide/stopped-scenes.ts'
+import { showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
 import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
@@ -172,6 +172,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
         'An agent or program asks for a key of your account, under an unverified name.',
       ),
     ),
+    !open && wayBack(),
     div('request-columns', ...(open ? [text, panel] : [panel, text])),
   )
 }

@@ -3,7 +3,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
 import { type Draft, keptDraft } from '../kit/dom/draft.ts'
-import { announce, type Child, div, el, link } from '../kit/dom/element.ts'
+import { announce, type Child, div, link } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -21,7 +21,7 @@ import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
 import { type DecisionFormOptions, decisionForm, whatIsKept } from './decision-form.ts'
-import { showInvitation, showStopped } from './stopped-scenes.ts'
+import { showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
 
 const POLL_MS = 4000
 
@@ -272,15 +272,6 @@ function focusWanted(scene: HTMLElement): void {
   if (wanted === null) return
   const { top, bottom } = wanted.getBoundingClientRect()
   if (top >= 0 && bottom <= window.innerHeight) wanted.focus({ preventScroll: true })
-}
-
-/** Where to go from a request that is not to be decided here any more. */
-function wayBack(): HTMLElement {
-  return el(
-    'nav',
-    { class: 'buttons way-on', 'aria-label': 'Go on' },
-    link('/', 'Back to the inbox', { class: 'button plain' }),
-  )
 }
 
 /**

@@ -1,7 +1,7 @@
 import { okShape, type User } from '../kit/api/contract.ts'
 import { RequestFailure, remove } from '../kit/api/request.ts'
 import { button } from '../kit/dom/button.ts'
-import { lede, p } from '../kit/dom/element.ts'
+import { el, lede, link, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showPlain, showScene } from '../kit/dom/stage.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
@@ -54,4 +54,13 @@ function showFailure(error: unknown, again: () => Promise<void>): void {
     if (retry.isConnected) void again()
   }
   addEventListener('online', back, { once: true })
+}
+
+/** Where to go from a request that is not to be decided here any more. */
+export function wayBack(): HTMLElement {
+  return el(
+    'nav',
+    { class: 'buttons way-on', 'aria-label': 'Go on' },
+    link('/', 'Back to the inbox', { class: 'button plain' }),
+  )
 }
