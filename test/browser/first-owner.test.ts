@@ -20,6 +20,8 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     const setupUrl = service.setupUrl
     if (setupUrl === undefined) throw new Error('a fresh service must print a set-up link')
 
+    await page.goto('/')
+    await page.getByText('New service? It prints the link to set it up when it starts.').waitFor()
     await page.goto(setupUrl)
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
     expect(page.url()).toBe(`${service.url}/setup`)

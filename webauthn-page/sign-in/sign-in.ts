@@ -24,6 +24,7 @@ export async function signInPage(): Promise<void> {
         : 'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
+    note('New service? It prints the link to set it up when it starts.'),
     note('Only a receipt to check? ', link('/verify', 'Verify it without signing in'), '.'),
   )
   showScene('Sign in', scene, { focus: false })
