@@ -181,12 +181,14 @@ describe('the documents', () => {
       await browser.post('/api/v1/enrollment/passkey', { token, passkey_name: 'laptop', credential }),
       201,
     )
-    const { raw_key: KEY } = expectStatus(
+    const { raw_key: COUNTERSIGN_KEY } = expectStatus(
       await browser.post('/api/v1/account/api-keys', { name: 'first' }),
       201,
     )
 
-    const { id: ID, status } = JSON.parse(await run(block('"Deploy release 4.2 to production"'), { KEY }))
+    const { id: ID, status } = JSON.parse(
+      await run(block('"Deploy release 4.2 to production"'), { COUNTERSIGN_KEY }),
+    )
     expect(status).toBe('pending')
     const [, link] = await service.line(new RegExp(`open=(${url}/a/${ID})`))
     expect((await fetch(link ?? '')).status).toBe(200)
@@ -198,15 +200,16 @@ describe('the documents', () => {
       200,
     )
 
-    const output = await run(block('countersign verify'), { KEY, ID })
+    const output = await run(block('countersign verify'), { COUNTERSIGN_KEY, ID })
     expect(output).toContain('"valid":true')
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))
     expect(saved).toMatchObject({ id: ID, status: 'approved' })
 
-    const used = JSON.parse(await run(block('/consume'), { KEY, ID }))
+    const consume = () => run(block('/consume'), { COUNTERSIGN_KEY, ID })
+    const used = JSON.parse(await consume())
     expect(used).toMatchObject({ request_id: ID, status: 'approved', consumed_at: expect.any(String) })
-    expect(JSON.parse(await run(block('/consume'), { KEY, ID }))).toMatchObject({ error: 'already_consumed' })
+    expect(JSON.parse(await consume())).toMatchObject({ error: 'already_consumed' })
   })
 
   it('leads an agent from its question over the consent of the owner to a key', async () => {

@@ -46,9 +46,9 @@ afterAll(async () => {
 })
 
 /** By the documents' command. */
-async function fetchSecret(KEY: string): Promise<string> {
+async function fetchSecret(COUNTERSIGN_KEY: string): Promise<string> {
   const here = { 'http://localhost:3000': service.url }
-  const answer = JSON.parse(await runShell(docsBlock('sh', 'webhook-secret'), here, { KEY }))
+  const answer = JSON.parse(await runShell(docsBlock('sh', 'webhook-secret'), here, { COUNTERSIGN_KEY }))
   return String(answer.webhook_signing_secret)
 }
 
@@ -105,7 +105,7 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
     it('acts once on an approval of the service, also when its owner has it sent again', async () => {
       const here = { 'http://localhost:3000': service.url, ':4000': `:${folder.port}` }
       const asking = docsBlock('sh', '"callback_url"')
-      const { id } = JSON.parse(await runShell(asking, here, { KEY: setting.key }))
+      const { id } = JSON.parse(await runShell(asking, here, { COUNTERSIGN_KEY: setting.key }))
       await decideByPasskey(setting, id, 'approved')
       await eventually(() => deliveryOf(id)).toMatchObject({
         state: 'delivered',
