@@ -196,7 +196,6 @@ describeInBrowser('the states of a request', () => {
     const held = new Promise<void>((resolve) => {
       lose = resolve
     })
-    await page.route('**/review', (route) => route.abort())
     await page.route('**/decision', async (route) => {
       await route.fetch()
       await held
@@ -205,6 +204,8 @@ describeInBrowser('the states of a request', () => {
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('Sending your approval …').waitFor()
     expect(await page.locator('.decision-buttons [aria-disabled="true"]').count()).toBe(2)
+    // Not before: a look that fails holds the buttons.
+    await page.route('**/review', (route) => route.abort())
     lose()
     await page.getByText('Not known yet whether your approval was recorded. Checking …').waitFor()
     expect(await page.locator('.decision-buttons [aria-disabled="true"]').count()).toBe(2)
