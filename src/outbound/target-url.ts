@@ -52,12 +52,23 @@ function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80
 }
 
+const NOT_ABSOLUTE = 'must be an absolute URL, such as https://example.com/hook'
+
+/** What cannot be seen is named, never repeated. */
+function silentName(character: string): string {
+  if (character === ' ') return 'a blank'
+  if (character === '\\') return 'a backslash'
+  return `the invisible character U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
+}
+
 /** Only what cannot be misread is parsed; the caller keeps the parsed form alone. */
 function parse(text: string): URL | string {
   if (text.length > LONGEST) return `must not exceed ${LONGEST} characters`
-  if (SILENT.test(text)) return 'must not hold blanks, backslashes or invisible characters'
   const authority = WHOLE.exec(text)?.[1]
-  if (authority === undefined || !URL.canParse(text)) return 'must be an absolute URL'
+  if (authority === undefined) return NOT_ABSOLUTE
+  const [silent] = SILENT.exec(text) ?? []
+  if (silent !== undefined) return `must not hold ${silentName(silent)}`
+  if (!URL.canParse(text)) return NOT_ABSOLUTE
   if (authority.includes('@')) return 'must not hold a user name or password'
   if (authority.includes('%')) return 'must not hold an escaped host name'
   if (text.includes('#')) return 'must not hold a fragment'

@@ -126,11 +126,11 @@ describeInBrowser('the page of API keys', () => {
     await open()
     await press('Create an API key')
     await page.getByText('Give the key a name.').waitFor()
-    area.refuse = { code: 'invalid_field', details: { field: 'name', detail: 'must be one line' } }
+    area.refuse = { code: 'invalid_field', details: { field: 'name', detail: 'is too long' } }
     await page.getByLabel('Name of the key').fill('ci')
     await page.getByLabel('Sandbox key').check()
     await press('Create an API key')
-    await page.getByText('It must be one line.', { exact: true }).waitFor()
+    await page.getByText('It is too long.', { exact: true }).waitFor()
     expect(await page.getByLabel('Name of the key').inputValue()).toBe('ci')
     expect(await page.getByLabel('Sandbox key').isChecked()).toBe(true)
     area.refuse = { code: 'key_limit' }

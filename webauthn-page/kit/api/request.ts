@@ -108,7 +108,7 @@ function failureOf(status: number, answer: unknown): RequestFailure {
 /** The service's own sentence; names in backticks (`retry_after`) give way to the value the body carries under that name. */
 function sentence(answer: Record<string, unknown>): string {
   // Of a field it says what must be, as half a sentence.
-  if (typeof answer.detail === 'string') return answer.detail.replace(/^must .*/, 'It $&.')
+  if (typeof answer.detail === 'string') return answer.detail.replace(/^[a-z].*/, 'It $&.')
   if (typeof answer.message !== 'string') return 'The service refused this. Try again in a moment.'
   return answer.message.replace(/`(\w+)`/g, (_, name: string) => {
     const value = answer[name]
