@@ -78,7 +78,7 @@ function consentHeading({ status }: ConsentView): string {
 
 /** How the link says what it opens: a click decides nothing. */
 function consentLink({ status }: ConsentView): string {
-  if (status.kind === 'pending') return 'Look and decide…'
+  if (status.kind === 'pending') return 'Review…'
   return status.kind === 'collected' ? 'See who collected it' : 'Details on the consent page'
 }
 

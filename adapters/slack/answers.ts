@@ -141,10 +141,7 @@ function rowParts(row: PendingRow, index: number, length: number): Part[] {
 }
 
 function onlyAgents(heading: string, open: string): types.KnownBlock[] {
-  return [
-    header(`🔑 ${heading}`),
-    richText([section([words('Look and decide in '), link('your inbox', open)])]),
-  ]
+  return [header(`🔑 ${heading}`), richText([section([words('Review in '), link('your inbox', open)])])]
 }
 
 function tail(left: number, open: string): Part[] {

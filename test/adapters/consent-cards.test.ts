@@ -62,11 +62,9 @@ describe('the card of an agent that asks for a key', () => {
   it('has one button, which opens the consent page and decides nothing, and in Teams one to refresh it', () => {
     const page = `${BASE}/b/bst_7h3k9m2p5q8r1s4t6v0w2x5y8z`
     const open = view(sampleBootstrap())
-    expect(buttonsOf(drawSlack(open).blocks)).toMatchObject([
-      { url: page, text: { text: 'Look and decide…' } },
-    ])
+    expect(buttonsOf(drawSlack(open).blocks)).toMatchObject([{ url: page, text: { text: 'Review…' } }])
     expect(drawTeams(open).card.actions).toMatchObject([
-      { type: 'Action.OpenUrl', url: page, title: 'Look and decide…' },
+      { type: 'Action.OpenUrl', url: page, title: 'Review…' },
       { type: 'Action.Execute', title: 'Refresh', data: { request_id: open.request_id } },
     ])
     for (const bootstrap of everyBootstrap().slice(1)) {
