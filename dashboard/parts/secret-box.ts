@@ -6,7 +6,7 @@ export function secretBox(secret: string, what: string): HTMLElement {
   return copyBox(el('code', { class: 'mono' }, secret), secret, what)
 }
 
-/** Keeps its lines and scrolls sideways: a command that is broken into other lines cannot be read as one. */
+/** A command, with its own line breaks; longer lines wrap, and both Copy and a selection take the text without that. */
 export function command(text: string, what: string): HTMLElement {
   return copyBox(
     el('pre', { class: 'command', tabindex: 0, role: 'group', 'aria-label': what }, text),

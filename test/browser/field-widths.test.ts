@@ -42,6 +42,23 @@ describeInBrowser('fields in their forms', () => {
     }
   })
 
+  it.each(['/', '/keys'])(
+    'show every command whole on %s: what is cut off at the side looks complete',
+    async (path) => {
+      suite.server().state.keys = []
+      const { page } = await suite.visit()
+      await page.goto(path)
+      await page.getByLabel('Name of the key').fill('ci')
+      await page.getByRole('button', { name: 'Create your first API key' }).click()
+      await page.locator('.command').first().waitFor()
+      const cut = `[...document.querySelectorAll('.secret-box > :first-child')].filter((box) => box.scrollWidth > box.clientWidth).length`
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 800 })
+        expect(await page.evaluate(cut), `${width} px`).toBe(0)
+      }
+    },
+  )
+
   it.each([320, 1440])('show all five reminders at once at %i px', async (width) => {
     people.policy.reminders = [0.1, 0.25, 0.5, 0.75, 0.95]
     const { page } = await suite.visit({ viewport: { width, height: 800 } })
