@@ -50,6 +50,38 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(await foot.getByRole('link').count()).toBe(2)
   })
 
+  it.each(['none', 'active'] as const)(
+    'shows at an edge of the navigation that it goes on there, with forced colours: %s',
+    async (forcedColors) => {
+      await page.setViewportSize({ width: 390, height: 844 })
+      await page.emulateMedia({ forcedColors })
+      await open('/', 'Inbox')
+      const strips = async (): Promise<Buffer[]> => {
+        const { y, height } = (await nav().boundingBox()) ?? { y: 0, height: 0 }
+        const strip = (x: number) => page.screenshot({ clip: { x, y, width: 24, height } })
+        return [await strip(0), await strip(366)]
+      }
+      // Which edges look otherwise without the arrows.
+      const arrows = async (): Promise<boolean[]> => {
+        const shown = await strips()
+        await page.evaluate(`document.adoptedStyleSheets = [new CSSStyleSheet()]
+          document.adoptedStyleSheets[0].replaceSync('.site-nav > ul::before, .site-nav > ul::after { content: none }')`)
+        const bare = await strips()
+        await page.evaluate('document.adoptedStyleSheets = []')
+        return shown.map((strip, edge) => !strip.equals(bare[edge] ?? strip))
+      }
+      const scrollTo = (place: string) =>
+        page.evaluate(`document.querySelector('.site-nav > ul').scrollLeft = ${place}`)
+      expect(await arrows()).toEqual([false, true])
+      await scrollTo('200')
+      expect(await arrows()).toEqual([true, true])
+      await scrollTo('9999')
+      expect(await arrows()).toEqual([true, false])
+      await page.setViewportSize({ width: 1280, height: 844 })
+      expect(await arrows()).toEqual([false, false])
+    },
+  )
+
   it('promises an auditor no requests', async () => {
     suite.server().state.accounts = [HOME, OWN]
     suite.server().state.pending = []
