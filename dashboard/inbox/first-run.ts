@@ -1,4 +1,3 @@
-import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
@@ -10,128 +9,152 @@ import { makeKey } from '../keys/key-actions.ts'
 import type { Key } from '../keys/key-shapes.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
-import { requestPageShape } from '../requests/request-shapes.ts'
+import { type RequestRow, requestPageShape } from '../requests/request-shapes.ts'
 
 const POLL_MS = 5000
 
-/** The way from nothing to the first checked receipt, all of it on the screen. */
-export interface FirstRun {
-  element: HTMLElement
-  /** Takes what waits now: the third step follows it. */
-  show(waiting: readonly PendingRequest[]): void
+/** What the browser keeps of the guide. */
+interface Memory {
+  /** The key that the guide follows from now on. */
+  follows(keyId: string): void
+  /** The guide is through, or was hidden. */
+  ended(): void
 }
 
 /**
- * The guide from its beginning, or from where the person left it; `ended` runs when it is through or put away.
+ * The way from nothing to the first checked receipt: all of it on the screen, or what is left of it once the key's request is
+ * decided. Only requests of `key` count: others of the account are not the guide's.
  * @throws RequestFailure, ShapeError
  */
-export async function startGuide([key]: readonly Key[], ended: () => void): Promise<FirstRun> {
-  const guide = new Guide(ended)
-  if (key !== undefined) guide.resume(key.sandbox, await latestDecided())
-  return guide
+export async function startGuide(key: Key | undefined, memory: Memory): Promise<HTMLElement> {
+  const guide = new Guide(memory)
+  if (key !== undefined) guide.resume(key, await latestOf(key.id))
+  return guide.element
 }
 
-/** The request of this account that was decided last. @throws RequestFailure, ShapeError */
-async function latestDecided(): Promise<string | undefined> {
-  for (const status of ['approved', 'rejected']) {
-    const { data } = await get(`/account/requests?limit=1&status=${status}`, requestPageShape)
-    if (data[0] !== undefined) return data[0].id
-  }
-  return undefined
+/** What the key asked for last. @throws RequestFailure, ShapeError */
+async function latestOf(keyId: string): Promise<RequestRow | undefined> {
+  return (await get(`/account/requests?limit=1&key=${encodeURIComponent(keyId)}`, requestPageShape)).data[0]
 }
 
 /** Stands in commands for a key that is not shown again. */
 const NAMED_KEY = '$COUNTERSIGN_KEY'
 
 /** A key, a command, a decision, a receipt. */
-class Guide implements FirstRun {
-  readonly element: HTMLElement
+class Guide {
   readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
   readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
   readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
   readonly #key: Step
-  /** What waited before: others may have asked this person, and the guide is about what their own key asks. */
-  #before: ReadonlySet<string> | undefined
-  #waiting: readonly PendingRequest[] = []
-  #shown: string | undefined
-  readonly #ended: () => void
+  readonly #memory: Memory
+  readonly #part = section(
+    'From an API key to a checked receipt, in four steps',
+    'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
+  )
+  /** The key itself is on the screen, for the only time. */
+  #keyShown = false
+  #shown = ''
 
-  constructor(ended: () => void) {
-    this.#ended = ended
-    const part = section(
-      'From an API key to a checked receipt, in four steps',
-      'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
-    )
+  constructor(memory: Memory) {
+    this.#memory = memory
     this.#key = step(
       'Create an API key',
-      keyForm((rawKey, sandbox) => this.#made(rawKey, sandbox)),
+      keyForm((rawKey, key) => this.#made(rawKey, key)),
     )
     const steps = [this.#key, this.#ask, this.#decide, this.#check]
-    const close = (): void => {
-      ended()
-      part.element.remove()
-    }
-    part.body.append(
+    this.#part.body.append(
       el('ol', { class: 'guide' }, ...steps.map(({ element }) => element)),
-      buttonRow(button('Hide this guide', 'quiet', close)),
+      buttonRow(this.#hide('Hide this guide')),
     )
-    this.element = part.element
   }
 
-  /** Goes on where the person left: there is a key, and maybe a decision. */
-  resume(sandbox: boolean, decided: string | undefined): void {
+  get element(): HTMLElement {
+    return this.#part.element
+  }
+
+  #hide(label: string): HTMLElement {
+    return button(label, 'quiet', () => {
+      this.#memory.ended()
+      this.element.remove()
+    })
+  }
+
+  /** Goes on where the person left: there is a key, and maybe a request. */
+  resume(key: Key, latest: RequestRow | undefined): void {
     this.#key.fill(
       p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
-      command(`export COUNTERSIGN_KEY='sa_${sandbox ? 'test' : 'live'}_…'`, 'how a terminal keeps the key'),
+      command(
+        `export COUNTERSIGN_KEY='sa_${key.sandbox ? 'test' : 'live'}_…'`,
+        'how a terminal keeps the key',
+      ),
     )
-    this.#before = new Set()
-    this.#toAsk(NAMED_KEY, sandbox)
-    if (decided === undefined) this.#follow()
-    else this.#end(decided)
+    this.#toAsk(NAMED_KEY, key)
+    if (latest === undefined || this.#take(latest)) this.#follow(key.id)
   }
 
-  show(now: readonly PendingRequest[]): void {
-    this.#waiting = now
-    const before = this.#before
-    const first = before && now.find(({ id }) => !before.has(id))
-    if (first === undefined || first.id === this.#shown) return
-    this.#shown = first.id
-    this.#decide.fill(...arrived(first))
-  }
-
-  #made(rawKey: string, sandbox: boolean): void {
-    this.#before = new Set(this.#waiting.map(({ id }) => id))
+  #made(rawKey: string, key: Pick<Key, 'id' | 'sandbox'>): void {
+    this.#keyShown = true
+    this.#memory.follows(key.id)
     this.#key.fill(
       p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
       secretBox(rawKey, 'the API key'),
     )
-    this.#toAsk(rawKey, sandbox)
-    this.#follow()
+    this.#toAsk(rawKey, key)
+    this.#follow(key.id)
     this.#ask.heading.focus()
     announce('Your key is made. Step 2: ask for an approval')
   }
 
-  #toAsk(key: string, sandbox: boolean): void {
+  #toAsk(rawKey: string, { sandbox }: Pick<Key, 'sandbox'>): void {
     this.#ask.fill(
       p('Run this in a terminal on this machine, or wherever this address can be reached:'),
-      command(askCommand(key, location.origin), 'the command that asks for an approval'),
+      command(askCommand(rawKey, location.origin), 'the command that asks for an approval'),
     )
     if (sandbox) this.#decide.fill(p('Nothing to do: a dry-run decides by itself after a few seconds.'))
   }
 
-  #follow(): void {
+  #follow(keyId: string): void {
     whileVisible(this.element, POLL_MS, async () => {
-      const decided = await latestDecided().catch(() => undefined)
-      if (decided !== undefined) this.#end(decided)
-      return decided === undefined
+      const latest = await latestOf(keyId).catch(() => undefined)
+      return latest === undefined || this.#take(latest)
     })
+  }
+
+  /** @returns whether more is to come */
+  #take(request: RequestRow): boolean {
+    const { id, status, sandbox } = request
+    const decided = status === 'approved' || status === 'rejected'
+    if (decided) this.#end(id)
+    else if (sandbox === undefined && this.#shown !== id + status) {
+      this.#shown = id + status
+      this.#decide.fill(...(status === 'pending' ? arrived(request) : ENDED))
+    }
+    return !decided
   }
 
   /** The guide is through as soon as the receipt is looked at. */
   #end(id: string): void {
+    const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', {
+      class: 'button primary quiet',
+    })
+    check.addEventListener('click', () => this.#memory.ended())
+    if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
+    if (this.#keyShown) this.#shrinkAround(id, check)
+    else {
+      const heading = el(
+        'h2',
+        { id: this.element.getAttribute('aria-labelledby') ?? '' },
+        'Your request is decided',
+      )
+      this.element.classList.add('account-head')
+      this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')))
+    }
+  }
+
+  /** The key stays in sight: it is not shown again. */
+  #shrinkAround(id: string, check: HTMLElement): void {
+    this.#ask.fill(p('You asked.'))
     this.#decide.fill(p('It is decided.'))
-    const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', { class: 'button primary' })
-    check.addEventListener('click', this.#ended)
     this.#check.fill(
       p('The page checks it in your browser; a program takes it from the answer of this call:'),
       command(
@@ -140,9 +163,10 @@ class Guide implements FirstRun {
       ),
       check,
     )
-    if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
   }
 }
+
+const ENDED = [p('The request ended without a decision. Ask once more: the command of step 2 works again.')]
 
 interface Step {
   element: HTMLElement
@@ -160,7 +184,7 @@ function step(title: string, first: Child): Step {
   }
 }
 
-function keyForm(made: (rawKey: string, sandbox: boolean) => void): HTMLElement {
+function keyForm(made: (rawKey: string, key: Pick<Key, 'id' | 'sandbox'>) => void): HTMLElement {
   const slot = noticeSlot()
   const name = field({
     label: 'Name of the key',
@@ -172,7 +196,7 @@ function keyForm(made: (rawKey: string, sandbox: boolean) => void): HTMLElement 
     const said = filled(name, 'Give the key a name.')
     if (said === undefined) return
     const answer = await makeKey({ name: said, sandbox })
-    if (answer !== undefined) made(answer.raw_key, sandbox)
+    if (answer !== undefined) made(answer.raw_key, answer.key)
   }
   const trial = button('Create a sandbox key', 'quiet', () => slot.attempt(() => create(true), { name }), {
     'aria-describedby': SANDBOX_HINT,
@@ -193,7 +217,7 @@ function keyForm(made: (rawKey: string, sandbox: boolean) => void): HTMLElement 
 
 const SANDBOX_HINT = 'sandbox-hint'
 
-function arrived(request: PendingRequest): Child[] {
+function arrived(request: Pick<RequestRow, 'id' | 'action'>): Child[] {
   const { element, textId } = callerQuote(request.action)
   return [
     p('It is here. Look at it, and approve it with your passkey or code:'),

@@ -1,9 +1,4 @@
-import {
-  okShape,
-  type PendingRequest,
-  type WaitingConsent,
-  waitingConsentsShape,
-} from '../../webauthn-page/kit/api/contract.ts'
+import { okShape, type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
@@ -16,7 +11,6 @@ import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
-import type { FirstRun } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
 import { inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
@@ -43,15 +37,16 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     actor: user.approver,
     signal,
     auditor: account.role === 'auditor',
-    ...(guide === undefined ? {} : { follow: (waiting: readonly PendingRequest[]) => guide.show(waiting) }),
   })
+  const asking = consentsSection(consents)
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
-    consentsSection(consents),
+    // What waits comes first; what arrives later moves nothing that may be pressed.
+    ...(consents.length > 0 ? [asking] : []),
     invitationsSection(invitations, done),
-    // What waits comes first.
-    ...(pending.value.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
+    ...(pending.value.data.length > 0 ? [waiting, guide] : [guide, waiting]),
+    ...(consents.length > 0 ? [] : [asking]),
   )
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
   return { title: inboxTitle(pending.value.data.length), scene, wide: true }
@@ -169,10 +164,9 @@ function consentRow(consent: WaitingConsent): HTMLElement {
 const GUIDE = 'countersign.first-run'
 
 /** Where nothing may be kept, the guide ends with the visit. */
-function remember(state: string | undefined): void {
+function remember(state: string): void {
   try {
-    if (state === undefined) localStorage.removeItem(GUIDE)
-    else localStorage.setItem(GUIDE, state)
+    localStorage.setItem(GUIDE, state)
   } catch {}
 }
 
@@ -185,19 +179,24 @@ function remembered(): string | null {
 }
 
 /**
- * The guide of an owner without any key, or of one who began it in this browser and has not come to its end. The raw key is
- * on the screen once; later its place is named.
+ * The guide of an owner without any key, or of one who began it in this browser and has not come to its end. It follows the
+ * key that was made in it, by its id; of an owner who made one elsewhere, the newest. The raw key is on the screen once; later
+ * its place is named.
  * @throws RequestFailure, ShapeError
  */
-async function firstRun(userId: string): Promise<FirstRun | undefined> {
+async function firstRun(userId: string): Promise<HTMLElement | undefined> {
   const [before, past] = [remembered(), `past ${userId}`]
   if (before === past) return undefined
   const { data: keys } = await get('/account/api-keys', keysShape)
-  if (keys.length > 0 && before !== userId) {
+  const [begunBy, keyId] = before?.split(' ') ?? []
+  if (keys.length > 0 && begunBy !== userId) {
     remember(past)
     return undefined
   }
-  remember(userId)
+  if (keys.length === 0) remember(userId)
   const { startGuide } = await import('./first-run.ts')
-  return startGuide(keys, () => remember(undefined))
+  return startGuide(keys.find(({ id }) => id === keyId) ?? keys[0], {
+    follows: (id) => remember(`${userId} ${id}`),
+    ended: () => remember(past),
+  })
 }

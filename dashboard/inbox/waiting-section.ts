@@ -19,8 +19,6 @@ interface Waiting {
   signal: AbortSignal
   /** No new request of the account that is looked at names them. */
   auditor: boolean
-  /** Hears what waits, at first and after every look. */
-  follow?: (waiting: readonly PendingRequest[]) => void
 }
 
 const AUDITORS =
@@ -131,7 +129,6 @@ class WaitingSection {
     const { data } = pending.value
     const fresh = this.#list.show(pending)
     this.#filter.offer(data)
-    this.#waiting.follow?.(data)
     if (this.#element.isConnected) document.title = `${inboxTitle(data.length)} · Countersign`
     return fresh
   }

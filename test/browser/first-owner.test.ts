@@ -5,7 +5,9 @@ import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { axeViolations, describeInBrowser } from '../support/browser.ts'
-import { readRequest, useServiceSuite } from '../support/service-suite.ts'
+import { callWithKey } from '../support/live.ts'
+import { addKey } from '../support/people.ts'
+import { ask, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 /** What the command on the screen asks for. */
 const DEPLOY = 'Deploy version 1.4.2 to production'
@@ -40,11 +42,29 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(await page.locator('#waiting').innerText()).toContain('No approval waits for you now.')
     expect(await axeViolations(page)).toEqual([])
 
+    const { deps } = service.composition
+    const ana = await deps.users.findByEmail('ana@example.com')
+    if (ana === undefined) throw new Error('the owner is not there')
+    // What other keys of the account ask, and what is decided for them, is not the guide's.
+    const otherKey = (await addKey(service, ana)).raw_key
+    const foreign = await ask(service, otherKey, { action: 'Rotate the signing key' })
+    const dryRun = (await addKey(service, ana, { sandbox: true })).raw_key
+    const tried = await callWithKey(service, dryRun, '/request', {
+      action: 'Try',
+      sandbox_auto_decide_seconds: 0,
+    })
+    const { request_id } = Object(await tried.json())
+    expect(await readRequest(service, dryRun, request_id)).toMatchObject({ status: 'approved' })
     await page.reload()
+    await page.getByRole('link', { name: 'Rotate the signing key' }).waitFor()
+    const guide = page.locator('section:has(> .section-body > .guide)')
+    expect(await guide.innerText()).not.toMatch(/Rotate|decided/)
+    await callWithKey(service, otherKey, `/${foreign}/cancel`, {})
     expect(await page.locator('pre.command').nth(1).innerText()).toContain('Bearer $COUNTERSIGN_KEY"')
     expect(await page.content()).not.toContain(rawKey)
     const answered = JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
     const id = String(answered.id)
+    await guide.getByRole('link', { name: 'Review and approve', description: DEPLOY }).waitFor()
     await page.getByRole('link', { name: DEPLOY }).click()
     await page.getByRole('link', { name: 'Approve…', description: DEPLOY }).click()
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
@@ -92,11 +112,13 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.getByRole('link', { name: 'Inbox', exact: true }).click()
     await page.getByText('No approval waits for you now.').waitFor()
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
+    const last = page.locator('.card', { hasText: 'Your request is decided' })
+    expect((await last.boundingBox())?.height).toBeLessThan(100)
     await page.getByRole('link', { name: 'Check the receipt' }).click()
     await page.getByRole('heading', { name: 'Ana Pereira’s approval, unchanged' }).waitFor()
     await page.goto('/')
     await page.getByText('No approval waits for you now.').waitFor()
-    expect(await page.locator('.guide').count()).toBe(0)
+    expect(await page.getByText('Your request is decided').count()).toBe(0)
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)
   })
