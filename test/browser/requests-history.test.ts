@@ -274,6 +274,29 @@ describeInBrowser('the history of requests', () => {
     expect(await table.getByRole('cell').count()).toBe(5)
   })
 
+  it('tells the states apart by shape too, and gives a long action two lines on the smallest phone', async () => {
+    const states = [
+      sampleRow({ action: LONG }),
+      decidedRow('approved'),
+      decidedRow('rejected'),
+      sampleRow({ status: 'expired' }),
+      sampleRow({ status: 'expired', cancelled: true }),
+    ]
+    area.rows = states
+    await visitor.page.setViewportSize({ width: 320, height: 640 })
+    await open()
+    // What forced colours leave.
+    const shapes: unknown =
+      await visitor.page.evaluate(`[...document.querySelectorAll('.state-tag')].map((tag) => {
+      const { borderStyle, borderWidth, borderRadius } = getComputedStyle(tag, '::before')
+      return [borderStyle, borderWidth, borderRadius].join()
+    })`)
+    expect(new Set(Object.values(Object(shapes))).size).toBe(states.length)
+    const action = await rows().first().locator('.row-link > .inbox-action').boundingBox()
+    expect(action?.height).toBeGreaterThan(44)
+    expect(action?.width).toBeGreaterThan(200)
+  })
+
   it('asks for the account that is looked at, without keys, as an auditor', async () => {
     area.rows = [sampleRow()]
     suite.server().state.accounts = [
