@@ -17,7 +17,7 @@ export const DOCS_STYLE = `:root {
   }
 }
 *, *::before, *::after { box-sizing: border-box; }
-html { scroll-padding-top: 7.5rem; -webkit-text-size-adjust: 100%; }
+html { scroll-padding-top: 9rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.6 var(--sans); overflow-wrap: break-word; }
 a { color: var(--accent); text-underline-offset: 0.15em; }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px; border-radius: 4px; }
@@ -48,8 +48,9 @@ p { margin: 0.5rem 0; max-width: 46rem; }
 ul { margin: 0.5rem 0; padding-left: 1.25rem; max-width: 46rem; }
 code, pre { font-family: var(--mono); font-size: 0.875em; }
 code { overflow-wrap: anywhere; }
-pre { margin: 0.5rem 0; padding: 0.875rem 1rem; background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; overflow-x: auto; line-height: 1.5; }
-pre code { overflow-wrap: normal; font-size: 0.8125rem; }
+pre { margin: 0.5rem 0; padding: 0.875rem 1rem; background: var(--sunken); border: 1px solid var(--line); border-radius: 8px; line-height: 1.5; white-space: pre-wrap; }
+pre code { font-size: 0.8125rem; }
+button { min-height: 2rem; padding: 0.125rem 0.75rem; color: var(--ink); background: var(--surface); border: 1px solid var(--muted); border-radius: 8px; font: inherit; font-size: 0.875rem; cursor: pointer; }
 .contents, .contents ul { list-style: none; margin: 0; padding: 0; }
 .contents > li { margin: 0 0 0.875rem; }
 .contents > li > a { font-weight: 600; }
@@ -57,14 +58,14 @@ pre code { overflow-wrap: normal; font-size: 0.8125rem; }
 .contents > li > a { color: var(--ink); }
 .contents a:hover { color: var(--accent); text-decoration: underline; }
 details.narrow { margin: 1.5rem 0; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
-details.narrow summary { cursor: pointer; font-weight: 600; }
+summary { min-height: 1.75rem; cursor: pointer; }
+summary > h3 { display: inline; }
+details.narrow summary { font-weight: 600; }
 details.narrow .contents { margin-top: 0.75rem; }
 details.narrow .contents a { padding: 0.45rem 0; }
-.operation, .schema { margin: 1.25rem 0; padding: 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
+.operation, .schema { margin: 0.5rem 0; padding: 0.75rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
 .operation:target, .schema:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.anchor { color: inherit; text-decoration: none; }
-.anchor:hover { text-decoration: underline; }
-.route { display: flex; gap: 0.625rem; align-items: baseline; margin: 0.25rem 0 0.75rem; }
+.route { display: flex; gap: 0.625rem; align-items: baseline; margin: 0.25rem 0; }
 .method { flex: none; padding: 0.1rem 0.5rem; border-radius: 6px; font: 650 0.75rem/1.6 var(--mono); color: var(--post); background: var(--post-soft); }
 .method.get { color: var(--get); background: var(--get-soft); }
 .method.delete { color: var(--delete); background: var(--delete-soft); }
@@ -101,14 +102,14 @@ td:last-child { padding-right: 0; white-space: nowrap; }
   .columns { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); gap: 3rem; }
   nav.wide { display: block; position: sticky; top: 3.5rem; align-self: start; height: calc(100vh - 3.5rem); overflow-y: auto; padding: 2rem 0.5rem 2rem 0; font-size: 0.875rem; }
   details.narrow { display: none; }
-  .operation, .schema { padding: 1.5rem 1.75rem; }
 }
-@media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } }
+@media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } ::details-content { content-visibility: visible; block-size: auto; } }
 `
 
 /**
- * Script of `/docs`: as one types, it leaves what is named like that, or else what mentions it. A link to what is hidden ends the
- * filter; without the script there is no box.
+ * Script of `/docs`: as one types, it leaves what is named like that, or else what mentions it, unfolded. A link to what is
+ * hidden ends the filter, and one to what is folded unfolds it; calls get a button that copies them. Without the script there are
+ * neither box nor buttons.
  */
 export const DOCS_SCRIPT = `const box = document.querySelector('.filter')
 const [input, status] = [box.querySelector('input'), box.querySelector('[role=status]')]
@@ -122,14 +123,33 @@ const articles = [...document.querySelectorAll('article')].map((element) => ({
 }))
 const found = () => articles.find(({ element }) => !element.hidden)?.element
 
+const unfold = (element) => {
+  const article = element?.closest('article')
+  if (article) article.querySelector('details').open = true
+}
+
+for (const call of document.querySelectorAll('.call')) {
+  const button = document.createElement('button')
+  button.textContent = 'Copy'
+  button.setAttribute('aria-label', 'Copy the call: ' + call.closest('article').querySelector('h3').textContent)
+  button.addEventListener('click', async () => {
+    const copied = await navigator.clipboard?.writeText(call.textContent).then(() => true, () => false)
+    status.textContent = copied ? 'Copied' : 'Not copied, select by hand'
+  })
+  call.after(button)
+}
+
 function filter() {
   const words = input.value.toLowerCase().split(/\\s+/).filter((word) => word !== '')
   const by = (part) => articles.filter((article) => words.every((word) => article[part].includes(word)))
   const named = by('name')
   const left = named.length > 0 ? named : by('text')
   for (const { element } of articles) element.hidden = true
-  for (const { element } of left) element.hidden = false
   const active = words.length > 0
+  for (const { element } of left) {
+    element.hidden = false
+    if (active && (named.length === 0 || left.length === 1)) unfold(element)
+  }
   const about = document.querySelector('.about')
   const told = words.every((word) => about.textContent.toLowerCase().includes(word))
   about.hidden = active && (named.length > 0 || !told)
@@ -149,15 +169,22 @@ function end() {
 input.addEventListener('input', filter)
 input.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') end()
-  if (event.key === 'Enter') found()?.querySelector('.anchor').focus()
+  if (event.key !== 'Enter') return
+  // Else the same key would fold what it leads to.
+  event.preventDefault()
+  found()?.querySelector('summary').focus()
 })
 addEventListener('click', ({ target }) => {
   const link = target.closest('a[href^="#"]')
-  if (link !== null && targetOf(link)?.closest('[hidden]')) end()
+  if (link === null) return
+  if (targetOf(link)?.closest('[hidden]')) end()
+  unfold(targetOf(link))
 })
+addEventListener('hashchange', () => unfold(targetOf(location)))
 box.hidden = false
 // Browsers fill a box again on the way back.
 filter()
+unfold(targetOf(location))
 `
 
 /** Their addresses, which change with the text. */

@@ -53,5 +53,5 @@ export function inline(text: string): Html[] {
 
 /** JSON as a block of code. */
 export function jsonBlock(value: unknown): Html {
-  return html`<pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre>`
+  return html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`
 }

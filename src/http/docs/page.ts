@@ -81,7 +81,7 @@ function schemasView(openapi: OpenApi): Html {
   const schemas = Object.entries(openapi.components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))
   return html`<section><h2 id="schemas">Schemas</h2>${schemas.map(
     ([name, schema]) =>
-      html`<article class="schema" id="schema-${name}"><h3><a class="anchor" href="#schema-${name}">${name}</a></h3>${schema.description === undefined ? undefined : prose(schema.description)}${schemaView(openapi, schema)}</article>`,
+      html`<article class="schema" id="schema-${name}"><details><summary><h3>${name}</h3></summary>${schema.description === undefined ? undefined : prose(schema.description)}${schemaView(openapi, schema)}</details></article>`,
   )}</section>`
 }
 
@@ -96,23 +96,22 @@ interface Placed {
   operation: Operation
 }
 
-/** Everything about one operation. */
+/** Everything about one operation, folded: the page is a list of what there is. */
 function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
   const { operationId: id, summary, description, security, requestBody, responses } = operation
   const parameters = (operation.parameters ?? []).map((named) =>
     resolve<Parameter>(openapi.components.parameters, named),
   )
   const body = requestBody === undefined ? undefined : Object.values(requestBody.content)[0]
-  return html`<article class="operation" id="${id}">
-<h3><a class="anchor" href="#${id}">${summary}</a></h3>
-<p class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></p>
+  return html`<article class="operation" id="${id}"><details>
+<summary><h3>${summary}</h3> <span class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></span></summary>
 ${description === undefined ? undefined : prose(description)}
-${security === undefined ? undefined : html`<pre tabindex="0"><code>${curlOf({ method, path, operation }, body)}</code></pre><p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
+${security === undefined ? undefined : html`<pre class="call"><code>${curlOf({ method, path, operation }, body)}</code></pre><p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
 ${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
 ${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
 <h4>Answers</h4>
 ${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolve<Answer>(openapi.components.responses, answer)))}
-</article>`
+</details></article>`
 }
 
 /** What a terminal takes for it, where a program may call it. */
