@@ -211,7 +211,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Authenticator app' },
     el('h2', {}, works ? 'No passkey on this device?' : 'Authenticator app'),
     p(
-      'Codes from an app work too. A fake site could trick you out of a code, and high-impact requests may insist on a passkey.',
+      'Codes from an app work too, to sign in only on browsers where you enrolled before. A fake site could trick you out of a code, and high-impact requests may insist on a passkey.',
     ),
     button('Use an authenticator app', 'plain', () => {
       stopPrompt()
