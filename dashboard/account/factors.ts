@@ -136,7 +136,11 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
   )
   if (!totp.enabled) {
     part.body.append(
-      p('No authenticator app is set up.'),
+      p(
+        totp.since === null
+          ? 'No authenticator app is set up.'
+          : 'Your codes are switched off: too many wrong ones were entered. Setting the app up again gives new ones.',
+      ),
       button('Set up an authenticator app', 'plain', () => setUp(part, done)),
     )
     return part.element

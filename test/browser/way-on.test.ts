@@ -140,4 +140,18 @@ describeInBrowser('the way on from a request', () => {
     expect(await page.locator('h1 + .notice').innerText()).toBe(await said.innerText())
     expect(await page.getByRole('button', { name: 'Remove the passkey Phone' }).count()).toBe(0)
   })
+
+  it('of a person whose codes were switched off says so, with a passkey or without', async () => {
+    const { state } = suite.server()
+    const { page } = visitor
+    state.factors.passkeys = state.factors.passkeys.filter(({ suspended }) => !suspended)
+    state.factors.totp = { enabled: false, since: '2026-11-01T09:00:00.000Z' }
+    await page.goto('/account')
+    await page.getByText('Your codes are switched off: too many wrong ones were entered. Setting').waitFor()
+    expect(await page.locator('h1 + .notice').count()).toBe(0)
+    state.factors.passkeys = []
+    state.review = sampleReview({ may_decide: false, why_not: 'passkey_required', methods: [] })
+    await page.goto(PATH)
+    expect(await page.locator('.panel .notice').innerText()).toMatch(/codes are switched off.*--renew/)
+  })
 })
