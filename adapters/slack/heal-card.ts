@@ -24,7 +24,7 @@ const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$
 /**
  * A person pressed a button of ours that a card of a decided request does not have: the message shows an older state than
  * we believe, or waits for its next try. Has it edited now; changes nothing else (T46). A message that is no card we know of
- * was posted when the answer to the post was lost: it is ours all the same, since Slack tells of no others' buttons.
+ * was posted when the answer to the post was lost: it is ours all the same, since Slack reports no others' buttons.
  */
 export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
   const { cards, clock, log } = deps

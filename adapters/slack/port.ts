@@ -88,7 +88,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
   }
 }
 
-/** The card, and what stands in for it. */
+/** The card, and the plain words that replace it where Slack refuses its blocks. */
 function drawn(view: CardView | ConsentView | NoticeView | GreetingView | MovedView): [SlackMessage, string] {
   if (isGreetingView(view)) return [renderGreeting(view), renderGreeting(view).text]
   if (isMovedView(view)) return [renderMoved(view), renderMoved(view).text]

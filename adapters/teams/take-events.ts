@@ -125,7 +125,7 @@ async function bringWhatWaits(
   await cards.wake({ recipient }, clock.now())
 }
 
-/** Teams tells of the app in a team once, for all its channels. */
+/** Teams reports the app in a team once, for all its channels. */
 async function noteChannelsOf(
   { deps, conversations, tenant }: AnsweringParts,
   { conversation: { kind, team }, channel }: BotSource,

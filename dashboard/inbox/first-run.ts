@@ -37,7 +37,7 @@ async function latestOf(keyId: string): Promise<RequestRow | undefined> {
   return (await get(`/account/requests?limit=1&key=${encodeURIComponent(keyId)}`, requestPageShape)).data[0]
 }
 
-/** Stands in commands for a key that is not shown again. */
+/** Replaces in commands a key that is not shown again. */
 const NAMED_KEY = '$COUNTERSIGN_KEY'
 
 /** A key, a command, a decision, a receipt. */
@@ -210,7 +210,7 @@ function keyForm(made: (rawKey: string, key: Pick<Key, 'id' | 'sandbox'>) => voi
     el(
       'p',
       { class: 'hint', id: SANDBOX_HINT },
-      'No passkey or phone at hand, or only writing code? With a sandbox key a dry-run decides by itself and nobody is asked.',
+      'No passkey or phone at hand, or only writing code? With a sandbox key a dry-run decides by itself and no one is asked.',
     ),
   )
 }

@@ -52,7 +52,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   return { title: inboxTitle(pending.value.data.length), scene, wide: true }
 }
 
-/** Below everything: it comes late, and must move nothing. Nobody misses it where it does not come. */
+/** Below everything: it comes late, and must move nothing. The page is complete without it. */
 async function hintToInstall(scene: HTMLElement): Promise<void> {
   const found = await import('../account/push.ts').catch(() => undefined)
   scene.append(found?.installHint() ?? '')

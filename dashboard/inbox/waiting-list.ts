@@ -10,7 +10,7 @@ export function inboxTitle(count: number): string {
   return count < LISTED ? `(${count}) Inbox` : `(${LISTED}+) Inbox`
 }
 
-/** What the list tells the section it stands in. */
+/** What the list tells its section. */
 interface WaitingListEvents {
   /** Does the list show it? */
   fits(request: PendingRequest): boolean
@@ -233,7 +233,7 @@ function keepPlace(list: HTMLElement, change: () => void): void {
     window.scrollBy(0, stays.row.getBoundingClientRect().top - stays.top)
 }
 
-/** Narrows what waits; what is chosen stands in the address, so that Back and a reload keep it. */
+/** Narrows what waits; what is chosen is kept in the address, so that Back and a reload keep it. */
 export interface WaitingFilter {
   element: HTMLElement
   fits(request: PendingRequest): boolean

@@ -20,7 +20,7 @@ interface After {
   tested(delivery: Delivery): void
 }
 
-/** The buttons of a webhook that is not deleted; what they say stands in the panel. */
+/** The buttons of a webhook that is not deleted; the panel shows what they say. */
 export function webhookActions(webhook: Webhook, panel: RowPanel, after: After): HTMLElement[] {
   const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
   const opener = (label: string, name: string, work: () => Promise<void>): HTMLButtonElement =>

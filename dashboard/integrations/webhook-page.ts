@@ -57,7 +57,7 @@ function aboutSection(webhook: Webhook, context: PageContext, look: () => void):
   return part.element
 }
 
-const ABOUT = 'A test is a real delivery: it is signed, and stands in the log below.'
+const ABOUT = 'A test is a real delivery: it is signed, and the log below shows it.'
 const DELETED = 'It receives no more events. Its log stays readable for 90 days.'
 
 const POLL_MS = 3000

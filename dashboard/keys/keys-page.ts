@@ -98,7 +98,7 @@ function keyCells(key: Key): string[] {
   return [id, name, key_prefix, ...facts, created_at, last_used_at ?? '', revoked_at ?? '']
 }
 
-/** Narrows the keys as one types, by name, prefix or id; what is typed stands in the address. */
+/** Narrows the keys as one types, by name, prefix or id; what is typed is kept in the address. */
 function keySearch(
   list: HTMLElement,
   revoked: HTMLDetailsElement,

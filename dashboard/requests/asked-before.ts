@@ -18,7 +18,7 @@ const similarShape = answer<Similar>()
  * is the first. That something was approved before says nothing about this request: it only helps to see what is new in it.
  */
 export async function askedBefore(id: string): Promise<HTMLElement | undefined> {
-  // It helps to decide, and stands in nobody's way where it cannot be read.
+  // It helps to decide; the page is complete without it.
   const found = await get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(

@@ -8,7 +8,7 @@ const membersShape = object({ data: list(object({ approver: nullable(text), name
 const accountShape = object({ owner: object({ approver: text, name: text }) })
 
 /**
- * Names of people of the account that is looked at, by the reference that stands in receipts. Who the members are only their
+ * Names of people of the account that is looked at, by the reference that receipts hold. Who the members are only their
  * owner may list; others know the owner and themselves.
  */
 export async function loadNames(context: PageContext): Promise<(reference: string) => string | undefined> {

@@ -54,7 +54,7 @@ export async function timelineSection(
   return part.element
 }
 
-/** Where it was posted, and who was told of the outcome. */
+/** Where it was posted, and who was sent the outcome. */
 function sent(log: RequestLog | undefined, person: WritePerson): Step[] {
   const cards = (log?.cards ?? []).flatMap(({ platform, approver, attempts }): Step[] => {
     const at = firstAccepted(attempts)

@@ -44,7 +44,7 @@ export class Router {
       void this.#open({ scroll: scrollOf(event.state) })
     })
     // The browser would scroll before the page is there. A page of a request is a document of its own: on the way back from
-    // it, this one starts anew.
+    // it, this one loads again.
     history.scrollRestoration = 'manual'
     addEventListener('pagehide', rememberScroll)
     return this.#open({ first: true, scroll: scrollOf(history.state) })

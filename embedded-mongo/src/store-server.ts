@@ -148,7 +148,7 @@ async function announce(server: Server, files: StoreFiles, socketPath: string): 
 }
 
 /**
- * Listens anew when socket or note were removed: connections that stand would go on, and no other would be made. When the file
+ * Listens again when socket or note were removed: open connections would go on, and no other would be made. When the file
  * itself was removed or exchanged, whatever is written would be gone with the process: nothing is answered any more.
  * @returns a function that ends this
  */

@@ -221,7 +221,7 @@ function describeReceipt(
     ['Decided at', time(payload.ts)],
     ['Open until', time(payload.exp)],
     payload.sandbox
-      ? ['Reference', `${payload.approver} (stands in the receipt; no person decided)`]
+      ? ['Reference', `${payload.approver} (as in the receipt; no person decided)`]
       : ['Approver', `${payload.approver} (reference, not a name)`],
     ...delegateLine(delegate),
     [
@@ -241,7 +241,7 @@ function describeReceipt(
     headline(result),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
-    'Signed is what stands above. A comment next to a receipt is not part of it.',
+    'What is shown above is signed. A comment next to a receipt is not part of it.',
   ].join('\n')
 }
 

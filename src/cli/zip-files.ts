@@ -49,7 +49,7 @@ export function zipFiles(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...files, ...directory, end])
 }
 
-/** What stands in both headers of a file: version needed, flags, method, time, date, CRC, sizes, lengths of name and extras. */
+/** What both headers of a file hold: version needed, flags, method, time, date, CRC, sizes, lengths of name and extras. */
 function factsOf(method: number, content: Uint8Array, stored: number, name: string): Buffer {
   return numbers(
     [VERSION, 2],

@@ -3,7 +3,7 @@ import type { ApprovalRequest } from './request.ts'
 /*
  * How much may be asked of one person (T24). People who are asked all the time stop reading, and in the end approve to be
  * left alone; so one account cannot pile up requests before a person, and a key whose requests they keep rejecting falls
- * silent for a while. Silence is for cards, pushes and reminders alone: the request stands in the inbox and can be decided.
+ * silent for a while. Silence is for cards, pushes and reminders alone: the request is in the inbox and can be decided.
  */
 
 /** Pending live requests that one account may have before one approver. Dry-runs ask no person and do not count. */

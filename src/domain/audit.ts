@@ -91,7 +91,7 @@ export type AuditActor =
   /** Public verification asks for no credential. */
   | { kind: 'public'; address?: string }
 
-/** One entry, embedded in the same document write as the change it tells of. */
+/** One entry, embedded in the same document write as the change it records. */
 export interface AuditEntry {
   /** `evt_…`, unique: copying an entry twice is recognised by it. */
   eid: string

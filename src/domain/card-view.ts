@@ -156,7 +156,7 @@ export function isConsentView(view: object): view is ConsentView {
  */
 export interface MovedView {
   kind: 'moved'
-  /** The card stands in the same chat once more, where it follows its request. */
+  /** The card is in the same chat once more, where it follows its request. */
   twice?: true
 }
 

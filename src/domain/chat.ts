@@ -74,7 +74,7 @@ export interface MessageRef {
 
 /** A line to be said under a card, once. */
 export interface CardReply {
-  /** `evt_…` of what it tells of: the same news is never queued twice. */
+  /** `evt_…` of what it is about: the same news is never queued twice. */
   id: string
   kind: 'decided' | 'reminder'
   /** When that happened. */

@@ -113,7 +113,7 @@ export function timeWords(at: Date): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /**
- * The notices that entries written together are worth. Enrolling adds a factor, and a delegate stands in the trail of every
+ * The notices that entries written together are worth. Enrolling adds a factor, and a delegate is noted in the trail of every
  * account they decide in: each makes one notice.
  * A person who was only invited gets none: they have not said that they want to hear from that account.
  * @returns nothing for every other entry

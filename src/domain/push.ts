@@ -47,7 +47,7 @@ export interface PushDevice {
 /** Browsers in which one person can have notifications of what waits. */
 export const MOST_PUSH_DEVICES = 10
 
-/** What a push tells of. Its words are drawn when it is sent, from what is stored then. */
+/** What a push is about. Its words are drawn when it is sent, from what is stored then. */
 export type PushSubject =
   | { kind: 'request' | 'reminder'; request_id: string }
   | { kind: 'consent'; bootstrap_id: string }
@@ -68,7 +68,7 @@ export interface Push {
   account_id: string
   user_id: string
   device_id: string
-  /** `evt_…` of the event or the audit entry that it tells of. */
+  /** `evt_…` of the event or the audit entry that it is about. */
   event_id: string
   about: PushSubject
   host: string

@@ -95,7 +95,7 @@ export interface AuditTrail {
     limit: number
   }): Promise<AuditRecord[]>
   /**
-   * Those of a stretch of time, the latest first: by what they tell of, not by when the trail took them. `from` is inclusive,
+   * Those of a stretch of time, the latest first: by when it happened, not by when the trail took them. `from` is inclusive,
    * `to` exclusive, `before` an exclusive position.
    */
   listByTime(query: {

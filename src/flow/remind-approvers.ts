@@ -93,7 +93,7 @@ async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise
   if (reminded !== undefined) deps.changes.changed(request.id)
 }
 
-/** The event and the entry that tell of a reminder. */
+/** The event and the entry of a reminder. */
 function reminderOf(
   deps: Pick<FlowDeps, 'random'>,
   request: ApprovalRequest,

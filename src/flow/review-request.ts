@@ -61,7 +61,7 @@ export async function reviewRequest(
     ...(refused === undefined ? {} : { whyNot: refused.code }),
     methods: concerned ? methodsFor(request, decider) : [],
     ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
-    notReachable: await whomNobodyReached(deps, request),
+    notReachable: await approversNotReached(deps, request),
     keyRevoked: (await askedByRevoked(deps, [request])).has(request.id),
     sameAddress: request.status === 'pending' && comesFromAsker(request, address),
     serverTime: deps.clock.now(),
@@ -69,8 +69,8 @@ export async function reviewRequest(
 }
 
 /**
- * Notes that one who is asked has a pending request on their screen for the first time, for its timeline. Nobody waits for
- * that, and a page is shown whether or not it could be noted.
+ * Notes that one who is asked has a pending request on their screen for the first time, for its timeline. No answer waits
+ * for that: a page is shown whether or not it could be noted.
  */
 export function noteSeen(
   { requests, clock, log }: FlowDeps,
@@ -105,7 +105,7 @@ async function askedByRevoked(
   return new Set(pending.filter((one) => revoked.has(one.api_key_id)).map(({ id }) => id))
 }
 
-async function whomNobodyReached(
+async function approversNotReached(
   deps: Pick<FlowDeps, 'cards' | 'chats'>,
   request: ApprovalRequest,
 ): Promise<string[]> {

@@ -72,7 +72,7 @@ export class JobRepository extends MongoJobRepository {
     await this.#asking?.answered
   }
 
-  /** All jobs as they stand in the store. The next of them is asked for when it may be due. */
+  /** All jobs as they are in the store. The next of them is asked for when it may be due. */
   async look() {
     const before = this.#changes
     const jobs = await this.collection.find({ _id: { $in: this.#ids } }).toArray()

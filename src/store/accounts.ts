@@ -200,7 +200,7 @@ function channels(
   }
 }
 
-/** What is told of a change: to the trail and to webhooks. */
+/** What the trail and webhooks get about a change. */
 interface Told {
   audit: AuditEntry
   event: OutboxEvent

@@ -19,7 +19,7 @@ const recordSchema = new Schema<RecordDocument>(
   },
   STRICT_SCHEMA,
 )
-// Sparse: erased records have no entry, and none of them may stand in the way of another.
+// Sparse: erased records have no entry, and none of them may block another.
 recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
 recordSchema.index({ 'entry.account_id': 1, _id: -1 })
 recordSchema.index({ 'entry.account_id': 1, 'entry.at': -1, _id: -1 })

@@ -99,7 +99,7 @@ interface Partial {
 export const PASSED_OVER = 'damage passed over'
 
 /**
- * Reads for work that must go on: a damaged document is told, and holds up no other. Never for what somebody asked to see, which
+ * Reads for work that must go on: a damaged document is reported, and holds up no other. Never for what a person asked to see, which
  * would be incomplete without a word.
  */
 export async function readSound<T>(

@@ -64,7 +64,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
   return {
     /** Those whose {event, device} exists already are left out. */
     insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(toDocument)),
-    /** All that tell of this event. */
+    /** All about this event. */
     async ofEvent(eventId: string): Promise<Push[]> {
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(fromDocument)
     },

@@ -171,7 +171,7 @@ export function createQueue<D extends QueueDocument, R>(
 /** For so long what is damaged is not looked at: it is due longest, and may be all that is found at a time. */
 const PASSED_OVER_MS = 60_000
 
-/** Tells of what cannot be claimed for damage, and leaves it out. */
+/** Reports what cannot be claimed for damage, and leaves it out. */
 function passDamaged(connection: StoreConnection) {
   let ids: string[] = []
   let until = 0

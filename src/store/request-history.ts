@@ -28,7 +28,7 @@ export interface HistoryPage extends HistoryFilter {
   before?: ListPosition
 }
 
-/** Of a request where it stands in a list, and what a search looks at. */
+/** The place of a request in a list, and what a search looks at. */
 export interface RequestOutline extends ListPosition {
   action: string
   high_impact: boolean

@@ -243,7 +243,7 @@ export function partsOfStatus(status: RequestStatus | undefined, now: Date): Fil
 /** First looks that are noted of one request: it asks a few people, and those who stand in for them. */
 const MOST_SEEN = 50
 
-/** A reminder that is taken, with the event and the entry that tell of it. */
+/** A reminder that is taken, with its event and its entry. */
 interface Reminder {
   at: Date
   event: OutboxEvent

@@ -5,7 +5,7 @@ import { readSound } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
-/** A document as the trail must tell of it. */
+/** What the trail must agree with of a document. */
 export interface StateDocument {
   id: string
   /** The fields that were asked for. */
@@ -52,7 +52,7 @@ export function createStateSurvey(connection: StoreConnection) {
         .toArray()
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
     },
-    /** What the trail tells of these subjects by entries of that type. */
+    /** What entries of that type say about these subjects. */
     async told(
       type: AuditType,
       subjects: readonly string[],

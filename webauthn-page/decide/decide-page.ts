@@ -182,7 +182,7 @@ export class DecidePage {
     if (before === undefined || stateOf(before) !== stateOf(review)) {
       announce(`${headingOf(review)}.`)
       this.#show(checked)
-      // Nobody asked for this change: a press that was meant for what stood there before must not hit something else.
+      // The person did not ask for this change: a press that was meant for what was there before must not hit something else.
       document.querySelector('.request')?.classList.add('settling')
       return
     }

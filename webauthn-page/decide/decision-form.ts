@@ -122,7 +122,7 @@ function isStale(error: unknown): error is RequestFailure {
   )
 }
 
-/** What a person whose session ended is told of their decision. */
+/** What is said about their decision to a person whose session ended. */
 export function whatIsKept({ text }: Draft): Child[] {
   return ['Nothing was recorded. ', text.trim() === '' ? 'Sign in and decide.' : 'Your comment is kept.']
 }

@@ -121,7 +121,7 @@ async function answerInvitation(token: string, invitation: Invitation): Promise<
   if (user === undefined) return showSignIn(token, invitation)
   showUser(user)
   if (user.email === invitation.email) showQuestion(token, invitation)
-  else showSomebodyElse(user, invitation)
+  else showOtherUser(user, invitation)
 }
 
 function showSignIn(token: string, invitation: Invitation): void {
@@ -154,7 +154,7 @@ function showQuestion(token: string, invitation: Invitation): void {
   )
 }
 
-function showSomebodyElse(user: User, invitation: Invitation): void {
+function showOtherUser(user: User, invitation: Invitation): void {
   show(
     invitation,
     p(

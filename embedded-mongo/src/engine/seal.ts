@@ -109,7 +109,7 @@ export class Seal {
     fsyncSync(this.#seal)
   }
 
-  /** The file has all that the log has: from now on the log may begin anew, or be gone. */
+  /** The file has all that the log has: from now on the log may restart, or be gone. */
   folded(): void {
     this.#noteRun(undefined)
     fsyncSync(this.#seal)
@@ -222,13 +222,13 @@ function logOf(path: string): string {
   return `${path}-wal`
 }
 
-/** Only what was never there is begun anew. */
+/** Only what was never there is created. */
 function refuseIfLost(path: string): void {
   const left = [sealOf(path), logOf(path)].filter((name) => existsSync(name))
   if (left.length === 0) return
   const names = left.join(' and ')
   throw new StoreFileError(
-    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to begin anew without what it held`,
+    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to start without what it held`,
   )
 }
 

@@ -7,9 +7,9 @@ const FRAME_HEAD_BYTES = 24
 const BIG_ENDIAN = 0x377f0683
 const FRAMES_AT_ONCE = 64
 
-/** What is committed in the log since SQLite last began it anew. */
+/** What is committed in the log since SQLite last restarted it. */
 export interface Run {
-  /** Drawn anew for each run: frames of an earlier one, which it overwrites bit by bit, have others. */
+  /** New for each run: frames of an earlier one, which it overwrites bit by bit, have others. */
   salts: Buffer
   /** The number of the last frame that ends a commit; 0 if there is none. */
   frames: number

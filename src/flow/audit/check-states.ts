@@ -19,20 +19,20 @@ export interface StateFinding {
     | 'not_told'
     /** The trail has an entry of something that, by the document, never happened. */
     | 'contradicted'
-    /** The trail tells of a document that is not there. */
+    /** The trail has entries of a document that is not there. */
     | 'vanished'
     /** The document is not what was signed, or not what was asked for. */
     | 'altered'
   collection: string
   id: string
   type: AuditType
-  /** Where the trail tells of it. */
+  /** Where its entry is in the trail. */
   seq?: number
   /** What was altered; `asked`: something that its making fixed. */
   part?: SignedPart | 'asked'
 }
 
-/** What the trail tells of each subject, as far as documents witness it: one number a subject, for millions of them. */
+/** What the trail says about each subject, as far as documents witness it: one number a subject, for millions of them. */
 export interface Tellings {
   add(record: AuditRecord): void
   has(subject: string, type: AuditType): boolean
@@ -66,7 +66,7 @@ export function createTellings(): Tellings {
 const PAGE = 500
 
 /**
- * Holds every document against what the trail tells of it. The trail must have been read before: a document can then only be
+ * Compares every document with its entries in the trail. The trail must have been read before: a document can then only be
  * ahead of it, and what it is ahead by is in the trail by now, or waits in the document.
  */
 export async function checkStates(

@@ -86,7 +86,7 @@ async function checkChain(
   let head = GENESIS
   let records = 0
   let erased = 0
-  /** Tells of those that are damaged from there on, up to the first that is not. @returns its number */
+  /** Reports the damaged ones from there on, up to the first that is not. @returns its number */
   const pass = async (from: number, end: number): Promise<number> => {
     let seq = from
     for (; seq < end && (await trail.isDamaged(seq)); seq += 1) report({ code: 'damaged', seq })

@@ -46,7 +46,7 @@ interface AuditBatch {
 }
 
 /**
- * A page of what the trail tells of an account, newest first. It can hold fewer than `limit` and not be the last one: a search
+ * A page of the entries of an account, newest first. It can hold fewer than `limit` and not be the last one: a search
  * looks at so many records, and for so long, only: `searchedTo` tells how far back.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
@@ -78,7 +78,7 @@ export async function readAudit(
 const BATCH = 500
 
 /**
- * Everything the trail tells of an account that fits, newest first, one batch after the other as they are consumed. Before each
+ * All entries of an account that fit, newest first, one batch after the other as they are consumed. Before each
  * batch it is checked again whether the person may.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `not_signed_in` when the session ended meanwhile,
  * `unavailable` when the service stops

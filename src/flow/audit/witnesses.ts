@@ -6,12 +6,12 @@ type Facts = StateDocument['facts']
 /** An entry, and whether it must be in the trail or must not, given this state; undefined: it may. */
 type Rule = readonly [AuditType, (facts: Facts) => boolean | undefined]
 
-/** A collection whose documents the trail must tell of. */
+/** A collection whose documents the trail must have entries of. */
 export interface Witness {
   collection: string
   /** Fields that the rules look at. */
   fields: readonly string[]
-  /** Its documents are never deleted: what the trail tells of must be there. */
+  /** Its documents are never deleted: one that the trail names must be there. */
   kept: boolean
   /** Of every entry that its documents witness; the first is that of the document's making. */
   rules: readonly [Rule, ...Rule[]]

@@ -130,7 +130,7 @@ export async function addInstallation(deps: FlowDeps, owner: Owner, fresh: NewIn
 /**
  * Forgets a workspace whose people removed the app, for every account, and its tokens with it. Here, too, the trail is written
  * first; a call that was interrupted may be repeated.
- * @returns false when it was not known (any more): platforms tell of one removal more than once
+ * @returns false when it was not known (any more): platforms report one removal more than once
  */
 export async function removeInstallation(
   deps: FlowDeps,

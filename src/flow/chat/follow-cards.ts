@@ -12,7 +12,7 @@ import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 import { whomToPush } from '../push/follow-pushes.ts'
 
-/** What an outbox entry must tell of to concern cards. */
+/** The part of an outbox entry that may concern cards. */
 type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
 
 /** A card made with the request shows it as it was made; only these change what it shows. */

@@ -55,7 +55,7 @@ async function bringTo(
 }
 
 /**
- * The app came to channels of a workspace (`here`), or was taken out of them. A platform may tell of many at once, such as all
+ * The app came to channels of a workspace (`here`), or was taken out of them. A platform may report many at once, such as all
  * of a team: `isMeant` says which.
  */
 export async function noteChannels(

@@ -160,7 +160,7 @@ export async function endAllSessions(
 }
 
 /**
- * Ends sessions that lapsed, so that the trail tells of their end, and deletes those whose end it has. For a clean-up now
+ * Ends sessions that lapsed, so that the trail has their end, and deletes those whose end it took. For a clean-up now
  * and then; a lapsed session is worth nothing before it, too. One that cannot be ended keeps no other.
  * @throws why the first of those cannot
  */

@@ -10,7 +10,7 @@ import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry } from '../ports.ts'
 
-/** What an outbox entry must tell of to concern a browser. */
+/** The part of an outbox entry that may concern a browser. */
 type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>
 
 /** A notification for some people. */
@@ -72,7 +72,7 @@ async function newsOfRequests(deps: FlowDeps, entries: readonly PushEntry[]): Pr
   return news.flat()
 }
 
-/** Does the entry tell of anything that pushes tell of? */
+/** Does the entry hold anything for which pushes are sent? */
 function mayPush({ events, audit }: PushEntry): boolean {
   return (
     events.some(({ type }) => KINDS[type] !== undefined) ||

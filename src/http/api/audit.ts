@@ -109,7 +109,7 @@ export const auditOperations = operations('Account', {
     id: 'listAudit',
     summary: 'List what happened in the account, newest first',
     description:
-      'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stand in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
+      'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stay in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
     access: SIGNED_IN,
     parameters: { query: auditQuery },
     answers: { '200': { schema: auditListAnswer, description: 'One page.' } },

@@ -131,7 +131,7 @@ export const batchOperations = operations('Deciding', {
   'post /api/v1/approvals/decisions/options': {
     id: 'startBatch',
     summary: 'Start deciding many requests with one gesture',
-    description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. Where a request stands in the way, nothing is started and \`ids\` names those it is about.`,
+    description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. When a request prevents it, nothing is started and \`ids\` names those it is about.`,
     access: SIGNED_IN_CHANGE,
     body: {
       schema: batchOptionsBody,

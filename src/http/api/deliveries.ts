@@ -84,7 +84,7 @@ export const requestLogAnswer = pageOf(deliveryAnswer)
     cards: z.array(cardAnswer).meta({ description: 'All cards in chat, oldest first, on every page.' }),
     quiet: z.array(z.strictObject({ approver: approverField, until: timeField })).meta({
       description:
-        'Approvers who were sent neither card nor push when it was made: they had just rejected three requests of this key within 10 minutes. It stands in their inbox.',
+        'Approvers who were sent neither card nor push when it was made: they had just rejected three requests of this key within 10 minutes. It is in their inbox.',
     }),
   })
   .meta({ id: 'RequestLog' })

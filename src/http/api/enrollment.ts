@@ -52,7 +52,7 @@ interface OpenEnrollment {
   invitation?: { account: Account; member: Member }
 }
 
-/** What a link is for. @param enrolls does it give a factor? Else it tells of the person no more than its inviter said */
+/** What a link is for. @param enrolls does it give a factor? Else it shows no more of the person than the inviter wrote */
 export function presentEnrollment(
   { enrollment, user, invitation }: OpenEnrollment,
   enrolls: boolean,

@@ -70,7 +70,7 @@ const sessionQuery = z.object({
   optional: z
     .enum(['true'])
     .optional()
-    .meta({ description: 'Answer 204 instead of 401 when nobody is signed in.' }),
+    .meta({ description: 'Answer 204 instead of 401 when no one is signed in.' }),
 })
 
 export const currentSessionAnswer = z
@@ -198,7 +198,7 @@ export const sessionOperations = operations('Signing in', {
     parameters: { query: sessionQuery },
     answers: {
       '200': { schema: currentSessionAnswer, description: 'The session.' },
-      '204': { description: 'Nobody is signed in, and `optional=true` was asked.' },
+      '204': { description: 'No one is signed in, and `optional=true` was asked.' },
     },
   },
   'delete /api/v1/session': {

@@ -203,7 +203,7 @@ const LOOPBACK_ADDRESS = /^(?:127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 interface LoopbackDeps {
   settings: { baseUrl: string }
-  /** The proxies that stand in front: how many, or which; 0 for none. */
+  /** The proxies in front of the service: how many, or which; 0 for none. */
   trustProxy: number | readonly string[]
 }
 

@@ -2,7 +2,7 @@ import { button, buttonRow } from './button.ts'
 import { type Child, el, freshId, p } from './element.ts'
 
 /**
- * Opens a window above the page. `fill` makes what stands in it below the title; it is given what closes the window.
+ * Opens a window above the page. `fill` makes its content below the title; it is given what closes the window.
  * @returns what the window was closed with; undefined when the person left it another way
  */
 export function openDialog<T>(

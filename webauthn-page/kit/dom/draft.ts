@@ -1,4 +1,4 @@
-/** What somebody is writing, and who that is by their reference; empty for nobody who is signed in. */
+/** What a person is writing, and their reference; empty for one who is not signed in. */
 export interface Draft {
   text: string
   author: string

@@ -5,7 +5,7 @@ const ZONE = 'time-zone'
 
 /**
  * The time zone that the reader chose in this browser; empty for the browser's own. It is kept here and not with the person:
- * pages that nobody is signed in to write times, too, and a person may travel with one device of several.
+ * pages without a session write times, too, and a person may travel with one device of several.
  */
 export function chosenZone(): string {
   try {
@@ -18,7 +18,7 @@ export function chosenZone(): string {
   }
 }
 
-/** Formats of the pages follow when they are loaded anew. @throws DOMException where the browser keeps nothing */
+/** Formats of the pages follow when they are loaded again. @throws DOMException where the browser keeps nothing */
 export function chooseZone(zone: string): void {
   if (zone === '') localStorage.removeItem(ZONE)
   else localStorage.setItem(ZONE, zone)
@@ -99,7 +99,7 @@ export function duration(seconds: number): string {
 /** Seconds before expiry at which a screen reader hears the time left; in between it is only shown. */
 const THRESHOLDS = [600, 300, 60, 30]
 
-/** A live count-down by `at.clock`, which may be set anew. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
+/** A live count-down by `at.clock`, which may be set again. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
 export function timeLeft(
   at: { review: { expires_at: string }; clock: number },
   timeUp: () => void,

@@ -69,7 +69,7 @@ export function showUser(user: User | undefined): void {
 
 /**
  * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
- * person (T13). A page for signed-in people is covered before, and loaded anew.
+ * person (T13). A page for signed-in people is covered before, and loaded again.
  */
 export function forgetWhenLeft(): void {
   addEventListener('pagehide', () => {

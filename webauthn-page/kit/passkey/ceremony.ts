@@ -82,7 +82,7 @@ export function stopPrompt(): void {
 const LONGEST_PROMPT_MS = 300_000
 
 /** Where neither this device nor a phone near it can answer, only a key plugged in by hand is worth waiting for. */
-const NOBODY_NEAR_MS = 60_000
+const NONE_NEAR_MS = 60_000
 
 /**
  * Ends a prompt that was not answered. Chromium keeps its own prompt open past the time limit of the options, and as long
@@ -92,10 +92,10 @@ async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>)
   const longest = Math.min(timeout ?? LONGEST_PROMPT_MS, LONGEST_PROMPT_MS)
   let limit = setTimeout(stopPrompt, longest)
   let over = false
-  void somebodyNear().then((near) => {
+  void authenticatorNear().then((near) => {
     if (near || over) return
     clearTimeout(limit)
-    limit = setTimeout(stopPrompt, Math.min(longest, NOBODY_NEAR_MS))
+    limit = setTimeout(stopPrompt, Math.min(longest, NONE_NEAR_MS))
   })
   try {
     return await prompt()
@@ -106,7 +106,7 @@ async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>)
 }
 
 /** Can this device, or a phone near it, hold a passkey (WebAuthn Level 3, section 5.1.7)? Yes where a browser cannot tell. */
-async function somebodyNear(): Promise<boolean> {
+async function authenticatorNear(): Promise<boolean> {
   try {
     const { passkeyPlatformAuthenticator } = await PublicKeyCredential.getClientCapabilities()
     return passkeyPlatformAuthenticator !== false

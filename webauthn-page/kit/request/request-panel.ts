@@ -125,7 +125,7 @@ function decodePayload(encoded: string): string {
 /** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
 export function quorumView(review: Review, person: WritePerson = byName(review.names)): HTMLElement {
   const { needed } = review.quorum
-  // A dry-run asks nobody.
+  // A dry-run asks no one.
   const nothing = (review.status === 'expired' || review.sandbox === true) && review.votes.length === 0
   if (nothing || (review.decision !== undefined && needed === 1)) return el('div', { hidden: true })
   return div(

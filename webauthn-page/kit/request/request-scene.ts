@@ -63,7 +63,7 @@ function requestHead(review: Review): HTMLElement {
   )
 }
 
-/** There, the mark of a high impact stands in the same line; a part out of sight would tear the name of the heading apart. */
+/** There, the mark of a high impact is in the same line; a part out of sight would tear the name of the heading apart. */
 function briefOnPhones(heading: string): HTMLElement {
   const [question, rest] = heading.split(' this action?')
   if (rest === undefined) return el('h1', {}, heading)

@@ -23,7 +23,7 @@ export function headingOf(review: Review): string {
 /** How a page writes a person whom the service names by reference. */
 export type WritePerson = (reference: string) => HTMLElement
 
-/** By name as far as these are known, with the reference that stands in receipts one press away; else by reference. */
+/** By name as far as these are known, with the reference that receipts hold one press away; else by reference. */
 export function byName(names: Readonly<Record<string, string>> | undefined): WritePerson {
   return (reference) => {
     const name = names?.[reference]

@@ -195,7 +195,7 @@ export function valueTree(
   return el('ul', { class: 'tree' }, ...rows, el('li', {}, more))
 }
 
-/** How many values stand in it, at any depth; an empty list or object is one. */
+/** How many values it holds, at any depth; an empty list or object is one. */
 function valuesIn(value: JsonValue): number {
   if (typeof value !== 'object' || value === null) return 1
   return Math.max(

@@ -24,7 +24,7 @@ export function channelOf({ platform, channel = '', workspace }: ChatLink): Chil
   ]
 }
 
-/** Slack's people know their channels by the `#`; an id, in capitals, stands in for a name that is not known. */
+/** Slack's people know their channels by the `#`; an id, in capitals, replaces a name that is not known. */
 export function channelName(platform: ChatLink['platform'], name: string): string {
   return platform !== 'slack' || /^(#|$|[A-Z][A-Z0-9]+$)/.test(name) ? name : `#${name}`
 }

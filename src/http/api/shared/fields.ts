@@ -183,7 +183,7 @@ export const errorAnswer = z
       .string()
       .optional()
       .meta({ description: 'Status of the request, with `not_pending` and `not_approved`.' }),
-    ids: z.array(z.string()).optional().meta({ description: 'Of what stands in the way.' }),
+    ids: z.array(z.string()).optional().meta({ description: 'Of what prevents it.' }),
     retry_after: z.int().min(1).optional().meta({ description: 'Seconds to wait; also in `Retry-After`.' }),
     request_id: z
       .string()

@@ -58,7 +58,7 @@ export const eitherProof = z.object({
   totp: text.max(64, 'is too long').optional(),
 })
 
-/** As the document tells of it. */
+/** As the document describes it. */
 export const provenBy = {
   passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
   totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
