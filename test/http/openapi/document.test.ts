@@ -55,6 +55,7 @@ describe('the OpenAPI document', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('Content-Type')).toMatch(/^application\/json/)
     expect(response.headers.get('Cache-Control')).toBe('no-cache')
+    expect(response.headers.get('Content-Encoding')).toBe('gzip')
     expect(await response.json()).toEqual(committedDocument())
   })
 
