@@ -28,7 +28,7 @@ export function isLockedOut({ passkeys, totp }: Factors): boolean {
   return !totp.enabled && passkeys.every(({ suspended }) => suspended)
 }
 
-/** What of a person's does not count any more, and what they can do about it; undefined where no passkey is suspended. */
+/** What of a person's does not count any more, and what they can do about it; undefined where all counts. */
 export function lostFactors(factors: Factors): HTMLElement | undefined {
   const lost = factors.passkeys.filter(({ suspended }) => suspended)
   const lockedOut = isLockedOut(factors)
