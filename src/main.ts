@@ -132,7 +132,7 @@ function explain(error: unknown): string {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'Stop the other program, or set PORT to a free port.',
+  EADDRINUSE: 'Stop the other program, or set PORT (or METRICS_PORT, if that is it) to a free port.',
   EACCES: 'Set PORT to one above 1023, and DATA_DIR to a folder you may write.',
   EROFS: 'Set DATA_DIR to a folder you may write.',
   ENOSPC: 'Make room on that disk.',

@@ -3,14 +3,18 @@ import type { AddressInfo } from 'node:net'
 import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
 import { composeHttp } from './compose/compose-http.ts'
+import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
 import type { Config } from './config/config.ts'
 import { inviteFirstOwner } from './flow/people/invite-user.ts'
+import { ping } from './store/connect.ts'
 
 /** A service that answers requests. */
 export interface RunningService {
   composition: Composition
   port: number
+  /** Where figures are read, if they are. */
+  metricsPort: number | undefined
   /** Link for the first owner, while there is no user. */
   setupUrl: string | undefined
   /** Delivery and everything timed; undefined when switched off. */
@@ -46,13 +50,16 @@ const LET_GO_MS = 50
 /** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
-  const running: Running = { composition, server: undefined, receivers: [], work: undefined }
+  const running: Running = { composition, servers: [], receivers: [], work: undefined }
   try {
+    const metrics = config.metricsPort === undefined ? undefined : await measure(composition)
     running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
     const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
-    const app = composeHttp(config, composition, mounts)
-    running.server = createTimelyServer(app)
-    const port = await listen(running.server, config)
+    const app = composeHttp(config, composition, { mounts, onAnswered: metrics?.onAnswered })
+    const server = createTimelyServer(app)
+    running.servers.push(server)
+    const port = await listen(server, config.host, config.port)
+    const metricsPort = await listenFor(metrics, config, running.servers)
     const link = await inviteFirstOwner(composition.deps)
     if (options.work !== false) running.work = await startWork(config, composition)
     await Promise.all(running.receivers.map((receiver) => receiver.start()))
@@ -61,7 +68,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
       closed ??= shutDown(running, DRAIN_MS)
       return closed
     }
-    return { composition, port, setupUrl: link?.url, work: running.work, close }
+    return { composition, port, metricsPort, setupUrl: link?.url, work: running.work, close }
   } catch (error) {
     // What cannot be closed then is of less interest than what kept the service from starting.
     await shutDown(running, 0).catch(() => undefined)
@@ -69,31 +76,50 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
   }
 }
 
-function listen(server: Server, config: Config): Promise<number> {
+/** From here on, what this process does is counted. */
+async function measure(composition: Composition): Promise<Metrics> {
+  const { createMetrics } = await import('./compose/metrics.ts')
+  const { deps, connection } = composition
+  const metrics = createMetrics(deps, () => ping(connection))
+  deps.trail = metrics.count(deps.trail)
+  return metrics
+}
+
+async function listenFor(
+  metrics: Metrics | undefined,
+  { host, metricsPort }: Config,
+  servers: Server[],
+): Promise<number | undefined> {
+  if (metrics === undefined || metricsPort === undefined) return undefined
+  servers.push(metrics.server)
+  return listen(metrics.server, host, metricsPort)
+}
+
+function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(config.port, config.host, () => {
+    server.listen(port, host, () => {
       server.off('error', reject)
       const address: AddressInfo | string | null = server.address()
-      resolve(address !== null && typeof address === 'object' ? address.port : config.port)
+      resolve(address !== null && typeof address === 'object' ? address.port : port)
     })
   })
 }
 
 interface Running {
   composition: Composition
-  /** Undefined until it was made. */
-  server: Server | undefined
+  /** Those that were made. */
+  servers: Server[]
   receivers: readonly ChatReceiver[]
   work: Work | undefined
 }
 
 /** Every step is taken, whichever fails: an open store would outlive the service. @throws what the first that failed threw */
-async function shutDown({ server, composition, receivers, work }: Running, drainMs: number): Promise<void> {
+async function shutDown({ servers, composition, receivers, work }: Running, drainMs: number): Promise<void> {
   await undoAll([
     async () => {
       composition.stopWaiting()
-      if (server !== undefined) await stopAnswering(server, drainMs)
+      await Promise.all(servers.map((server) => stopAnswering(server, drainMs)))
     },
     ...receivers.map((receiver) => () => receiver.stop()),
     async () => work?.stop(),

@@ -37,6 +37,7 @@ const OWNERS: Record<string, RegExp> = {
   mongoose: /^src\/store\//,
   'rate-limiter-flexible': /^src\/store\//,
   pino: /^src\/compose\/log\.ts$/,
+  'prom-client': /^src\/compose\/metrics\.ts$/,
   commander: /^src\/cli\//,
   libsql: /^embedded-mongo\//,
   bson: /^embedded-mongo\//,

@@ -217,6 +217,8 @@ describe('each variable', () => {
     ['SESSION_DAYS', '31'],
     ['SESSION_IDLE_HOURS', '0'],
     ['SESSION_IDLE_HOURS', '169'],
+    ['METRICS_PORT', '65536'],
+    ['METRICS_PORT', '::9464'],
     ['MAX_OPEN_WAITS', '0'],
     ['MAX_OPEN_WAITS', '1e4'],
     ['INTERNAL_SERVICE_TOKEN', `${'x'.repeat(32)} with blanks`],

@@ -11,7 +11,8 @@ import {
   invitationFor,
   wrongCodeAt,
 } from './support/enrolled.ts'
-import { startService, type TestService } from './support/service.ts'
+import { startService, type TestService, useService } from './support/service.ts'
+import { startWaits } from './support/waiting.ts'
 
 describe('an end-to-end run, logged completely', () => {
   const INTERNAL = 'a-very-internal-token-of-40-characters-x'
@@ -158,6 +159,66 @@ describe('an end-to-end run, logged completely', () => {
     const failed = service.logged.filter(({ message }) => message === 'request failed')
     expect(failed).toHaveLength(2)
     for (const { fields } of failed) expect(fields.request_id).toMatch(/^[0-9a-f-]{36}$/)
+  })
+})
+
+describe('the line of a request', () => {
+  const linesOf = (service: TestService, path: string) =>
+    service.logged.filter(({ message, fields }) => message === 'request' && fields.path === path)
+
+  it('names the key or the person that was let in, and no one else', async () => {
+    const service = await useService()
+    const caller = await newCaller(service)
+    const id = await caller.createdId()
+    const jwt = await signIn(service, caller.user)
+    await send(service, '/api/v1/account/webhook-secret', { token: jwt })
+    const refused = await send(service, `/api/v1/approvals/${id}?a=b`, { token: caller.token.slice(0, -1) })
+    const line = (path: string) => expect.poll(() => linesOf(service, path).map(({ fields }) => fields))
+    const by = { address: '127.0.0.1', ms: expect.any(Number) }
+    await line('/api/v1/approvals/request').toEqual([
+      {
+        ...by,
+        request_id: expect.any(String),
+        method: 'POST',
+        path: expect.any(String),
+        status: 201,
+        key_id: caller.keyId,
+      },
+    ])
+    await line('/api/v1/account/webhook-secret').toMatchObject([{ status: 200, user_id: caller.user.id }])
+    await line(`/api/v1/approvals/${id}`).toEqual([
+      {
+        ...by,
+        request_id: refused.headers.get('X-Request-Id'),
+        method: 'GET',
+        path: `/api/v1/approvals/${id}`,
+        status: 401,
+      },
+    ])
+  })
+
+  it('comes for a caller who hangs up, too', async () => {
+    const service = await useService()
+    const caller = await newCaller(service)
+    const path = `/api/v1/approvals/${await caller.createdId()}/wait`
+    const gone = new AbortController()
+    const ask = () => caller.send(`${path}?timeout=60`, { signal: gone.signal })
+    const [answer] = await startWaits(service, [() => ask().catch(() => 'none')])
+    gone.abort()
+    expect(await answer).toBe('none')
+    await expect
+      .poll(() => linesOf(service, path).map(({ fields }) => fields))
+      .toMatchObject([{ cut_off: true, key_id: caller.keyId }])
+  })
+
+  it('is part of the usual log in production, but for health checks', async () => {
+    const env = { NODE_ENV: 'production', BASE_URL: 'https://approvals.example.com', TRUST_PROXY: '0' }
+    const service = await useService({ env })
+    for (const path of ['/healthz', '/readyz', '/api/v1/approvals']) await send(service, path)
+    const level = (path: string) => expect.poll(() => linesOf(service, path).map((line) => line.level))
+    await level('/healthz').toEqual(['debug'])
+    await level('/readyz').toEqual(['debug'])
+    await level('/api/v1/approvals').toEqual(['info'])
   })
 })
 

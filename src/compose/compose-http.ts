@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
 import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
-import type { Mount } from '../http/http-deps.ts'
+import type { HttpDeps, Mount } from '../http/http-deps.ts'
 import { ping } from '../store/connect.ts'
 import type { Composition } from './compose.ts'
 
@@ -12,7 +12,7 @@ import type { Composition } from './compose.ts'
 export function composeHttp(
   config: Config,
   { deps, limiter, connection }: Composition,
-  mounts: readonly Mount[] = [],
+  { mounts = [], onAnswered }: { mounts?: readonly Mount[]; onAnswered?: HttpDeps['onAnswered'] } = {},
 ): RequestListener {
   const token = config.internalServiceToken
   const waits = { each: WAITS_EACH, process: config.maxOpenWaits }
@@ -28,6 +28,8 @@ export function composeHttp(
     dashboardDir: packagePath('dist/dashboard'),
     workerDir: packagePath('dist/service-worker'),
     mounts,
+    requestLevel: config.production ? 'info' : 'debug',
+    onAnswered,
     openapi: () => JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8')),
     ping: () => ping(connection),
   })

@@ -21,6 +21,8 @@ export interface Config {
   /** Address to bind; 127.0.0.1 unless set. */
   readonly host: string
   readonly port: number
+  /** Where Prometheus reads figures, on the same host; undefined = nowhere. */
+  readonly metricsPort: number | undefined
   /** Public origin of the service, without a trailing slash: audience of intents, WebAuthn origin, base of every link. */
   readonly baseUrl: string
   /** WebAuthn relying party id: the host of `baseUrl`. */
@@ -78,6 +80,11 @@ const INTERNAL_TOKEN_LENGTH = 32
 
 const path = z.string().transform((text) => resolve(text))
 
+const port = z
+  .string()
+  .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number')
+  .transform(Number)
+
 const environmentSchema = z.object({
   NODE_ENV: z
     .enum(['production', 'development', 'test'], { error: 'must be production, development or test' })
@@ -86,12 +93,8 @@ const environmentSchema = z.object({
     .string()
     .refine((host) => isIP(host) !== 0 || host === 'localhost', 'must be an IP address or localhost')
     .default('127.0.0.1'),
-  PORT: z
-    .string()
-    .regex(/^\d{1,5}$/, 'must be a port number')
-    .transform(Number)
-    .refine((port) => port <= 65535, 'must be a port number')
-    .default(3000),
+  PORT: port.default(3000),
+  METRICS_PORT: port.optional(),
   BASE_URL: z.string().optional(),
   DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   MONGODB_URI: z
@@ -224,6 +227,7 @@ export function readConfig(env: Environment): Config {
     production,
     host: values.HOST,
     port: values.PORT,
+    metricsPort: values.METRICS_PORT,
     baseUrl: baseUrl.origin,
     rpId: baseUrl.hostname,
     dataDir: resolve(values.DATA_DIR),

@@ -39,7 +39,7 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.set('query parser', 'simple')
   app.use(requestId)
   app.use(securityHeaders(deps.settings.baseUrl.startsWith('https:')))
-  app.use(logRequests(deps.log))
+  app.use(logRequests(deps))
   app.use(literalPath)
   app.use(healthRoutes(deps))
   const edge = createEdge(deps)

@@ -4,6 +4,7 @@ import type { FlowDeps } from '../flow/deps.ts'
 import type { RateLimiter } from '../flow/ports.ts'
 import type { WaitSlots } from '../flow/wait-for-decision.ts'
 import type { Owner } from '../flow/webhooks/manage-webhooks.ts'
+import type { Answered } from './middleware/log-requests.ts'
 
 /** Adds routes to the app. */
 export type Mount = (app: Express, edge: Edge) => void
@@ -66,6 +67,9 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   openapi(): object
   /** Add routes of their own that read bodies themselves: they come before everything that parses one. */
   mounts: readonly Mount[]
+  /** What a line for a request is logged as. */
+  requestLevel: 'info' | 'debug'
+  onAnswered: ((answered: Answered) => void) | undefined
   /** Throws when the store does not answer. */
   ping(): Promise<void>
 }

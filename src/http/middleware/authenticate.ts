@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Scope } from '../../domain/api-key.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import {
   authenticateApiKey,
   authenticateInternal,
@@ -43,6 +44,14 @@ export function callerOf(response: Response): Caller {
   const caller = callers.get(response)
   if (caller === undefined) throw new Error('callerOf needs authenticate before it')
   return caller
+}
+
+/** Ids of who was let in by `authenticate`, for the log. */
+export function callerIds(response: Response): { key_id?: string; user_id?: string } {
+  const caller = callers.get(response)
+  if (caller === undefined) return {}
+  const { key, internal_user_id } = caller
+  return { key_id: key.id, ...given({ user_id: internal_user_id }) }
 }
 
 /** The token of `Authorization: Bearer …` (RFC 6750 §2.1), or an empty text. */

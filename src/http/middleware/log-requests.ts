@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Log } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
+import { whoCalled } from './session.ts'
 
 /** The path for the log: without the one secret that the interface puts into an address, in whatever coding it comes. */
 export function loggedPath(path: string): string {
@@ -19,19 +20,57 @@ function decoded(part: string): string {
   }
 }
 
-/** One line a request: the path without its query, never a header or a body. */
-export function logRequests(log: Log): RequestHandler {
+/** How a request went, for who counts. */
+export interface Answered {
+  method: string
+  /** The pattern of the route: few, however many addresses are called. `none` for a request that reached no route. */
+  route: string
+  status: number
+  seconds: number
+}
+
+interface RequestLog {
+  log: Log
+  /** What a line is logged as; those of health checks are for debugging only. */
+  requestLevel: 'info' | 'debug'
+  onAnswered?: ((answered: Answered) => void) | undefined
+}
+
+/** One line a request: the path without its query, who asked as ids; never a header or a body. */
+export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
   return (request, response, next) => {
     const started = performance.now()
     const { method } = request
     const path = loggedPath(request.path)
-    response.on('finish', () => {
-      const ms = Math.round(performance.now() - started)
-      const fields = { method, path, status: response.statusCode, ms, address: clientAddress(request) }
-      log.debug({ request_id: requestIdOf(response), ...fields }, 'request')
+    // Also when the caller hangs up, as one that waits for a decision may.
+    response.on('close', () => {
+      const seconds = (performance.now() - started) / 1000
+      const status = response.statusCode
+      onAnswered?.({ method, route: routeOf(request), status, seconds })
+      const left = response.writableFinished ? {} : { cut_off: true }
+      const fields = { method, path, status, ms: Math.round(seconds * 1000), ...left }
+      const who = { address: clientAddress(request), ...whoCalled(response) }
+      const level = HEALTH.has(path) ? 'debug' : requestLevel
+      log[level]({ request_id: requestIdOf(response), ...fields, ...who }, 'request')
     })
     next()
   }
+}
+
+const HEALTH: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+/** An error has let go of the part that a router was mounted at, so that is taken from the address: it has no parameters. */
+function routeOf({ route, originalUrl }: Request): string {
+  const pattern: unknown = route?.path
+  if (Array.isArray(pattern)) return 'pages'
+  if (typeof pattern !== 'string') return 'none'
+  const parts = partsOf(originalUrl.replace(/\?.*/, ''))
+  const own = partsOf(pattern)
+  return `/${[...parts.slice(0, Math.max(0, parts.length - own.length)), ...own].join('/')}`
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '')
 }
 
 const HEADER = 'X-Request-Id'

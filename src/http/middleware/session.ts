@@ -10,7 +10,7 @@ import {
   type SignedIn,
 } from '../../flow/people/sessions.ts'
 import type { Owner } from '../../flow/webhooks/manage-webhooks.ts'
-import { bearerToken } from './authenticate.ts'
+import { bearerToken, callerIds } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
 import { lookAgainAfterBody } from './json-body.ts'
@@ -72,6 +72,12 @@ export function sessionOf(response: Response): SignedIn {
   const found = signedIn.get(response)
   if (found === undefined) throw new Error('requireSession is missing on this route')
   return found
+}
+
+/** Ids of the key or the person that was let in; none of anyone else. */
+export function whoCalled(response: Response): { key_id?: string; user_id?: string } {
+  const found = signedIn.get(response)
+  return found === undefined ? callerIds(response) : { user_id: found.user.id }
 }
 
 /** Where the request comes from, for the new session it may get. */

@@ -1,0 +1,100 @@
+import { createServer, type Server } from 'node:http'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { FlowDeps } from '../flow/deps.ts'
+import type { HttpDeps } from '../http/http-deps.ts'
+
+/** Figures of this process and of the store, in the form that Prometheus reads. */
+export interface Metrics {
+  /** The same, with what it seals counted. */
+  count(trail: FlowDeps['trail']): FlowDeps['trail']
+  onAnswered: NonNullable<HttpDeps['onAnswered']>
+  /** Answers `GET /metrics`, to anyone who reaches it. */
+  server: Server
+}
+
+/** What figures are read from, each time they are asked for. */
+type Read = Pick<FlowDeps, 'deliveries' | 'pushes' | 'cards' | 'requests' | 'chats' | 'clock'>
+
+/** A wait takes up to 60 s. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60]
+
+/** Loaded only where METRICS_PORT is set. `ping` throws when the store does not answer. */
+export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const requests = new Histogram({
+    name: 'countersign_http_request_duration_seconds',
+    help: 'Requests by route, until the answer was sent or the caller hung up.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: BUCKETS,
+    registers,
+  })
+  const sealed = new Counter({
+    name: 'countersign_audit_entries_total',
+    help: 'Entries that this process sealed into the audit trail, by type (see the audit page).',
+    labelNames: ['type'],
+    registers,
+  })
+  surveyStore(registers, read, ping)
+  return {
+    count: (trail) => ({
+      ...trail,
+      async insert(records) {
+        const whole = await trail.insert(records)
+        if (whole) for (const { entry } of records) if (entry !== undefined) sealed.inc({ type: entry.type })
+        return whole
+      },
+    }),
+    onAnswered: ({ method, route, status, seconds }) =>
+      requests.observe({ method, route, status: String(status) }, seconds),
+    server: createServer((request, response) => {
+      if (request.method !== 'GET' || request.url !== '/metrics') {
+        response.writeHead(404).end()
+        return
+      }
+      registry.metrics().then(
+        (text) => response.setHeader('Content-Type', registry.contentType).end(text),
+        () => response.writeHead(503).end(),
+      )
+    }),
+  }
+}
+
+/** Looks into the store when it is asked: the same figures from every process. */
+function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void>): void {
+  new Gauge({
+    name: 'countersign_store_ping_seconds',
+    help: 'What one question to the store takes; NaN while it does not answer.',
+    registers,
+    async collect() {
+      const started = performance.now()
+      const answered = await ping().then(
+        () => true,
+        () => false,
+      )
+      this.set(answered ? (performance.now() - started) / 1000 : Number.NaN)
+    },
+  })
+  const platforms = read.chats.map(({ platform }) => platform)
+  const due = {
+    callbacks: () => read.deliveries.nextDue(),
+    pushes: () => read.pushes.nextDue(),
+    cards: async () => (platforms.length === 0 ? undefined : read.cards.nextDue(platforms)),
+    expiry: () => read.requests.nextExpiry(),
+  }
+  new Gauge({
+    name: 'countersign_late_seconds',
+    help: 'How long what is due first has been waiting, by queue; 0: nothing is late.',
+    labelNames: ['queue'],
+    registers,
+    async collect() {
+      const now = read.clock.now().getTime()
+      for (const [queue, next] of Object.entries(due)) {
+        const at = await next().catch(() => null)
+        const late = at === null ? Number.NaN : Math.max(0, (now - (at?.getTime() ?? now)) / 1000)
+        this.set({ queue }, late)
+      }
+    },
+  })
+}
