@@ -6,13 +6,14 @@ export function secretBox(secret: string, what: string): HTMLElement {
   return copyBox(el('code', { class: 'mono' }, secret), secret, what)
 }
 
+/** More lines than that scroll in their box, also by keyboard; a command is shown whole. */
+const MOST_LINES = 12
+
 /** A command, with its own line breaks; longer lines wrap, and both Copy and a selection take the text without that. */
 export function command(text: string, what: string): HTMLElement {
-  return copyBox(
-    el('pre', { class: 'command', tabindex: 0, role: 'group', 'aria-label': what }, text),
-    text,
-    what,
-  )
+  const scrolls = text.split('\n').length > MOST_LINES
+  const attributes = scrolls ? { class: 'command scrolls', tabindex: 0 } : { class: 'command' }
+  return copyBox(el('pre', { ...attributes, role: 'group', 'aria-label': what }, text), text, what)
 }
 
 function copyBox(shown: HTMLElement, text: string, what: string): HTMLElement {

@@ -280,7 +280,7 @@ function showSession(
   const place = document.querySelector('#signed-in')
   if (place === null) return
   if (session === undefined) {
-    place.replaceChildren(link('/signin', 'Sign in'))
+    place.replaceChildren(signInLink())
     return
   }
   const { user, accounts } = session
@@ -294,6 +294,18 @@ function showSession(
     ),
     button('Sign out', 'quiet', signOut),
   )
+}
+
+/** Leads back to where it was taken, with the receipt that `/verify` names behind the `#`. */
+function signInLink(): HTMLElement {
+  const shown = link('/signin', 'Sign in')
+  const leadBack = (): void => {
+    const { pathname, search, hash } = location
+    shown.setAttribute('href', `/signin?next=${encodeURIComponent(`${pathname}${search}${hash}`)}`)
+  }
+  // The address may change after this was drawn; either event comes before any way to follow a link.
+  for (const event of ['pointerenter', 'focus']) shown.addEventListener(event, leadBack)
+  return shown
 }
 
 function accountSwitch(

@@ -44,6 +44,14 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     page.on('request', (request) => calls.push(request))
     return { page, calls }
   }
+  const signInOwner = (page: Page): Promise<void> =>
+    page.context().addCookies(
+      [...setting.owner.browser.cookies].map(([name, value]) => ({
+        name,
+        value,
+        url: suite.service().url,
+      })),
+    )
   const pathsOf = (calls: Request[]) => calls.map((request) => new URL(request.url()).pathname)
   const decision = () => Object(approved.decision)
 
@@ -111,17 +119,18 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(verdict.kind).toBe('approved')
     expect(verdict.text).toContain('This confirms the decision and not its text')
     expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
+    // Whoever signs in to have the text checked, too, comes back to this receipt.
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await signInOwner(page)
+    await page.reload()
+    expect((await shownVerdict(page)).heading).toMatch(/^owner\S*’s approval, unchanged$/)
+    expect(page.url()).toBe(`${suite.service().url}/verify#${approvedId}`)
   })
 
   it('is one link away from the receipt on the page of a request, and from signing in', async () => {
     const { page } = await suite.visit()
-    await page.context().addCookies(
-      [...setting.owner.browser.cookies].map(([name, value]) => ({
-        name,
-        value,
-        url: suite.service().url,
-      })),
-    )
+    await signInOwner(page)
     await page.goto(`/a/${approvedId}`)
     await page.getByRole('link', { name: 'Check this receipt' }).click()
     expect(await shownVerdict(page)).toMatchObject({

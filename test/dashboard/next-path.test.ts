@@ -17,6 +17,7 @@ describe('where a sign-in leads to', () => {
     '/a/req_1?d=approve',
     '/b/bst_1',
     '/slack/install',
+    '/verify#req_1',
   ])('%s, as it was', (path) => {
     expect(next(path)).toBe(path)
   })

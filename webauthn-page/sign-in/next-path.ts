@@ -13,5 +13,5 @@ export function nextPath(search: string, origin: string): string {
   if (wanted === null || !wanted.startsWith('/')) return '/'
   const url = parseUrl(wanted, origin)
   if (url === undefined || url.origin !== origin || !PAGES.some((page) => page.test(url.pathname))) return '/'
-  return `${url.pathname}${url.search}`
+  return `${url.pathname}${url.search}${url.hash}`
 }
