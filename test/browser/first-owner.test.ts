@@ -58,6 +58,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.reload()
     await page.getByRole('link', { name: 'Rotate the signing key' }).waitFor()
     const guide = page.locator('section:has(> .section-body > .guide)')
+    await guide.getByText('You have a key.').waitFor()
     expect(await guide.innerText()).not.toMatch(/Rotate|decided/)
     await callWithKey(service, otherKey, `/${foreign}/cancel`, {})
     expect(await page.locator('pre.command').nth(1).innerText()).toContain('Bearer $COUNTERSIGN_KEY"')
