@@ -193,6 +193,7 @@ describe('the line of a request', () => {
         method: 'GET',
         path: `/api/v1/approvals/${id}`,
         status: 401,
+        error: 'invalid or missing API key',
       },
     ])
   })

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
-import { loggedPath, requestIdOf } from './middleware/log-requests.ts'
+import { loggedPath, noteRefused, requestIdOf } from './middleware/log-requests.ts'
 
 /** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
 export function errorResponse({
@@ -27,6 +27,7 @@ export function errorResponse({
       return
     }
     const bland = refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error')
+    noteRefused(response, bland.code)
     response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
   }
 }
@@ -45,6 +46,7 @@ function sendRefusal(response: Response, refused: Refusal, now: Date): void {
   }
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
   if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
+  noteRefused(response, refused.code)
   response.status(refused.status).json({ error: refused.code, message: refused.publicMessage, ...details })
 }
 

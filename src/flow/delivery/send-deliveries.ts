@@ -87,7 +87,11 @@ export async function attemptDelivery(
     ...written,
     attempts: [...before, attempt],
   })
-  if (kept && step.state === 'dead' && step.gone) await disable(deps, delivery, at)
+  if (kept && step.state === 'dead') {
+    const about = { delivery_id: delivery.id, host: delivery.host, outcome: result.outcome }
+    if (tellsExhaustion(delivery)) deps.log.warn(about, 'a delivery was given up; it can be replayed')
+    if (step.gone) await disable(deps, delivery, at)
+  }
   return { state: written.state, outcome: result.outcome, next_at: written.next_at }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
+import { given } from '../../domain/given.ts'
 import type { Log } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
 import { whoCalled } from './session.ts'
@@ -20,6 +21,13 @@ function decoded(part: string): string {
   }
 }
 
+const refused = new WeakMap<Response, string>()
+
+/** The line of this request names the error that the caller got. */
+export function noteRefused(response: Response, code: string): void {
+  refused.set(response, code)
+}
+
 /** How a request went, for who counts. */
 export interface Answered {
   method: string
@@ -36,7 +44,7 @@ interface RequestLog {
   onAnswered?: ((answered: Answered) => void) | undefined
 }
 
-/** One line a request: the path without its query, who asked as ids; never a header or a body. */
+/** One line a request: the path without its query, who asked as ids, what was refused; never a header or a body. */
 export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
   return (request, response, next) => {
     const started = performance.now()
@@ -49,9 +57,10 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
       onAnswered?.({ method, route: routeOf(request), status, seconds })
       const left = response.writableFinished ? {} : { cut_off: true }
       const fields = { method, path, status, ms: Math.round(seconds * 1000), ...left }
+      const error = refused.get(response)
       const who = { address: clientAddress(request), ...whoCalled(response) }
       const level = HEALTH.has(path) ? 'debug' : requestLevel
-      log[level]({ request_id: requestIdOf(response), ...fields, ...who }, 'request')
+      log[level]({ request_id: requestIdOf(response), ...fields, ...given({ error }), ...who }, 'request')
     })
     next()
   }

@@ -165,6 +165,14 @@ describe('what a webhook is told', () => {
       last_outcome: 'http_503',
     })
     expect(await owner.log(broken.id)).toMatchObject([{ id: first?.id, state: 'dead' }])
+    // The operator reads it, too: without the address, which is the receiver's own secret.
+    expect(service.logged.filter(({ fields }) => fields.delivery_id === first?.id)).toEqual([
+      {
+        level: 'warn',
+        message: 'a delivery was given up; it can be replayed',
+        fields: { delivery_id: first?.id, host: '127.0.0.1', outcome: 'http_503' },
+      },
+    ])
   })
 })
 
