@@ -134,12 +134,16 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   if (options.now && options.activate !== undefined)
     throw usageError('--now and --activate exclude each other.')
   const delay = readDelay(options.now ? 'now' : (options.activate ?? DEFAULT_DELAY))
-  return withService(options.json, async ({ keys, clock }) => {
-    const notBefore = new Date(clock.now().getTime() + delay)
-    const made: SigningKey[] = []
-    for (const purpose of purposes) made.push(await keys.rotate(purpose, notBefore, { kind: 'cli' }))
-    return { value: { keys: made.map(presentSigningKey) }, text: describe(made, delay) }
-  })
+  return withService(
+    options.json,
+    async ({ keys, clock }) => {
+      const notBefore = new Date(clock.now().getTime() + delay)
+      const made: SigningKey[] = []
+      for (const purpose of purposes) made.push(await keys.rotate(purpose, notBefore, { kind: 'cli' }))
+      return { value: { keys: made.map(presentSigningKey) }, text: describe(made, delay) }
+    },
+    { newSecrets: true },
+  )
 }
 
 /** The public part, named field by field: the record holds the seed. */

@@ -7,16 +7,23 @@ import { createRelay, NO_SENDERS } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { CliError, commandLog, usageError } from './terminal.ts'
 
+interface CommandNeeds {
+  /** A store may be made, for what can be done before the service was ever started. */
+  fresh?: boolean
+  /** It changes nothing: the store's user needs no right to. */
+  reads?: boolean
+  /** It tells the store that secrets were changed on purpose. */
+  newSecrets?: boolean
+}
+
 /**
  * Puts the service together, does the work and lets go again: on the store of a service that runs, else on the store itself.
- * @param fresh a store may be made, for what can be done before the service was ever started
- * @param reads it changes nothing: the store's user needs no right to
  * @throws CliError `no_store`, and what `compose` throws
  */
 export async function withService<Result>(
   json: boolean | undefined,
   work: (deps: FlowDeps) => Promise<Result>,
-  { fresh = false, reads = false }: { fresh?: boolean; reads?: boolean } = {},
+  { fresh = false, reads = false, newSecrets = false }: CommandNeeds = {},
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
   // The store opens in a thread of its own while this one loads the rest.
@@ -24,7 +31,8 @@ export async function withService<Result>(
   const store = openStore(config, true, log)
   store.catch(() => undefined)
   const { compose } = await import('../compose/compose.ts')
-  const composition = await compose(config, { log: commandLog(json), store, use: reads ? 'read' : 'write' })
+  const use = reads ? 'read' : 'write'
+  const composition = await compose(config, { log: commandLog(json), store, use, newSecrets })
   const carryOn = relayWrites(composition)
   try {
     return await work(composition.deps)

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
-import { loadSecrets } from '../config/secrets.ts'
+import { loadSecrets, otherSetting, rememberedOf } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { createKeyKeeper, createSigner } from '../flow/keep-keys.ts'
+import { createKeyKeeper, createSigner, type KeyKeeper } from '../flow/keep-keys.ts'
 import {
   type AuthenticatorModels,
   NO_MODELS,
@@ -46,7 +46,7 @@ import { createRequestHistory } from '../store/request-history.ts'
 import { createRequestStore } from '../store/requests.ts'
 import { checkServer, inWords, ownInWords, type Server } from '../store/server.ts'
 import { createSessionStore } from '../store/sessions.ts'
-import { createSigningKeyStore } from '../store/signing-keys.ts'
+import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { createUserStore } from '../store/users.ts'
 import { createWebhookStore } from '../store/webhooks.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
@@ -75,6 +75,8 @@ export interface ComposeOptions {
   shareStore?: boolean
   /** `read`: makes neither indexes nor keys. `write`: those of a new store. `serve`, unless given: also what is missing of an old one. */
   use?: 'read' | 'write' | 'serve'
+  /** Secrets may be others than those that the store was made with: a new signing key says that this is meant. */
+  newSecrets?: boolean
   /** The store where it is being opened already, by `openStore`: that takes as long as loading the service does. */
   store?: Promise<OpenStore>
   /** Milliseconds of the local clock; tests set it wrong. */
@@ -140,16 +142,16 @@ const STORE_FAILURES: Pick<FlowDeps, 'storeIsDown' | 'storeIsDamaged'> = {
 
 async function assemble(
   config: Config,
-  { log, localTime, chats = [], use = 'serve' }: ComposeOptions,
+  { log, localTime, chats = [], use = 'serve', newSecrets = false }: ComposeOptions,
   parts: Opened,
 ): Promise<Composition> {
-  const { vault, connection, opened } = parts
+  const { vault, connection, opened, store } = parts
   const { wakeFor, listeners } = createWakes()
   const server = await checkServer(connection)
-  if (config.production) warnOfSingle(server, log)
+  warnOfSingle(config, server, log)
   const clock = await createStoreClock(connection, log, localTime)
   const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
-  const keys = createKeyKeeper({ store: keyStore, vault, clock, random, log })
+  const keys = composeKeys(config, keyStore, { vault, clock, log })
   const asking = requestStores(connection, clock, wakeFor)
   const people = peopleStores(connection, clock, wakeFor, config.sessions)
   const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
@@ -183,18 +185,26 @@ async function assemble(
     async () => deps.pusher.close(),
     reloadKeys(deps),
   )
-  const limiter = createRateLimiter(connection, clock, log, !parts.store.own)
-  await prepareStore(connection, server, deps, use)
+  const limiter = createRateLimiter(connection, clock, log, !store.own)
+  await prepareStore(connection, server, deps, { use, newSecrets })
   return {
     deps,
     limiter,
     connection,
     chats: chat.connected,
-    storeFailed: parts.store.failed ?? new Promise(() => undefined),
+    storeFailed: store.failed ?? new Promise(() => undefined),
     onOutbox: (listener) => void listeners.push(listener),
     stopWaiting: signals.stop,
     close: parts.close,
   }
+}
+
+function composeKeys(
+  config: Config,
+  store: SigningKeyStore,
+  { vault, clock, log }: Pick<FlowDeps, 'vault' | 'clock' | 'log'>,
+): KeyKeeper {
+  return createKeyKeeper({ store, vault, clock, random, log, madeWith: rememberedOf(vault, config) })
 }
 
 /** Where the store is, for people; without who may enter it. */
@@ -216,22 +226,29 @@ async function loadAuthenticators(
   })
 }
 
-function warnOfSingle({ kind }: Server, log: Log): void {
-  if (kind !== 'single server') return
+function warnOfSingle({ production }: Config, { kind }: Server, log: Log): void {
+  if (!production || kind !== 'single server') return
   log.warn({}, 'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set')
 }
 
-/** Makes what a new store lacks, unless it is only read. */
+/** @throws ConfigError where what the store holds would be void: the usual mistake with a backup. */
+function refuseOtherSecrets({ keys, log }: Pick<FlowDeps, 'keys' | 'log'>): void {
+  const changed = keys.changed()
+  for (const name of changed.filter((name) => name === 'BASE_URL')) log.warn({}, otherSetting(name))
+  const secrets = changed.filter((name) => name !== 'BASE_URL')
+  if (secrets.length > 0) throw new ConfigError(secrets.map(otherSetting))
+}
+
+/** Makes what a new store lacks, unless it is only read. @throws ConfigError */
 async function prepareStore(
   connection: StoreConnection,
   { kind }: Server,
   { keys, pushKey, clock, log }: FlowDeps,
-  use: ComposeOptions['use'],
+  { use, newSecrets }: Pick<ComposeOptions, 'use' | 'newSecrets'>,
 ): Promise<void> {
-  if (use === 'read') {
-    await keys.reload()
-    return
-  }
+  await keys.reload()
+  if (use === 'read') return
+  if (!newSecrets) refuseOtherSecrets({ keys, log })
   const replicated = kind === 'replica set' || kind === 'mongos'
   await prepareIndexes(connection, { log, clock, replicated, thorough: use === 'serve' })
   await keys.ensure()

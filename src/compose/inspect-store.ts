@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { loadSecrets } from '../config/secrets.ts'
+import { loadSecrets, rememberedOf } from '../config/secrets.ts'
 import type { ChatPlatform } from '../domain/chat.ts'
 import type { ChatTrouble } from '../domain/chat-trouble.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
@@ -49,6 +49,8 @@ export interface StoreReport {
   server: Server
   /** Signing keys by purpose, or why they cannot be opened. */
   keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
+  /** Settings that differ from those the store was made with. */
+  changed: string[]
   /** Why the audit trail takes no entries. */
   trail: Error | undefined
 }
@@ -58,11 +60,12 @@ export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
   return lookAt(config, async (connection) => {
     const server = await checkServer(connection)
     const { skewMs } = await readHello(connection)
-    const keys = await readKeys(config, connection, skewMs, log).catch(asError)
+    const found = await readKeys(config, connection, skewMs, log).catch(asError)
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
-    return { server, skewMs, keys, trail }
+    const { keys, changed } = found instanceof Error ? { keys: found, changed: [] } : found
+    return { server, skewMs, keys, changed, trail }
   })
 }
 
@@ -71,16 +74,21 @@ async function readKeys(config: Config, connection: StoreConnection, skewMs: num
   const random = createRandom()
   const store = createSigningKeyStore(connection)
   if ((await store.all()).length === 0)
-    return KEY_PURPOSES.map((purpose) => ({ purpose, active: undefined, next: undefined }))
+    return {
+      keys: KEY_PURPOSES.map((purpose) => ({ purpose, active: undefined, next: undefined })),
+      changed: [],
+    }
   const vault = createVault(await loadSecrets(config, false))
-  const keeper = createKeyKeeper({ store, vault, clock, random, log })
+  const madeWith = rememberedOf(vault, config)
+  const keeper = createKeyKeeper({ store, vault, clock, random, log, madeWith })
   const ring = await keeper.reload()
   const now = clock.now()
-  return KEY_PURPOSES.map((purpose) => {
+  const keys = KEY_PURPOSES.map((purpose) => {
     const coming = ring.publicRecords().filter((key) => key.purpose === purpose && key.notBefore > now)
     const next = coming.map((key) => key.notBefore).sort((a, b) => a.getTime() - b.getTime())[0]
     return { purpose, active: ring.active(purpose, now)?.kid, next }
   })
+  return { keys, changed: keeper.changed() }
 }
 
 function asError(error: unknown): Error {

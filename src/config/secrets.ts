@@ -15,6 +15,26 @@ import {
 /** Decoded secrets, at least 32 bytes each. */
 export type Secrets = Readonly<Record<SecretName, Buffer>>
 
+const VOID: Readonly<Record<string, string>> = {
+  API_KEY_PEPPER: 'no API key would be let in',
+  TOKEN_SECRET: 'sessions, links and backup codes would be void, and approvers have other references',
+  WEBHOOK_MASTER_SECRET: 'callbacks would be signed with secrets that no receiver knows',
+  BASE_URL: 'passkeys belong to the host it had, and work on no other',
+}
+
+/** What a store remembers of these settings: no secret can be found from it. */
+export function rememberedOf(
+  vault: { fingerprints(): Readonly<Record<string, string>> },
+  { rpId }: Pick<Config, 'rpId'>,
+): Readonly<Record<string, string>> {
+  return { ...vault.fingerprints(), BASE_URL: rpId }
+}
+
+/** What to do about a setting that is another one than when the store was made or last told so. */
+export function otherSetting(name: string): string {
+  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now`
+}
+
 const fileSchema = z.strictObject({
   API_KEY_PEPPER: z.string(),
   TOKEN_SECRET: z.string(),

@@ -21,6 +21,8 @@ interface KeyDeps {
   clock: Clock
   random: Random
   log: Log
+  /** See `SealedKey.made_with`. */
+  madeWith: Readonly<Record<string, string>>
 }
 
 /** The service's signing keys: loaded, made, rotated. */
@@ -34,6 +36,8 @@ export interface KeyKeeper {
    * again; at most once a second, as anyone can send unknown ids.
    */
   find(kid: string): Promise<PublicKeyRecord | undefined>
+  /** Settings in which the maker of the newest key differs from this process, as of the last load. */
+  changed(): string[]
   /** Makes the first key of every purpose that has none. Called at every start. */
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
@@ -49,13 +53,16 @@ const UNKNOWN_KID_GAP_MS = 1_000
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   let ring = new KeyRing([])
+  let changed: string[] = []
   const toldOf = new Set<string>()
   const reload = async (): Promise<KeyRing> => {
-    const stored = (await deps.store.all()).map((key) => unseal(deps.vault, key))
+    const sealed = await deps.store.all()
+    const stored = sealed.map((key) => unseal(deps.vault, key))
     const opened = stored.filter(hasSeed)
     if (opened.length === 0 && stored.length > 0) throw new WrongSealingKeyError()
     const lost = stored.filter((key) => !hasSeed(key))
     ring = new KeyRing(opened, lost)
+    changed = differing(sealed.at(-1)?.made_with ?? {}, deps.madeWith)
     for (const { kid, purpose } of lost.filter(({ kid }) => !toldOf.has(kid))) {
       toldOf.add(kid)
       deps.log.error({ kid, purpose }, lostKeyAdvice(purpose))
@@ -88,6 +95,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   }
   return {
     ring: () => ring,
+    changed: () => changed,
     reload,
     find: createFinder(deps.clock, () => ring, reload),
     rotate,
@@ -101,6 +109,10 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
       }
     },
   }
+}
+
+function differing(theirs: SealedKey['made_with'], ours: SealedKey['made_with']): string[] {
+  return Object.keys(theirs).filter((name) => theirs[name] !== ours[name])
 }
 
 function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<KeyRing>): KeyKeeper['find'] {
@@ -157,6 +169,7 @@ function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: Audi
     not_before: key.notBefore,
     created_at: key.createdAt,
     revoked_at: null,
+    made_with: deps.madeWith,
     audit: [audit],
   }
 }

@@ -71,6 +71,8 @@ export interface Vault {
   open(sealed: string, aad: string): Uint8Array
   /** 64 hex characters: the callback signing secret of a key, derived and never stored (security §5.3). */
   webhookSecret(keyId: string, version: number): string
+  /** Tells two secrets apart and nothing else of them, by the name of each; the sealing key shows itself. */
+  fingerprints(): Readonly<Record<string, string>>
 }
 
 /** The append-only audit trail: a sequence without gaps in which every record is linked to the one before. */

@@ -33,7 +33,16 @@ export function createVault(secrets: VaultSecrets): Vault {
     seal: (plaintext, aad) => seal(plaintext, sealingKey, aad),
     open: (sealed, aad) => open(sealed, sealingKey, aad),
     webhookSecret: (keyId, version) => webhookSecret(secrets.WEBHOOK_MASTER_SECRET, keyId, version),
+    fingerprints: () => ({
+      API_KEY_PEPPER: fingerprint(secrets.API_KEY_PEPPER),
+      TOKEN_SECRET: fingerprint(secrets.TOKEN_SECRET),
+      WEBHOOK_MASTER_SECRET: fingerprint(secrets.WEBHOOK_MASTER_SECRET),
+    }),
   }
+}
+
+function fingerprint(secret: Uint8Array): string {
+  return hkdf(secret, 'human-approval/fingerprint/v1', '', 8).toString('hex')
 }
 
 /** The sealed text was altered, belongs to another owner, or was sealed with another key. */

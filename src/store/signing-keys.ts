@@ -19,6 +19,8 @@ export interface SealedKey {
   not_before: Date
   created_at: Date
   revoked_at: Date | null
+  /** What the service that made it had in these settings: fingerprints of secrets, the host of passkeys. */
+  made_with: Readonly<Record<string, string>>
   audit: AuditEntry[]
 }
 
@@ -34,6 +36,7 @@ const signingKeySchema = new Schema<SigningKeyDocument>(
     not_before: date,
     created_at: date,
     revoked_at: { type: Date, default: null },
+    made_with: { type: Object, required: true },
     audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { createKeyKeeper } from '../../src/flow/keep-keys.ts'
 import { createVault } from '../../src/signing/vault.ts'
 import type { SealedKey, SigningKeyStore } from '../../src/store/signing-keys.ts'
 import { newCaller, send, signIn } from '../support/caller.ts'
+import { cli } from '../support/cli.ts'
 import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
-import { startService, useService } from '../support/service.ts'
+import { databaseUri, startService, TEST_SECRETS, type TestService, useService } from '../support/service.ts'
 
 const CLI = { kind: 'cli' } as const
 
@@ -34,7 +35,7 @@ async function twoKeepers() {
   const silent = () => undefined
   const log = { debug: silent, info: silent, warn: silent, error: silent }
   const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
-  const deps = { store, vault, clock: { now: () => new Date(state.now) }, random, log }
+  const deps = { store, vault, clock: { now: () => new Date(state.now) }, random, log, madeWith: {} }
   const [here, elsewhere] = [createKeyKeeper(deps), createKeyKeeper(deps)]
   await here.ensure()
   await elsewhere.ensure()
@@ -74,6 +75,53 @@ it('T73: a receipt signed after a rotation by another process verifies at once',
   } finally {
     await other.close()
   }
+})
+
+describe('a restored store beside other settings', () => {
+  const other = randomBytes(32).toString('base64')
+  const startBeside = (service: TestService, env: Record<string, string>) =>
+    startService({ database: service.composition.connection.name, env: { BASE_URL: service.url, ...env } })
+
+  it.each([
+    ['API_KEY_PEPPER', 'no API key would be let in'],
+    ['TOKEN_SECRET', 'sessions, links and backup codes would be void'],
+    ['WEBHOOK_MASTER_SECRET', 'callbacks would be signed with secrets that no receiver knows'],
+  ])('%s: is not served, until a new signing key says that it is meant', async (name, told) => {
+    const service = await useService()
+    const problem = `${name}: is not the one that this store was made with; ${told}`
+    await expect(startBeside(service, { [name]: other })).rejects.toThrow(problem)
+    const { connection } = service.composition
+    const env = {
+      ...TEST_SECRETS,
+      MONGODB_URI: databaseUri(inject('storeUri'), connection.name),
+      BASE_URL: service.url,
+      [name]: other,
+    }
+    const refused = await cli(['user', 'invite', 'new@example.com'], { env })
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(problem)])
+    const examined = (await cli(['doctor', '--json'], { env })).json()
+    expect(examined.checks).toContainEqual({
+      name,
+      status: 'fail',
+      detail: expect.stringContaining(told),
+      fix: expect.stringMatching(
+        /^Set the old one again. .* countersign keys rotate --purpose session --now$/,
+      ),
+    })
+    expect((await cli(['keys', 'rotate', '--purpose', 'session', '--now'], { env })).code).toBe(0)
+    await (await startBeside(service, { [name]: other })).close()
+    await expect(startBeside(service, {})).rejects.toThrow(problem)
+  })
+
+  it('BASE_URL: is served, and the log says whose passkeys there are', async () => {
+    const service = await useService()
+    const moved = await startBeside(service, { BASE_URL: 'https://approvals.example.com' })
+    const warned = moved.logged.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    await moved.close()
+    expect(warned).toEqual([
+      expect.stringContaining('BASE_URL: is not the one that this store was made with; passkeys belong'),
+    ])
+  })
 })
 
 it('a known key is found without a look at the store', async () => {

@@ -6,7 +6,7 @@ import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
 import { hasStore, storeHolder } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
-import { loadSecrets } from '../../config/secrets.ts'
+import { loadSecrets, otherSetting } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
 import { type CommandResult, commandLog } from '../terminal.ts'
 import {
@@ -119,7 +119,13 @@ async function checkStore(config: Config): Promise<Check[]> {
     return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
     const report = await inspectStore(config, commandLog(true))
-    return [await reachable(config, report), clockCheck(report), keysCheck(report), ...trailChecks(report)]
+    return [
+      await reachable(config, report),
+      clockCheck(report),
+      keysCheck(report),
+      ...changedChecks(report),
+      ...trailChecks(report),
+    ]
   } catch (error) {
     const fix =
       config.mongodbUri === undefined
@@ -175,6 +181,14 @@ function keysCheck({ keys }: StoreReport): Check {
     next ? [`next ${purpose} key ${next.toISOString()}`] : [],
   )
   return ok(name, ['active for every purpose', ...coming].join('; '))
+}
+
+function changedChecks({ changed }: StoreReport): Check[] {
+  return changed.map((name) => {
+    const [what = '', fix = ''] = otherSetting(name).split(/(?<=\.) (?=Set )/)
+    const detail = what.slice(name.length + 2)
+    return name === 'BASE_URL' ? warn(name, detail, fix) : fail(name, detail, fix)
+  })
 }
 
 /** Nothing, where it takes entries. */

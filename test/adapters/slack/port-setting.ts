@@ -94,4 +94,5 @@ export const OPEN_VAULT: Vault = {
     return Buffer.from(String(read.text), 'utf8')
   },
   webhookSecret: () => '',
+  fingerprints: () => ({}),
 }
