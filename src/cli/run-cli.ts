@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { copyFile, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
-import { loadDataDir } from '../config/config.ts'
+import { loadConfig, loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
@@ -124,6 +127,12 @@ function addServiceCommands(program: Command): void {
     .description('run the embedded store as a process of its own and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action((options: Json) => runStore(options))
+  answers(
+    program
+      .command('backup <folder>')
+      .description('copy the embedded store, also while it is used, into a new folder, and check the copy'),
+    (_options, folder) => runBackup(folder),
+  )
   const doctor = program.command('doctor')
   answers(
     doctor.description('check machine, configuration, store, keys and pages, and say what to do'),
@@ -272,6 +281,37 @@ async function runStore(options: { json?: boolean }): Promise<void> {
   }
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
+}
+
+/**
+ * `countersign backup <folder>`: the embedded store as it is now, with the secrets that were made beside it, as a folder to start
+ * from. The copy was opened, which checks all of it. @throws CliError, StoreFileError
+ */
+async function runBackup(folder: string): Promise<CommandResult> {
+  const { dataDir, mongodbUri } = loadConfig()
+  // That of `countersign store` is the embedded store of this directory.
+  if (mongodbUri !== undefined && !mongodbUri.includes('store.sock'))
+    throw new CliError(
+      'not_embedded',
+      'MONGODB_URI names the store: back it up with the tools of that database, such as mongodump.',
+    )
+  const { copyStore, startEmbeddedStore } = await load.store()
+  await copyStore(dataDir, folder)
+  const secrets = join(dataDir, 'secrets.json')
+  const beside = existsSync(secrets)
+  if (beside) await copyFile(secrets, join(folder, 'secrets.json'))
+  await (await startEmbeddedStore({ dataDir: folder })).close()
+  const { size: bytes } = await stat(join(folder, 'store.db'))
+  return {
+    value: { folder: resolve(folder), bytes, secrets: beside },
+    text: [
+      `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${beside ? ' and its secrets.json' : ''}, and opens.`,
+      beside ? '' : 'Keep the secrets of the environment with it: it is of no use without them.',
+      'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
+    ]
+      .filter((line) => line !== '')
+      .join('\n'),
+  }
 }
 
 interface Told {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { freePort } from '../support/service.ts'
@@ -47,6 +48,60 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(await service.stop()).toBe(0)
   const after = await cli(['key', 'list', '--json'], { env })
   expect(after.json().data).toMatchObject([{ id: key.id, revoked_at: expect.stringMatching(/Z$/) }])
+})
+
+it('backs up a store that is written to: the copy opens, holds what was answered before, and agrees with its trail', async () => {
+  const { env: data, folder: place } = await useDataDir()
+  const port = await freePort()
+  const env = { ...data, PORT: String(port) }
+  const service = startCli(['serve', '--json'], { env })
+  await service.line(/"msg":"Countersign is running"/)
+  await cli(['user', 'invite', 'alice@example.com'], { env })
+  const owner = ['--owner', 'alice@example.com', '--name', 'bot', '--sandbox']
+  const { raw_key } = (await cli(['key', 'create', ...owner, '--json'], { env })).json()
+  const asked: string[] = []
+  let enough = false
+  const asking = (async () => {
+    for (let n = 0; !enough; n += 1) {
+      const answer = await post(
+        `http://localhost:${port}/api/v1/approvals/request`,
+        { action: `${n}` },
+        raw_key,
+      )
+      if (answer.status === 201) asked.push(Object(await answer.json()).request_id)
+    }
+  })()
+  await expect.poll(() => asked.length).toBeGreaterThan(20)
+  const before = [...asked]
+  const folder = join(place, 'backup')
+  const made = await cliProcess(['backup', folder, '--json'], { env })
+  expect([made.code, made.stderr]).toEqual([0, ''])
+  expect(made.json()).toEqual({ folder, bytes: expect.any(Number), secrets: true })
+  enough = true
+  await asking
+  const copied = { ...env, DATA_DIR: folder }
+  const subjects = (
+    await cli(['audit', 'list', '--type', 'approval.created', '--limit', '1000', '--json'], { env: copied })
+  ).stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line).subject)
+  expect(subjects).toEqual(expect.arrayContaining(before))
+  const checked = await cli(['audit', 'check'], { env: copied })
+  expect([checked.code, checked.stderr]).toEqual([0, ''])
+
+  const again = await cliProcess(['backup', folder, '--json'], { env })
+  expect(again.error()).toEqual({
+    error: 'store_unusable',
+    message: `${folder} is not empty; name a new directory`,
+  })
+  const elsewhere = { ...env, MONGODB_URI: 'mongodb://localhost:1/countersign' }
+  expect((await cli(['backup', `${folder}2`, '--json'], { env: elsewhere })).error().error).toBe(
+    'not_embedded',
+  )
+  const nothing = await cli(['backup', `${folder}2`, '--json'], { env: { ...env, DATA_DIR: `${folder}3` } })
+  expect(nothing.error()).toEqual({ error: 'store_unusable', message: `there is no store in ${folder}3` })
+  expect(await service.stop()).toBe(0)
 })
 
 function post(url: string, body: object, key?: string): Promise<Response> {
