@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { copyStore } from '../src/copy-store.ts'
 import { keepHouse } from '../src/engine/housekeeping.ts'
 import { finish } from '../src/engine/slice.ts'
 import { spawnStore } from './store-child.ts'
@@ -251,6 +252,49 @@ describe('a store process', () => {
     const again = await openStore(dataDir, { keep: true })
     expect(await again.client.db('a').collection('b').countDocuments()).toBe(2)
     await again.close()
+  })
+})
+
+describe('a copy', () => {
+  it('of a store that is written to holds what was acknowledged before, and no write without those before it', async () => {
+    const child = await spawnStore(dataDir)
+    const client = new MongoClient(child.said.uri ?? '')
+    const items = client.db('test').collection<{ _id: number; text: string }>('items')
+    const text = 'x'.repeat(4000)
+    let acknowledged = 0
+    let enough = false
+    const writing = (async () => {
+      for (; !enough; acknowledged += 50)
+        await items.insertMany(Array.from({ length: 50 }, (_, n) => ({ _id: acknowledged + n, text })))
+    })()
+    const to = temporaryDirectory()
+    // Some 2000 pages are a checkpoint.
+    for (const least of [50, 2500, 5000]) {
+      await expect.poll(() => acknowledged).toBeGreaterThanOrEqual(least)
+      const before = acknowledged
+      const copy = join(to, String(least))
+      await copyStore(dataDir, copy)
+      const store = await openStore(copy, { keep: true })
+      const ids = (await store.db.collection<{ _id: number }>('items').find().sort({ _id: 1 }).toArray()).map(
+        ({ _id }) => _id,
+      )
+      await store.close()
+      expect(ids.length).toBeGreaterThanOrEqual(before)
+      expect(ids).toEqual(ids.map((_, n) => n))
+      expect(statSync(join(copy, 'store.db')).mode & 0o077).toBe(0)
+    }
+    enough = true
+    await writing
+    await client.close()
+    await child.end('SIGTERM')
+    rmSync(to, { recursive: true })
+  })
+
+  it('is not laid over anything, and there is none of nothing', async () => {
+    await (await start()).close()
+    const nothing = join(dataDir, 'nothing')
+    await expect(copyStore(nothing, join(dataDir, 'copy'))).rejects.toThrow(`there is no store in ${nothing}`)
+    await expect(copyStore(dataDir, dataDir)).rejects.toThrow(`${dataDir} is not empty; name a new directory`)
   })
 })
 

@@ -90,17 +90,11 @@ it('backs up a store that is written to: the copy opens, holds what was answered
   const checked = await cli(['audit', 'check'], { env: copied })
   expect([checked.code, checked.stderr]).toEqual([0, ''])
 
-  const again = await cliProcess(['backup', folder, '--json'], { env })
-  expect(again.error()).toEqual({
-    error: 'store_unusable',
-    message: `${folder} is not empty; name a new directory`,
-  })
   const elsewhere = { ...env, MONGODB_URI: 'mongodb://localhost:1/countersign' }
-  expect((await cli(['backup', `${folder}2`, '--json'], { env: elsewhere })).error().error).toBe(
-    'not_embedded',
-  )
-  const nothing = await cli(['backup', `${folder}2`, '--json'], { env: { ...env, DATA_DIR: `${folder}3` } })
-  expect(nothing.error()).toEqual({ error: 'store_unusable', message: `there is no store in ${folder}3` })
+  expect((await cli(['backup', `${folder}2`, '--json'], { env: elsewhere })).error()).toEqual({
+    error: 'not_embedded',
+    message: expect.stringContaining('mongodump'),
+  })
   expect(await service.stop()).toBe(0)
 })
 

@@ -47,7 +47,9 @@ describe('what waits', () => {
   it('says how many agents wait for a key, with a link to the inbox', () => {
     const { open } = pending([])
     const alone = drawn({ ...pending([]), agents: 1 })
-    expect(shownText(alone.blocks)).toContain('🔑 One agent waits for a key of your accountReview in your inbox')
+    expect(shownText(alone.blocks)).toContain(
+      '🔑 One agent waits for a key of your accountReview in your inbox',
+    )
     expect(alone.text).toBe('One agent waits for a key of your account')
     const beside = drawn({ ...pending([row()]), agents: 3 })
     expect(shownText(beside.blocks)).toContain('One request waits for you')
