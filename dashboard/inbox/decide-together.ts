@@ -10,7 +10,7 @@ import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/reque
 import { barTop, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
 import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
-import { askToRead, type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
+import { type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
 import { itemList, loadBatch, recordedOf, resultRow, submitBatch } from './batch.ts'
@@ -142,7 +142,7 @@ export class DecideTogether {
       async () => {
         this.#slot.clear()
         unseen.look()
-        if (unseen.left() > 0) return askToRead(ballot.slot, unseen, 'what you approve has')
+        if (unseen.left() > 0) return unseen.askToRead(ballot.slot, 'what you approve has')
         await ballot.cast(
           (totp) => this.#decide(items, totp, ballot.slot),
           (error) => this.#took(error),

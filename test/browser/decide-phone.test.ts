@@ -18,6 +18,35 @@ const ORDINARY = {
 }
 /** Folds: a list of 40 in the arguments, of which no more than 12 values would start open. */
 const DEEP = { tool_arguments: { cluster: 'eu', hosts: Array.from({ length: 40 }, (_, at) => `host-${at}`) } }
+const SQL = Array.from({ length: 60 }, (_, at) => `DELETE FROM invoices WHERE id = ${at};`).join('\n')
+const DIFF = [
+  '--- a/x.ts',
+  '+++ b/x.ts',
+  '@@ -1,2 +1,16 @@',
+  ...Array.from({ length: 14 }, (_, at) => `+line ${at} ${'x'.repeat(50)}`),
+]
+const DESK = { width: 1280, height: 900 }
+const host = (at: number) => ({
+  ip: `10.0.0.${at}`,
+  labels: { env: 'prod', owner: 'team-1', role: 'db' },
+  packages: [
+    { from: '1', name: 'openssl', to: '2' },
+    { from: '3', name: 'curl', to: '4' },
+  ],
+})
+const HOSTS = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`host_${at + 10}`, host(at)]))
+/** From where to where the long text is on the screen, and how long it is. */
+const SEEN_OF_TEXT = `(() => {
+  const { top, height } = document.querySelector('.long-value').getBoundingClientRect()
+  const bar = document.querySelector('.decision-bar')
+  const floor = getComputedStyle(bar).position === 'fixed' ? bar.getBoundingClientRect().top : innerHeight
+  return { from: -top, to: floor - top, height }
+})()`
+interface SeenOfText {
+  from: number
+  to: number
+  height: number
+}
 
 describeInBrowser('deciding on a phone', () => {
   const suite = usePageSuite()
@@ -111,6 +140,52 @@ describeInBrowser('deciding on a phone', () => {
     await page.getByLabel('Code from your authenticator app').fill('123456')
     await press(page, 'Reject')
     await page.getByRole('heading', { name: 'Rejected', exact: true }).waitFor()
+  })
+
+  it.each([
+    ['a text', PHONE, { reason: 'Mends it. '.repeat(400) }],
+    ['a text on a desk', DESK, { reason: 'Mends it. '.repeat(1000) }],
+    ['SQL', PHONE, { tool_arguments: SQL, display: 'sql' }],
+    ['SQL on a desk', DESK, { tool_arguments: SQL, display: 'sql' }],
+    ['a diff', { width: 375, height: 603 }, { tool_arguments: DIFF.join('\n'), display: 'diff' }],
+  ])(
+    'leads through %s longer than the screen, press by press, and passes over no line',
+    async (_, viewport, context) => {
+      suite.server().state.review = sampleReview({}, context)
+      const page = await open(viewport)
+      await press(page, 'Approve')
+      await page.getByText(' not on your screen yet.').waitFor()
+      const more = page.locator('.see-more')
+      const steps: SeenOfText[] = []
+      while ((await more.isVisible()) && steps.length < 12) {
+        await more.press('Enter')
+        steps.push(await page.evaluate<SeenOfText>(SEEN_OF_TEXT))
+      }
+      expect(await more.isVisible(), JSON.stringify(steps)).toBe(false)
+      expect(steps.length).toBeGreaterThan(1)
+      expect(steps[0]?.from).toBeLessThanOrEqual(0)
+      for (const [at, { from }] of steps.slice(1).entries()) expect(from).toBeLessThan(steps[at]?.to ?? 0)
+      expect(steps.at(-1)?.to).toBeGreaterThanOrEqual(steps.at(-1)?.height ?? Number.POSITIVE_INFINITY)
+      expect(await page.evaluate('document.activeElement.matches(".caller-box *")')).toBe(true)
+      expect(await page.getByText(' not on your screen yet.').count()).toBe(0)
+      expect(await page.locator('.long-caption').innerText()).toMatch(/^[\d,]+ characters\s+Show in a box$/)
+      expect(asked()).toBe(0)
+      await press(page, 'Approve')
+      await expect.poll(asked).toBe(1)
+    },
+  )
+
+  it('shows what nested fields belong to, and a screenful a press', async () => {
+    suite.server().state.review = sampleReview({}, { tool_arguments: HOSTS })
+    const page = await open()
+    const more = page.locator('.see-more')
+    await more.press('Enter')
+    const first = await page.locator('summary').getByText('host_10').boundingBox()
+    expect(first?.y).toBeGreaterThanOrEqual(0)
+    let presses = 1
+    for (; presses < 40 && (await more.isVisible()); presses += 1) await more.press('Enter')
+    expect(await more.isVisible()).toBe(false)
+    expect(presses).toBeLessThan(25)
   })
 
   it('says when the service was last heard of while it is not, rests until then, and mends by itself', async () => {

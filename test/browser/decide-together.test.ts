@@ -205,6 +205,9 @@ describeInBrowser('several requests under one gesture', () => {
       .waitFor()
     expect(suite.server().calls).not.toContain('POST /approvals/decisions/options')
     await seeAll()
+    await dialog()
+      .getByText(/not on your screen yet/)
+      .waitFor({ state: 'detached' })
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     area.reset()
@@ -213,6 +216,25 @@ describeInBrowser('several requests under one gesture', () => {
     await page.getByRole('button', { name: 'Reject 3 selected' }).click()
     await confirmWithCode('Reject 3 requests')
     await dialog().getByRole('heading', { name: 'Rejected: 3 requests' }).waitFor()
+  })
+
+  it('leads through a text longer than the screen, too', async () => {
+    const long = sampleReview({}, { reason: 'Mends it. '.repeat(400) })
+    const { context_json, context_sha256 } = long
+    area.state.reviews = area.state.reviews.map((review) => ({ ...review, context_json, context_sha256 }))
+    await page.setViewportSize({ width: 390, height: 844 })
+    await open()
+    await confirmWithCode('Approve 3 requests')
+    await dialog()
+      .getByText(/not on your screen yet/)
+      .waitFor()
+    await seeAll()
+    expect(await dialog().locator('.see-more').isVisible()).toBe(false)
+    const end = await dialog().locator('.long-value').boundingBox()
+    const bar = await dialog().locator('.decision-bar').boundingBox()
+    expect((end?.y ?? 0) + (end?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0)
+    await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
+    await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
   })
 
   it('rejects only what is selected', async () => {

@@ -11,7 +11,7 @@ import { keepClear } from '../kit/request/decision-bar.ts'
 import type { Lost } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
-import { askToRead, type Unseen } from '../kit/request/unseen.ts'
+import type { Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
 
 export interface DecisionFormOptions {
@@ -44,11 +44,10 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     else return false
     return true
   }
-  let asked = false
   const decide = async (decision: Outcome): Promise<void> => {
     options.unseen.look()
-    asked = decision === 'approved' && isUnread(review, options.unseen)
-    if (asked) return askToRead(ballot.slot, options.unseen, 'this request has')
+    if (decision === 'approved' && isUnread(review, options.unseen))
+      return options.unseen.askToRead(ballot.slot, 'this request has')
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
@@ -74,7 +73,6 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   options.connection.follow(ballot.hold)
   options.unseen.changed = () => {
     bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
-    if (asked && options.unseen.left() === 0) ballot.slot.clear()
   }
   return div(
     'decision-form',

@@ -102,6 +102,8 @@ function longValue(shown: HTMLElement, text: string): HTMLElement {
     { class: 'long-value', tabindex: 0, role: 'group', 'aria-label': `Long text, ${characters} characters` },
     shown,
   )
+  const scrolls = `${characters} characters, scroll to read them all.`
+  const size = el('span', {}, scrolls)
   const toggle = el(
     'button',
     { type: 'button', class: 'button quiet', 'aria-expanded': 'false' },
@@ -111,14 +113,9 @@ function longValue(shown: HTMLElement, text: string): HTMLElement {
     const open = box.classList.toggle('open')
     toggle.setAttribute('aria-expanded', String(open))
     toggle.textContent = open ? 'Show in a box' : 'Show at full length'
+    size.textContent = open ? `${characters} characters` : scrolls
   })
-  const caption = el(
-    'p',
-    { class: 'long-caption' },
-    `${characters} characters, scroll to read them all. `,
-    toggle,
-  )
-  return el('div', {}, box, caption)
+  return el('div', {}, box, el('p', { class: 'long-caption' }, size, ' ', toggle))
 }
 
 /** One text of a caller in the frame that names its author: nothing in it can pass as the service's own words (T44). */
