@@ -72,7 +72,7 @@ function wayToDecide(id: string, actionId: string): HTMLElement {
     })
   return div(
     'section-body',
-    buttonRow(to('approve', 'Approve…'), to('reject', 'Reject…')),
+    buttonRow(to('reject', 'Reject…'), to('approve', 'Approve…')),
     hint('You confirm on the next page. What is signed cannot be taken back.'),
   )
 }

@@ -263,8 +263,8 @@ function togetherBar(
     'div',
     { class: 'together', role: 'group', 'aria-label': 'Decide what is selected', hidden: true },
     count,
-    buttons.approved,
     buttons.rejected,
+    buttons.approved,
     button('Clear', 'quiet', clear),
   )
   return {

@@ -110,6 +110,10 @@ describeInBrowser('several requests under one gesture', () => {
     const all = page.getByRole('button', { name: 'Approve 3 selected' })
     const one = page.locator('.reading').getByRole('link', { name: 'Approve…' })
     await one.waitFor()
+    // As on the page that decides: no press may find the other decision where this one was before.
+    const order = (within: string) => page.locator(within).locator('.approve, .reject').allInnerTexts()
+    expect(await order('.reading')).toEqual(['Reject…', 'Approve…'])
+    expect(await order('.together')).toEqual(['Reject', 'Approve'])
     const cutOff = page.getByText('This list may be out of date')
     await visitor.context.setOffline(true)
     await cutOff.waitFor()
