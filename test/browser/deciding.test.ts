@@ -76,6 +76,8 @@ describeInBrowser('deciding in a browser', () => {
     await other.page.goto(`/a/${id}?d=approve`)
     await other.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
     expect(await other.page.locator('main').innerText()).not.toContain(ACTION)
+    const inbox = other.page.locator('main').getByRole('link', { name: 'Your inbox' })
+    expect(await inbox.getAttribute('href')).toBe('/')
     const direct = await other.page.evaluate(`fetch('/api/v1/approvals/${id}/decision/options', {
       method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"decision":"approved"}',
     }).then((response) => response.status)`)

@@ -1,6 +1,6 @@
 import { okShape, type User } from '../kit/api/contract.ts'
 import { RequestFailure, remove } from '../kit/api/request.ts'
-import { button } from '../kit/dom/button.ts'
+import { button, buttonRow } from '../kit/dom/button.ts'
 import { el, lede, link, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showPlain, showScene } from '../kit/dom/stage.ts'
@@ -31,10 +31,13 @@ function showNotFound(): void {
   showPlain(
     'No such request for you',
     lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
-    button('Sign in as someone else', 'plain', async () => {
-      await remove('/session', okShape).catch(() => {})
-      location.reload()
-    }),
+    buttonRow(
+      link('/', 'Your inbox', { class: 'button primary' }),
+      button('Sign in as someone else', 'plain', async () => {
+        await remove('/session', okShape).catch(() => {})
+        location.reload()
+      }),
+    ),
   )
 }
 
