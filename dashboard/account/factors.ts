@@ -185,7 +185,14 @@ function setUp(part: Section, done: Done): Promise<void> {
       const { backup_codes } = await post('/me/totp', { code }, backupCodesShape)
       showCodes(part, backup_codes, () => done('Your authenticator app is set up.'))
     }
-    part.body.replaceChildren(totpSetup(secret, finish))
+    const usual = [...part.body.childNodes]
+    const heading = el('h3', { tabindex: -1 }, 'Add Countersign to the app')
+    const cancel = button('Cancel', 'quiet', () => {
+      part.body.replaceChildren(...usual)
+      part.body.querySelector('button')?.focus()
+    })
+    part.body.replaceChildren(heading, totpSetup(secret, finish), buttonRow(cancel))
+    heading.focus()
   })
 }
 

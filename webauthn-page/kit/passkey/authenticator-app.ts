@@ -1,6 +1,6 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
-import { div, el, hint, link, p } from '../dom/element.ts'
+import { type Child, div, el, hint, link, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick } from '../dom/form.ts'
 import { noticeSlot } from '../dom/notice.ts'
 
@@ -31,11 +31,7 @@ export function totpSetup(
       el(
         'li',
         {},
-        'Open your authenticator app and scan this code.',
-        qrImage(qr_svg),
-        // A phone cannot scan its own screen. The address is of this one kind, whatever the answer says.
-        otpauth_url.startsWith('otpauth://totp/') &&
-          p(link(otpauth_url, 'Open it in an app on this device', { class: 'button plain' })),
+        ...waysIn(qrImage(qr_svg), otpauth_url),
         hint('If neither works, type this secret into the app:'),
         div('copyable', el('code', { class: 'secret' }, grouped(secret)), copyButton(secret, 'the secret')),
       ),
@@ -43,6 +39,17 @@ export function totpSetup(
     ),
     form({}, send, code.row, slot.element, submitButton('Confirm the code')),
   )
+}
+
+/** A phone cannot scan its own screen: there, the link comes first. */
+function waysIn(qr: HTMLElement, url: string): Child[] {
+  // The address is of this one kind, whatever the answer says.
+  const here =
+    url.startsWith('otpauth://totp/') &&
+    p(link(url, 'Open it in an app on this device', { class: 'button plain' }))
+  return matchMedia('(max-width: 43.99rem)').matches
+    ? ['Add Countersign to your authenticator app, or scan this code from another device.', here, qr]
+    : ['Open your authenticator app and scan this code.', qr, here]
 }
 
 /** As an image the SVG cannot run script or load anything, whatever it holds. */
