@@ -160,6 +160,8 @@ describeInBrowser('several requests under one gesture', () => {
     await open()
     for (const text of await dialog().locator('.batch-item > summary').allInnerTexts())
       expect(text).toContain('no details')
+    await dialog().getByText('The caller gave no further details.').waitFor()
+    expect(await dialog().getByText('Exact text of the details').count()).toBe(0)
   })
 
   it('opens and closes the details of all with one button, also by keyboard', async () => {

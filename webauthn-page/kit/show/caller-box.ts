@@ -41,8 +41,9 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
     rows.length > 0 &&
       el('dl', { class: 'caller-rows' }, ...rows.map(([key, label]) => knownRow(key, label, context))),
     others.length > 0 && otherRows(others),
-    rows.length + others.length === 0 && note('The caller gave no further details.'),
-    exactDetails(contextJson),
+    rows.length + others.length === 0
+      ? note('The caller gave no further details.')
+      : exactDetails(contextJson),
     el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
   )
   const folds = box.querySelectorAll<HTMLDetailsElement>('.tree details:not([open])')

@@ -49,7 +49,7 @@ export function textWarnings(text: string): HTMLElement[] {
     warnings.push(
       flag(
         'Hidden characters',
-        'This text holds characters that are normally invisible; they are shown in brackets.',
+        'This text holds characters that are normally invisible or pile up on others; they are shown in brackets.',
       ),
     )
   }
