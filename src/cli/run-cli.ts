@@ -154,7 +154,7 @@ function addUserCommands(user: Command): void {
       .command('invite <email>')
       .description('make a person with an account of their own, and a one-time link by which they enrol')
       .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
-      .option('--renew', 'a new link for a person who exists: the old one expired, or all factors are lost')
+      .option('--renew', 'a new link for a person who exists: the old one expired, or they were reset')
       .option('--account <account_id>', 'as a member of this account; together with --role')
       .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)'),
     async (options, email) => {
@@ -166,6 +166,14 @@ function addUserCommands(user: Command): void {
   answers(
     user.command('confirm <email>').description('vouch for the address of a person whom an owner invited'),
     async (options, email) => (await load.users()).runConfirmUser(email, options),
+  )
+  answers(
+    user
+      .command('reset <email>')
+      .description(
+        'take away all passkeys, codes, known browsers and sessions of a person: lost, or to stop them',
+      ),
+    async (options, email) => (await load.users()).runResetUser(email, options),
   )
   answers(user.command('list').description('list all people'), async (options) =>
     (await load.users()).runListUsers(options),

@@ -1,12 +1,13 @@
 import { MEMBER_ROLES, type Member } from '../domain/account.ts'
 import { Refusal } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
-import { factorsOf, type User } from '../domain/user.ts'
+import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
-import { inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
+import { inviteUser, type ResetPerson, renewInvitation, resetPerson } from '../flow/people/invite-user.ts'
 import { vouchFor } from '../flow/people/person.ts'
-import { CliError, type CommandResult, table, usageError } from './terminal.ts'
+import { CliError, type CommandResult, oneLine, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
 
 export interface InviteOptions {
@@ -31,16 +32,83 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     const { user, link } = await asked.catch((error: unknown) => {
       throw whyNotInvited(error, email)
     })
+    const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`
+    // What a person enrolled whom the operator never vouched for is replaced by what they enrol now.
+    const kept = isVouchedFor(user) ? namesOfFactors(counting(user)) : []
+    const warning =
+      kept.length === 0
+        ? ''
+        : `\n\nThese go on signing in and deciding: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${user.email}`
     return {
-      value: { user_id: user.id, account_id: user.account_id, enroll_url: link.url },
-      text: linkText(
-        `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`,
-        SEND_LINK,
-        link,
-      ),
+      value: {
+        user_id: user.id,
+        account_id: user.account_id,
+        enroll_url: link.url,
+        ...(options.renew ? { factors_kept: kept } : {}),
+      },
+      text: linkText(done, SEND_LINK, link) + warning,
     }
   }
   return withService(options.json, invite, { fresh: !options.renew })
+}
+
+/** `countersign user reset`: for a lost or stolen factor, and for a person who must not decide any more. */
+export function runResetUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
+  const email = checkEmail(address)
+  return withService(options.json, async (deps) => {
+    const { before, sessions } = await resetPerson(deps, { email }, { kind: 'cli' }).catch(
+      unknownPerson(email),
+    )
+    return {
+      value: { user_id: before.id, email, taken: presentTaken({ before, sessions }) },
+      text: [
+        `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
+        `They sign in and decide again only after a new link: countersign user invite ${email} --renew`,
+        `API keys of their account go on: countersign key list --owner ${email}`,
+      ].join('\n'),
+    }
+  })
+}
+
+function presentTaken({ before, sessions }: ResetPerson) {
+  return {
+    passkeys: before.passkeys.map(({ id, name }) => ({ id, name })),
+    totp: before.totp !== undefined,
+    backup_codes: before.backup_codes.length,
+    browsers: before.devices.length,
+    sessions,
+    delegate: before.delegate?.user_id ?? null,
+  }
+}
+
+function takenWords({ before, sessions }: ResetPerson): string {
+  const { backup_codes, devices, delegate } = before
+  const counted = [
+    [backup_codes.length, 'backup code'],
+    [devices.length, 'known browser'],
+    [sessions, 'session'],
+  ] as const
+  const some = counted.flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? '' : 's'}`]))
+  const all = [...namesOfFactors(before), ...some, ...(delegate === undefined ? [] : ['their delegate'])]
+  return all.length === 0 ? 'nothing was there' : all.join(', ')
+}
+
+function counting(user: User): Pick<User, 'passkeys' | 'totp'> {
+  return { passkeys: usablePasskeys(user), ...(factorsOf(user).has_totp ? given({ totp: user.totp }) : {}) }
+}
+
+function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp'>): string[] {
+  const named = passkeys.map(({ name }) => `passkey "${oneLine(name)}"`)
+  return totp === undefined ? named : [...named, 'authenticator app']
+}
+
+/** Turns the refusal into words, and throws everything. */
+function unknownPerson(email: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof Refusal && error.code === 'not_found')
+      throw new CliError('user_not_found', `No user has the address ${email}.`)
+    throw error
+  }
 }
 
 function whyNotInvited(error: unknown, email: string): unknown {
@@ -115,11 +183,7 @@ function whyNotMember(error: unknown, about: { email: string; accountId: string 
 export function runConfirmUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
   const email = checkEmail(address)
   return withService(options.json, async (deps) => {
-    const user = await vouchFor(deps, email, { kind: 'cli' }).catch((error: unknown) => {
-      if (error instanceof Refusal && error.code === 'not_found')
-        throw new CliError('user_not_found', `No user has the address ${email}.`)
-      throw error
-    })
+    const user = await vouchFor(deps, email, { kind: 'cli' }).catch(unknownPerson(email))
     return {
       value: { user_id: user.id, email: user.email, confirmed: true },
       text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address.`,

@@ -122,9 +122,10 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     /** @returns false when it was over already. */
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
     /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
-    async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<void> {
+    async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<number> {
       const live = await model.find({ user_id: userId, ended_at: null }).lean<SessionDocument[]>()
-      await Promise.all(live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found)))))
+      const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
+      return (await Promise.all(ended)).filter(Boolean).length
     },
     /** Sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {

@@ -1,6 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { cli, useDataDir } from '../support/cli.ts'
+import { assertWith, type EnrolledPerson } from '../support/enrolled.ts'
+import { createHttpClient } from '../support/http-client.ts'
+import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { enrolByLink } from '../support/invited.ts'
+import { databaseUri, TEST_SECRETS, type TestService, useService } from '../support/service.ts'
 
 const USER_ID = /^usr_[0-9a-z]{26}$/
 const ACCOUNT_ID = /^acc_[0-9a-z]{26}$/
@@ -59,6 +65,7 @@ describe('countersign user', () => {
     [['user', 'list']],
     [['user', 'invite', 'ada@example.com', '--renew']],
     [['user', 'confirm', 'ada@example.com']],
+    [['user', 'reset', 'ada@example.com']],
     [['key', 'list']],
     [['audit', 'list']],
     [['audit', 'check']],
@@ -148,6 +155,69 @@ describe('countersign user', () => {
     ])
   })
 })
+
+describe('countersign user reset', () => {
+  it('T23: takes all factors and sessions of a person away, who decides again only after a new link', async () => {
+    const database = `test_${randomBytes(6).toString('hex')}`
+    const service = await useService({ database })
+    const env = {
+      MONGODB_URI: databaseUri(inject('storeUri'), database),
+      BASE_URL: service.url,
+      ...TEST_SECRETS,
+    }
+    const setting = await setUpOwner(service, 'ann@example.com')
+    const { owner } = setting
+    const id = await ask(setting)
+    const renew = ['user', 'invite', 'ann@example.com', '--renew']
+    const kept = await cli(renew, { env })
+    expect(kept.stdout).toContain(
+      'These go on signing in and deciding: passkey "laptop". If one is lost, first take all away: countersign user reset ann@example.com\n',
+    )
+
+    const reset = await cli(['user', 'reset', 'ann@example.com'], { env })
+    expect([reset.code, reset.stderr]).toEqual([0, ''])
+    expect(reset.stdout).toBe(
+      [
+        `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session.`,
+        'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
+        'API keys of their account go on: countersign key list --owner ann@example.com\n',
+      ].join('\n'),
+    )
+    expect((await owner.browser.get('/api/v1/session')).status).toBe(401)
+    const bearer = { headers: { Authorization: `Bearer ${owner.token}` } }
+    expect((await createHttpClient(service.url).get('/api/v1/session', bearer)).status).toBe(401)
+    const options = `/api/v1/approvals/${id}/decision/options`
+    expect((await owner.browser.post(options, { decision: 'approved' })).status).toBe(401)
+    expect((await signIn(service, owner)).body.error).toBe('sign_in_failed')
+    const former = /#(\S+)/.exec(kept.stdout)?.[1]
+    const lookup = await owner.browser.post('/api/v1/enrollment/lookup', { token: former })
+    expect(lookup.body.error).toBe('enrollment_invalid')
+    expect(await removalsOf(env, owner.userId)).toEqual([{ kind: 'cli' }])
+
+    const again = await cli([...renew, '--json'], { env })
+    expect(again.json().factors_kept).toEqual([])
+    const back = await enrolByLink(service, again.json().enroll_url)
+    expect((await decideByPasskey({ service, owner: back }, id, 'approved')).status).toBe(200)
+    expect((await signIn(service, owner)).body.error).toBe('sign_in_failed')
+
+    const empty = await cli(['user', 'reset', 'no@example.com', '--json'], { env })
+    expect([empty.code, empty.error().error]).toEqual([1, 'user_not_found'])
+  })
+})
+
+async function signIn(service: TestService, person: EnrolledPerson) {
+  const browser = createHttpClient(service.url)
+  const { options } = (await browser.post('/api/v1/session/passkey/options', {})).body
+  return browser.post('/api/v1/session/passkey', { credential: assertWith(person, service, options) })
+}
+
+/** Who removed passkeys of the person, by the trail. */
+async function removalsOf(env: Record<string, string>, userId: string): Promise<unknown[]> {
+  const about = ['--type', 'factor.passkey_removed', '--subject', userId]
+  const { stdout } = await cli(['audit', 'list', ...about, '--json'], { env })
+  const lines = stdout.split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line).actor)
+}
 
 describe('countersign key', () => {
   it('creates, lists and revokes keys, and shows the raw key only once', async () => {

@@ -1,7 +1,8 @@
 import { may, roleIn } from '../../domain/account.ts'
-import type { AuditEntry } from '../../domain/audit.ts'
+import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { invalidField } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
 import type { Waiter } from '../../store/requests.ts'
@@ -68,13 +69,13 @@ export async function setDelegate(
 }
 
 /** Ends the delegation of the person's decisions, from now on. Taking a right back needs no proof. */
-export async function removeDelegate(deps: PeopleDeps, person: User, address: string): Promise<User> {
+export async function removeDelegate(deps: PeopleDeps, person: User, by: Changing): Promise<User> {
   if (person.delegate === undefined) return person
   const detail = { delegate: person.delegate.user_id }
   const others = await sharedAccounts(deps, person, detail.delegate)
   return changeFresh(deps.users, person.id, (user) => ({
     fields: { delegate: null },
-    audit: delegateAudit(deps, 'delegate.removed', user, { address, detail, others }),
+    audit: delegateAudit(deps, 'delegate.removed', user, { ...by, detail, others }),
   }))
 }
 
@@ -93,18 +94,22 @@ async function sharedAccounts(
     .map(({ account }) => account.id)
 }
 
+/** Who changes a delegation: the person, from an address, or another actor. */
+interface Changing {
+  address?: string
+  actor?: AuditActor
+}
+
 /** One entry for the person's own trail and one for each account it concerns; only their own says where from. */
 function delegateAudit(
   deps: PeopleDeps,
   type: 'delegate.set' | 'delegate.removed',
   user: User,
-  more: { address: string; detail: NonNullable<AuditEntry['detail']>; others: readonly string[] },
+  more: Changing & { detail: NonNullable<AuditEntry['detail']>; others: readonly string[] },
 ): AuditEntry[] {
-  const { address, detail, others } = more
-  const own = personAudit(deps, type, user, { address, detail })
-  const elsewhere = others.map((account_id) =>
-    personAudit(deps, type, { id: user.id, account_id }, { detail }),
-  )
+  const { others, address, ...about } = more
+  const own = personAudit(deps, type, user, { ...about, ...given({ address }) })
+  const elsewhere = others.map((account_id) => personAudit(deps, type, { id: user.id, account_id }, about))
   return [own, ...elsewhere.map((entry) => ({ ...entry, at: own.at }))]
 }
 

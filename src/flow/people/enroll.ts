@@ -252,8 +252,9 @@ export async function finishEnrollment(
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
   if (user !== undefined) {
-    await endAllSessions(deps, user, client.address, 'enrolled_again')
-    await removeAllDevices(deps, user, client.address, 'enrolled_again')
+    const actor = { kind: 'user', id: user.id, address: client.address } as const
+    await endAllSessions(deps, user, actor, 'enrolled_again')
+    await removeAllDevices(deps, user, actor, 'enrolled_again')
     if (replaces(enrollment, enrolled)) await takeOver(deps, enrolled, client.address)
   }
   const { account_id } = enrollment

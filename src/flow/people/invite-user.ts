@@ -1,11 +1,14 @@
 import type { AuditActor } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
-import { normaliseEmail, type User } from '../../domain/user.ts'
+import { nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { Enrollment } from '../../store/enrollments.ts'
-import type { PeopleDeps } from '../deps.ts'
-import { newPerson, personAudit } from './person.ts'
+import type { FlowDeps, PeopleDeps } from '../deps.ts'
+import { removeAllDevices } from '../push/manage-devices.ts'
+import { removeDelegate } from './delegates.ts'
+import { changeFresh, newPerson, personAudit } from './person.ts'
+import { endAllSessions } from './sessions.ts'
 
 /**
  * Makes a person with an account of their own and a link, good for seven days, by which they enrol.
@@ -44,6 +47,46 @@ export async function renewInvitation(
   await deps.users.addAudit(user.id, personAudit(deps, 'user.invited', user, { actor }))
   return { user, link: await issueOperatorLink(deps, user.id) }
 }
+
+/** What `resetPerson` took: the person as they were, and how many sessions ended. */
+export interface ResetPerson {
+  before: User
+  sessions: number
+}
+
+/**
+ * Takes away all by which the person signs in and decides, and what an intruder may have left: open links, the delegate,
+ * notifications. From the one write on the person, no factor and no session counts; what follows may be interrupted and repeated.
+ * @throws Refusal `not_found`
+ */
+export async function resetPerson(
+  deps: FlowDeps,
+  input: { email: string },
+  actor: AuditActor,
+): Promise<ResetPerson> {
+  const email = normaliseEmail(input.email)
+  const found = email === undefined ? undefined : await deps.users.findByEmail(email)
+  if (found === undefined) throw refusal('not_found')
+  // First: a link that stays open would give a factor again.
+  await deps.enrollments.revokeOpen('invite', { user_id: found.id })
+  let before = found
+  const user = await changeFresh(deps.users, found.id, (person) => {
+    before = person
+    const passkeys = person.passkeys.map(({ id }) =>
+      personAudit(deps, 'factor.passkey_removed', person, { actor, detail: { passkey: id } }),
+    )
+    const totp =
+      person.totp === undefined ? [] : [personAudit(deps, 'factor.totp_removed', person, { actor })]
+    return { fields: { ...NO_FACTORS, ...nextFactorEpoch(person) }, audit: [...passkeys, ...totp] }
+  })
+  const sessions = await endAllSessions(deps, user, actor, 'reset')
+  await removeAllDevices(deps, user, actor, 'reset')
+  await removeDelegate(deps, user, { actor })
+  deps.log.info({ user_id: user.id }, 'reset')
+  return { before, sessions }
+}
+
+const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [] }
 
 /**
  * The link by which the first owner signs up, made at every start while no person exists; it ends the one before and after

@@ -61,7 +61,7 @@ export async function renewSession(
   old: Session,
   client: Client,
 ): Promise<SessionGrant> {
-  await endAllSessions(deps, user, client.address, 'factor_changed')
+  await endAllSessions(deps, user, { kind: 'user', id: user.id, address: client.address }, 'factor_changed')
   const { expires_at, proven_at } = old
   const proven = proven_at === undefined ? {} : { proven_at }
   return openSession(deps, user, client, { expires_at, ...proven }, 'renewal')
@@ -128,9 +128,16 @@ async function findSession(
 
 /**
  * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
- * their sessions; `lapsed`: idle, or past its limit.
+ * their sessions; `reset`: the operator took everything away; `lapsed`: idle, or past its limit.
  */
-type EndReason = 'signed_out' | 'revoked' | 'replaced' | 'factor_changed' | 'enrolled_again' | 'lapsed'
+type EndReason =
+  | 'signed_out'
+  | 'revoked'
+  | 'replaced'
+  | 'factor_changed'
+  | 'enrolled_again'
+  | 'reset'
+  | 'lapsed'
 
 /** Sessions looked at in one go. */
 const BATCH = 200
@@ -146,15 +153,14 @@ export function endOneSession(
   return deps.sessions.end(session.id, entry.at, entry)
 }
 
-/** Ends every session of the person, on all browsers. */
-export async function endAllSessions(
+/** Ends every session of the person, on all browsers. @returns how many */
+export function endAllSessions(
   deps: PeopleDeps,
   user: User,
-  address: string,
+  actor: AuditActor,
   reason: EndReason,
-): Promise<void> {
-  const actor = { kind: 'user', id: user.id, address } as const
-  await deps.sessions.endAllOf(user.id, deps.clock.now(), (session) =>
+): Promise<number> {
+  return deps.sessions.endAllOf(user.id, deps.clock.now(), (session) =>
     endedEntry(deps, session, actor, reason),
   )
 }

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../domain/audit.ts'
+import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import { type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
@@ -67,7 +67,8 @@ export async function removePushDevice(
   address: string,
 ): Promise<void> {
   const device = await findOwn(deps, person, id)
-  const audit = removalEntry(deps, device, { reason: 'removed', address })
+  const actor = { kind: 'user', id: person.id, address } as const
+  const audit = removalEntry(deps, device, { reason: 'removed', actor })
   if (!(await deps.pushDevices.remove(id, person.id, audit))) throw refusal('not_found')
 }
 
@@ -97,7 +98,7 @@ async function findOwn(
 }
 
 /** Why a browser is sent nothing more, for the trail. */
-type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again'
+type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again' | 'reset'
 
 /**
  * Sends none of the person's browsers anything more: one of them may be an intruder's, and would outlive the
@@ -106,21 +107,19 @@ type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again'
 export async function removeAllDevices(
   deps: FlowDeps,
   person: Pick<User, 'id'>,
-  address: string,
+  actor: AuditActor,
   reason: RemovalReason,
 ): Promise<void> {
   for (const device of await deps.pushDevices.activeOf([person.id]))
-    await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, address }))
+    await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, actor }))
 }
 
-/** Without an address it is the service that removes it. */
 function removalEntry(
   deps: Pick<FlowDeps, 'random' | 'clock'>,
   device: PushDevice,
-  { reason, address }: { reason: RemovalReason; address?: string },
+  { reason, actor = { kind: 'service' } }: { reason: RemovalReason; actor?: AuditActor },
 ): AuditEntry {
   const owner = { id: device.user_id, account_id: device.account_id }
   const detail = { user_id: device.user_id, reason }
-  const actor = address === undefined ? { actor: { kind: 'service' as const } } : { address }
-  return personAudit(deps, 'push.device_removed', owner, { ...actor, subject: device.id, detail })
+  return personAudit(deps, 'push.device_removed', owner, { actor, subject: device.id, detail })
 }

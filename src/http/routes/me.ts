@@ -168,7 +168,7 @@ const setStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, res
 
 const removeStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
-  response.json(await answer(deps, await removeDelegate(deps, user, clientAddress(request))))
+  response.json(await answer(deps, await removeDelegate(deps, user, { address: clientAddress(request) })))
 }
 
 async function answer(deps: HttpDeps, user: User) {
