@@ -136,6 +136,14 @@ describe('production', () => {
     expect(problemsOf({ ...production(), BASE_URL: 'http://localhost:3000' })).toHaveLength(1)
   })
 
+  it.each([
+    [{ BASE_URL: 'https://x.example/app' }, /^BASE_URL: must be an origin/],
+    [{ BASE_URL: 'https://192.0.2.1' }, /^BASE_URL: passkeys need a host name/],
+    [{ LOG_LEVEL: 'verbose' }, /^LOG_LEVEL: must be trace, debug, info, warn, error or silent$/],
+  ])('says of %o the one thing that is wrong', (env, problem) => {
+    expect(problemsOf({ ...production(), ...env })).toEqual([expect.stringMatching(problem)])
+  })
+
   it('T10: refuses NODE_TLS_REJECT_UNAUTHORIZED=0', () => {
     const problems = problemsOf({ ...production(), NODE_TLS_REJECT_UNAUTHORIZED: '0' })
     expect(problems).toEqual([expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED: /)])
@@ -195,6 +203,8 @@ describe('each variable', () => {
     ['BASE_URL', 'https://user:pw@approvals.example.com'],
     ['BASE_URL', 'ftp://approvals.example.com'],
     ['BASE_URL', 'http://approvals.example.com'],
+    ['BASE_URL', 'https://192.0.2.1'],
+    ['BASE_URL', 'https://[2001:db8::1]:8443'],
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', 'yes'],
     ['TRUST_PROXY', '10.0.0.1, everyone'],

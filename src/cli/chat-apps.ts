@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts'
 import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
@@ -73,12 +72,6 @@ function settingsOfApp(): { baseUrl: string; appId: string } {
   if (!baseUrl.startsWith('https:')) {
     throw usageError(
       `Teams sends only to https: addresses, and BASE_URL is ${baseUrl}. Set BASE_URL to the public https: address.`,
-    )
-  }
-  const { hostname } = new URL(baseUrl)
-  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) {
-    throw usageError(
-      `Teams takes no IP address, and BASE_URL is ${baseUrl}. Set BASE_URL to an address with a name.`,
     )
   }
   return { baseUrl, appId: teams.appId }

@@ -39,7 +39,7 @@ export interface Config {
   readonly internalServiceToken: string | undefined
   /** Secrets given by the environment; in development missing ones come from `<dataDir>/secrets.json`. */
   readonly secrets: Readonly<Partial<Record<SecretName, string>>>
-  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  readonly logLevel: (typeof LOG_LEVELS)[number]
   /** Callbacks may go over `http:` and to this machine and private networks; never in production. */
   readonly callbackAllowPrivate: boolean
   /** Ports that callbacks may use in production. */
@@ -78,6 +78,8 @@ const DEFAULT_DATA_DIR = './data'
 
 const INTERNAL_TOKEN_LENGTH = 32
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+
 const path = z.string().transform((text) => resolve(text))
 
 const port = z
@@ -114,7 +116,9 @@ const environmentSchema = z.object({
       'may hold only what a bearer token may: letters, digits and - . _ ~ + / =',
     )
     .optional(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, { error: 'must be trace, debug, info, warn, error or silent' })
+    .default('info'),
   CALLBACK_ALLOW_PRIVATE: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
   CALLBACK_PORTS: z
     .string()
@@ -219,9 +223,8 @@ export function readConfig(env: Environment): Config {
   const token = readInternalToken(values.INTERNAL_SERVICE_TOKEN)
   const slack = readSlack(values, production, problems)
   const teams = readTeams(values, production, problems)
-  if (production) {
+  if (production)
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
-  }
   if (problems.length > 0) throw new ConfigError(problems)
   return Object.freeze({
     production,
@@ -260,21 +263,19 @@ export function readConfig(env: Environment): Config {
 /** What opens the service further than production would let it. */
 function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
   const warnings: string[] = []
-  if (values.CALLBACK_ALLOW_PRIVATE === '1') {
+  if (values.CALLBACK_ALLOW_PRIVATE === '1')
     warnings.push(
       'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
     )
-  }
-  if (values.TEAMS_ALLOW_UNAUTHENTICATED === '1') {
+  if (values.TEAMS_ALLOW_UNAUTHENTICATED === '1')
     warnings.push(
       'TEAMS_ALLOW_UNAUTHENTICATED: believes any client that claims to be Teams, as any person; for local test clients only',
     )
-  }
   return warnings
 }
 
 /** Names that only this machine and its network know: trying things out there is what development is for. */
-const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$|^\[?[\d.:a-f]+\]?$/
+const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
 
 /** Development keeps the secrets beside what they protect, and asks for nothing that the internet calls for. */
 function publicWarnings({ protocol, hostname }: URL): string[] {
@@ -299,11 +300,10 @@ function productionProblems(
   const problems: string[] = []
   if (values.BASE_URL === undefined) problems.push('BASE_URL: must be set in production')
   else if (baseUrl.protocol !== 'https:') problems.push('BASE_URL: must be https: in production')
-  if (values.TRUST_PROXY === undefined) {
+  if (values.TRUST_PROXY === undefined)
     problems.push(
       'TRUST_PROXY: set the number of proxies in front of the service, or their addresses; 0 if there is none',
     )
-  }
   for (const name of SECRET_NAMES) {
     if (secrets[name] === undefined)
       problems.push(`${name}: must be set in production (openssl rand -base64 32)`)
@@ -314,12 +314,10 @@ function productionProblems(
 /** What would weaken the service's own connections to others (T1, T10). */
 function connectionProblems(values: z.infer<typeof environmentSchema>, env: Environment): string[] {
   const problems: string[] = []
-  if (values.CALLBACK_ALLOW_PRIVATE === '1') {
+  if (values.CALLBACK_ALLOW_PRIVATE === '1')
     problems.push('CALLBACK_ALLOW_PRIVATE: must not be 1 in production, it opens private networks to callers')
-  }
-  if (values.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+  if (values.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     problems.push('NODE_TLS_REJECT_UNAUTHORIZED: must not be 0, it switches certificate checks off')
-  }
   const proxies = PROXY_VARIABLES.filter((name) => env[name] !== undefined)
   if ((values.NODE_USE_ENV_PROXY ?? '0') !== '0') proxies.push('NODE_USE_ENV_PROXY')
   for (const name of proxies) {
@@ -340,11 +338,12 @@ function readBaseUrl(text: string, problems: string[]): URL {
     url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === ''
   if (url === undefined || !plain || !['http:', 'https:'].includes(url.protocol)) {
     problems.push('BASE_URL: must be an origin such as https://approvals.example.com, without a path')
-    return new URL('http://localhost')
+    return new URL('https://localhost')
   }
-  if (url.protocol === 'http:' && url.hostname !== 'localhost') {
+  if (isIP(url.hostname.replace(/[[\]]/g, '')) !== 0)
+    problems.push('BASE_URL: passkeys need a host name, and work on no IP address')
+  else if (url.protocol === 'http:' && url.hostname !== 'localhost')
     problems.push('BASE_URL: passkeys need https:, or http://localhost for development')
-  }
   return url
 }
 
