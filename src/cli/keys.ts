@@ -104,7 +104,7 @@ export function runRevokeKey(id: string, options: { json?: boolean }): Promise<C
     })
     return {
       value: { ok: true, key: presentKey(key) },
-      text: `Revoked "${key.name}" (${key.id}). Requests that use it are refused from now on.`,
+      text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. What it asked stays pending: reject it in the inbox, or let it expire.`,
     }
   })
 }
@@ -160,8 +160,8 @@ function describe(made: SigningKey[], delay: number): string {
   const rows = made.map((key) => [key.purpose, key.kid, key.notBefore.toISOString()])
   const hint =
     delay === 0
-      ? 'Running services take the new keys up within 30 seconds. Verifiers that keep the key set must fetch it again now.'
-      : 'Published now in /.well-known/jwks.json; verifiers that keep the key set have until then to fetch it again.'
+      ? 'Running services take the new keys up within 30 seconds. Verifiers that keep the key set must fetch it again after that.'
+      : 'Running services publish them in /.well-known/jwks.json within 30 seconds; verifiers that keep the key set must fetch it again after that, before the new keys sign.'
   return `${table(['PURPOSE', 'NEW KEY', 'SIGNS FROM'], rows)}\n${hint}`
 }
 

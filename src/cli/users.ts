@@ -25,7 +25,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
   if (options.renew && options.name !== undefined)
     throw usageError('--renew keeps the name; leave out --name.')
-  const invite = async (deps: FlowDeps): Promise<CommandResult> => {
+  const invite = async (deps: FlowDeps, made: string | undefined): Promise<CommandResult> => {
     const asked = options.renew
       ? renewInvitation(deps, { email }, { kind: 'cli' })
       : inviteUser(deps, { email, ...name }, { kind: 'cli' })
@@ -45,11 +45,17 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
         account_id: user.account_id,
         enroll_url: link.url,
         ...(options.renew ? { factors_kept: kept } : {}),
+        ...(made === undefined ? {} : { new_store: made }),
       },
-      text: linkText(done, SEND_LINK, link) + warning,
+      text: (made === undefined ? '' : newStoreText(made)) + linkText(done, SEND_LINK, link) + warning,
     }
   }
   return withService(options.json, invite, { fresh: !options.renew })
+}
+
+/** A mistyped DATA_DIR would make one, too. */
+function newStoreText(dataDir: string): string {
+  return `There was no store in ${dataDir}; a new one was made there. If your service has another, set its DATA_DIR or MONGODB_URI and try again.\n`
 }
 
 /** `countersign user reset`: for a lost or stolen factor, and for a person who must not decide any more. */
@@ -186,7 +192,7 @@ export function runConfirmUser(address: string, options: { json?: boolean }): Pr
     const user = await vouchFor(deps, email, { kind: 'cli' }).catch(unknownPerson(email))
     return {
       value: { user_id: user.id, email: user.email, confirmed: true },
-      text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address.`,
+      text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address, and they count in accounts that ask for confirmed people only.`,
     }
   })
 }
@@ -232,6 +238,7 @@ function presentPerson({ user, accounts }: Person) {
     account_id: user.account_id,
     approver: user.approver,
     ...factorsOf(user),
+    confirmed: isVouchedFor(user),
     created_at: user.created_at.toISOString(),
     enrolled_at: user.enrolled_at?.toISOString() ?? null,
     accounts,
@@ -243,12 +250,13 @@ function rows(people: Person[]): string {
     user.email,
     user.name,
     factors(user),
+    isVouchedFor(user) ? 'yes' : 'no',
     user.id,
     accounts
       .map(({ id, role, state }) => `${id} ${role}${state === 'invited' ? ' (invited)' : ''}`)
       .join(', '),
   ])
-  return table(['E-MAIL', 'NAME', 'FACTORS', 'USER', 'ACCOUNTS'], cells)
+  return table(['E-MAIL', 'NAME', 'FACTORS', 'CONFIRMED', 'USER', 'ACCOUNTS'], cells)
 }
 
 function factors(user: User): string {

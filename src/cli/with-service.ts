@@ -18,14 +18,16 @@ interface CommandNeeds {
 
 /**
  * Puts the service together, does the work and lets go again: on the store of a service that runs, else on the store itself.
+ * @param work is told where a store was made
  * @throws CliError `no_store`, and what `compose` throws
  */
 export async function withService<Result>(
   json: boolean | undefined,
-  work: (deps: FlowDeps) => Promise<Result>,
+  work: (deps: FlowDeps, newStore: string | undefined) => Promise<Result>,
   { fresh = false, reads = false, newSecrets = false }: CommandNeeds = {},
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
+  const newStore = hasStore(config) ? undefined : config.dataDir
   // The store opens in a thread of its own while this one loads the rest.
   const log = commandLog(json)
   const store = openStore(config, true, log)
@@ -35,7 +37,7 @@ export async function withService<Result>(
   const composition = await compose(config, { log: commandLog(json), store, use, newSecrets })
   const carryOn = relayWrites(composition)
   try {
-    return await work(composition.deps)
+    return await work(composition.deps, newStore)
   } finally {
     // A store of its own is one whose service is stopped, which carries on at its start.
     if (!(await store).own) await carryOn()

@@ -33,7 +33,9 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
     .toMatchObject([{ id: key.id, last_used_at: expect.stringMatching(/Z$/) }])
 
   const revoked = await cli(['key', 'revoke', key.id], { env })
-  expect(revoked.stdout).toBe(`Revoked "bot" (${key.id}). Requests that use it are refused from now on.\n`)
+  expect(revoked.stdout).toBe(
+    `Revoked "bot" (${key.id}). Calls with it are refused from now on. What it asked stays pending: reject it in the inbox, or let it expire.\n`,
+  )
   const refused = await ask()
   expect(refused.status).toBe(401)
   expect(await refused.json()).toMatchObject({ error: 'invalid or missing API key' })

@@ -4,8 +4,8 @@ import { describe, expect, inject, it } from 'vitest'
 import { cli, useDataDir } from '../support/cli.ts'
 import { assertWith, type EnrolledPerson } from '../support/enrolled.ts'
 import { createHttpClient } from '../support/http-client.ts'
-import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { enrolByLink } from '../support/invited.ts'
+import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { databaseUri, TEST_SECRETS, type TestService, useService } from '../support/service.ts'
 
 const USER_ID = /^usr_[0-9a-z]{26}$/
@@ -22,6 +22,7 @@ describe('countersign user', () => {
       user_id: expect.stringMatching(USER_ID),
       account_id: expect.stringMatching(ACCOUNT_ID),
       enroll_url: expect.stringMatching(LINK),
+      new_store: env.DATA_DIR,
     })
     const listed = await cli(['user', 'list', '--json'], { env })
     expect(listed.json()).toEqual({
@@ -34,6 +35,7 @@ describe('countersign user', () => {
           approver: expect.stringMatching(/^[0-9a-f]{16}$/),
           has_passkey: false,
           has_totp: false,
+          confirmed: true,
           created_at: expect.stringMatching(/Z$/),
           enrolled_at: null,
           accounts: [{ id: invited.json().account_id, role: 'owner', state: 'active' }],
@@ -86,10 +88,15 @@ describe('countersign user', () => {
   it('tells people in words what happened', async () => {
     const { env } = await useDataDir()
     const invited = await cli(['user', 'invite', 'ada@example.com'], { env })
-    expect(invited.stdout).toMatch(/^Invited ada@example\.com \(usr_/)
+    expect(invited.stdout).toContain(`There was no store in ${env.DATA_DIR}; a new one was made there.`)
+    expect(invited.stdout).toMatch(/\nInvited ada@example\.com \(usr_/)
+    const next = await cli(['user', 'invite', 'bob@example.com'], { env })
+    expect(next.stdout).toMatch(/^Invited bob@example\.com/)
     expect(invited.stdout).toMatch(/\n {2}http:\/\/localhost:3000\/enroll#\S+\n/)
     const listed = await cli(['user', 'list'], { env })
-    expect(listed.stdout).toMatch(/^E-MAIL .*\nada@example\.com +ada +none yet +usr_\S+ +acc_\S+ owner$/m)
+    expect(listed.stdout).toMatch(
+      /^E-MAIL .* CONFIRMED .*\nada@example\.com +ada +none yet +yes +usr_\S+ +acc_\S+ owner$/m,
+    )
   })
 
   it('invites a member into an account, known or not, and shows who is what where', async () => {

@@ -93,7 +93,10 @@ describe('countersign keys rotate', () => {
 
   it('leaves an entry of the command line in the trail', async () => {
     const { env, service } = await useSharedStore()
-    await cli(['keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
+    const run = await cli(['keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
+    expect(run.stdout).toContain(
+      'Running services publish them in /.well-known/jwks.json within 30 seconds; verifiers that keep the key set must fetch it again after that',
+    )
     const { db } = service.composition.connection
     const rotated = await db?.collection('signing_keys').findOne({ generation: 2 })
     expect(rotated).toMatchObject({ purpose: 'session' })
