@@ -9,7 +9,7 @@ import { allOrSome, checkBox, quorumField, readQuorum, someOf } from '../parts/f
 import type { RowPanel } from '../parts/rows.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
-import { WAYS_OUT } from '../settings/policy-warnings.ts'
+import { waysOut } from '../settings/policy-warnings.ts'
 import type { Done } from '../shell/page-entry.ts'
 import { makeKey, secretOnDemand } from './key-actions.ts'
 import {
@@ -55,7 +55,10 @@ export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<vo
       if (await save(key.id, change, purpose)) await done('The API key is changed.')
     } catch (error) {
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      panel.slot.show('error', `with these rules no one could approve what this key asks. ${WAYS_OUT}`)
+      panel.slot.show(
+        'error',
+        `with these rules no one could approve what this key asks. ${waysOut(account.confirmed_only)}`,
+      )
     }
   }
   panel.show(

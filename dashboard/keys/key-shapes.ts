@@ -21,7 +21,7 @@ export const secretsShape = answer<Extract<Answer<typeof webhookSecretAnswer>, {
 export type PolicyApprover = Pick<Policy['approvers'][number], 'user_id' | 'name' | 'email'>
 
 /** What `GET /account/policy` says that bounds the policy of a key. */
-export type AccountPolicy = Pick<Policy, 'quorum' | 'passkey_only' | 'high_impact'> & {
+export type AccountPolicy = Pick<Policy, 'quorum' | 'passkey_only' | 'high_impact' | 'confirmed_only'> & {
   approvers: PolicyApprover[]
 }
 export const accountPolicyShape = answer<AccountPolicy>()

@@ -2,19 +2,26 @@ import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
 
-/** What helps where no approver is left. */
-export const WAYS_OUT =
-  'Name more approvers, ask for fewer approvals, or have the approvers set up passkeys that the policy counts.'
+/** What helps where no approver is left. @param confirmedOnly the policy counts only people whom the operator confirmed */
+export function waysOut(confirmedOnly: boolean): string {
+  const ways = [
+    'Name more approvers',
+    'ask for fewer approvals',
+    'have the approvers set up passkeys that the policy counts',
+  ]
+  if (confirmedOnly) ways.push('have the operator confirm them (countersign user confirm)')
+  return `${ways.slice(0, -1).join(', ')}, or ${ways.at(-1)}.`
+}
 
 /** What is wrong with the policy that is in force: no approver it reaches, names that do not count. */
-export function policyWarnings({ reachable, approvers }: Policy): HTMLElement[] {
+export function policyWarnings({ reachable, approvers, confirmed_only }: Policy): HTMLElement[] {
   const gone = approvers.filter(({ eligible }) => !eligible)
   const warnings: HTMLElement[] = []
   if (!reachable)
     warnings.push(
       notice(
         'warning',
-        `Under this policy no one can approve now, and new requests are refused. ${WAYS_OUT}`,
+        `Under this policy no one can approve now, and new requests are refused. ${waysOut(confirmed_only)}`,
       ),
     )
   if (gone.length > 0)

@@ -11,7 +11,7 @@ import { checkBox, quorumField, readQuorum } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { authenticatorsField, type Rule, ruleWords } from './authenticators-field.ts'
-import { policyWarnings, WAYS_OUT } from './policy-warnings.ts'
+import { policyWarnings, waysOut } from './policy-warnings.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
 /** `/settings`: the rules of the account, its quota and its name. For its owner. */
@@ -136,7 +136,10 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       await put('/account/policy', { ...rules, proof }, policyShape)
     } catch (error) {
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      return part.slot.show('error', `with this policy no one could approve anything. ${WAYS_OUT}`)
+      return part.slot.show(
+        'error',
+        `with this policy no one could approve anything. ${waysOut(rules.confirmed_only)}`,
+      )
     }
     await done('The policy is saved.')
   }

@@ -106,16 +106,16 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     const done = page.getByText('The policy is saved.')
     await done.waitFor()
     area.refuse = { code: 'no_eligible_approver' }
-    await page.getByLabel('Passkeys only').check()
+    await page.getByLabel('Only people the operator confirmed').check()
     await press('Save the policy')
     await confirm()
     const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
     await said.waitFor()
     expect(await said.innerText()).toBe(
-      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, or have the approvers set up passkeys that the policy counts.',
+      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, have the approvers set up passkeys that the policy counts, or have the operator confirm them (countersign user confirm).',
     )
     expect(await done.count()).toBe(0)
-    expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
+    expect(await page.getByLabel('Only people the operator confirmed').isChecked()).toBe(true)
   })
 
   it('the page of members says so when nobody can approve', async () => {

@@ -107,7 +107,7 @@ const COLLEAGUES = [
 ]
 
 function freshPolicy(): AccountPolicy {
-  return { approvers: COLLEAGUES, quorum: 1, passkey_only: false, high_impact: false }
+  return { approvers: COLLEAGUES, quorum: 1, passkey_only: false, high_impact: false, confirmed_only: false }
 }
 
 function create(area: KeysArea, body: Record<string, unknown>): object {
