@@ -1,3 +1,4 @@
+import { ListenError } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
 import { DataDirInUseError, openStore, StoreFileError } from './compose/open-store.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
@@ -116,6 +117,7 @@ const MENDABLE = [
   ConfigError,
   DataDirInUseError,
   StoreFileError,
+  ListenError,
   WrongSealingKeyError,
   DamagedKeyError,
   StoreUnreachableError,
@@ -132,8 +134,7 @@ function explain(error: unknown): string {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'Stop the other program, or set PORT (or METRICS_PORT, if that is it) to a free port.',
-  EACCES: 'Set PORT to one above 1023, and DATA_DIR to a folder you may write.',
+  EACCES: 'Set DATA_DIR to a folder you may write.',
   EROFS: 'Set DATA_DIR to a folder you may write.',
   ENOSPC: 'Make room on that disk.',
 }

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
 import { composeHttp } from './compose/compose-http.ts'
+import { listen } from './compose/listen.ts'
 import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
 import type { Config } from './config/config.ts'
@@ -47,7 +47,7 @@ export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): S
 const DRAIN_MS = 5_000
 const LET_GO_MS = 50
 
-/** Puts the service together and listens. @throws what `compose` throws, and Node's `EADDRINUSE` */
+/** Puts the service together and listens. @throws what `compose` throws, and ListenError */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
   const running: Running = { composition, servers: [], receivers: [], work: undefined }
@@ -58,7 +58,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     const app = composeHttp(config, composition, { mounts, onAnswered: metrics?.onAnswered })
     const server = createTimelyServer(app)
     running.servers.push(server)
-    const port = await listen(server, config.host, config.port)
+    const port = await listen(server, { setting: 'PORT', host: config.host, port: config.port })
     const metricsPort = await listenFor(metrics, config, running.servers)
     const link = await inviteFirstOwner(composition.deps)
     if (options.work !== false) running.work = await startWork(config, composition)
@@ -92,18 +92,7 @@ async function listenFor(
 ): Promise<number | undefined> {
   if (metrics === undefined || metricsPort === undefined) return undefined
   servers.push(metrics.server)
-  return listen(metrics.server, host, metricsPort)
-}
-
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      const address: AddressInfo | string | null = server.address()
-      resolve(address !== null && typeof address === 'object' ? address.port : port)
-    })
-  })
+  return listen(metrics.server, { setting: 'METRICS_PORT', host, port: metricsPort })
 }
 
 interface Running {

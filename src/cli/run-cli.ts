@@ -277,7 +277,7 @@ function addTeamsCommands(teams: Command): void {
 
 /**
  * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the
- * first line on stdout. @throws StoreLockedError
+ * first line on stdout. @throws ConfigError, StoreLockedError
  */
 async function runStore(options: { json?: boolean }): Promise<void> {
   const dataDir = loadDataDir()
@@ -287,6 +287,8 @@ async function runStore(options: { json?: boolean }): Promise<void> {
     const line = options.json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
     process.stdout.write(`${line}\n`)
   }
+  const { refuseUnwritable } = await import('../compose/open-store.ts')
+  refuseUnwritable(dataDir)
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }
@@ -340,11 +342,14 @@ function tellError(error: unknown, json: boolean): void {
 /** By name: their classes belong to what a command may not have loaded. */
 const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
+  DamagedKeyError: 'store_unusable',
   DataDirInUseError: 'data_dir_in_use',
+  ListenError: 'not_permitted',
   StoreLockedError: 'data_dir_in_use',
   StoreFileError: 'store_unusable',
   StoreUnreachableError: 'store_unreachable',
   UnsuitableStoreError: 'store_unsuitable',
+  WrongSealingKeyError: 'sealing_key_wrong',
 }
 
 function describeError(error: unknown): Told {
@@ -355,7 +360,7 @@ function describeError(error: unknown): Told {
   if (error instanceof Refusal) return { error: error.code, message: refusalText(error), exitCode }
   const known = error instanceof Error ? KNOWN_ERRORS[error.name] : undefined
   if (error instanceof Error && known !== undefined) return { error: known, message: error.message, exitCode }
-  if (error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES'))
+  if (error instanceof Error && 'code' in error && error.code === 'EACCES')
     return { error: 'not_permitted', message: error.message, exitCode }
   const trouble = diskTrouble(error) ?? damageTold(error)
   if (trouble !== undefined) return { error: 'store_unusable', message: trouble, exitCode }

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
-import type { Config } from '../config/config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import type { Log } from '../flow/ports.ts'
 
@@ -39,6 +39,7 @@ export async function openStore(
   log?: Pick<Log, 'warn'>,
 ): Promise<OpenStore> {
   if (config.mongodbUri !== undefined) return external(config.mongodbUri)
+  refuseUnwritable(config.dataDir)
   refuseLostStore(config)
   let until: number | undefined
   for (;;) {
@@ -56,6 +57,32 @@ export async function openStore(
       } else if (performance.now() > until) throw inUse(config.dataDir, error)
       await delay(GAP_MS)
     }
+  }
+}
+
+/** @throws ConfigError where nothing can be kept in the data directory */
+export function refuseUnwritable(dataDir: string): void {
+  const why = whyUnwritable(dataDir)
+  if (why !== undefined)
+    throw new ConfigError([`DATA_DIR: ${why}; set DATA_DIR to a folder that this user may write`])
+}
+
+/** Why no store can be kept there: what exists of the path is no folder, or this user may not write it. Nothing is made. */
+export function whyUnwritable(dataDir: string): string | undefined {
+  let folder = dataDir
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  if (!statSync(folder).isDirectory()) return `${folder} is a file`
+  const files = ['store.db', 'secrets.json'].map((name) => join(dataDir, name))
+  const closed = [folder, ...files.filter(existsSync)].find((path) => !isWritable(path))
+  return closed === undefined ? undefined : `this user may not read and write ${closed}`
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return true
+  } catch {
+    return false
   }
 }
 

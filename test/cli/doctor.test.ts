@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { checkNode } from '../../src/cli/doctor/doctor.ts'
 import { SECRET_NAMES } from '../../src/config/config.ts'
 import { cli, useDataDir } from '../support/cli.ts'
-import { databaseUri, startService, TEST_SECRETS } from '../support/service.ts'
+import { databaseUri, freePort, startService, TEST_SECRETS } from '../support/service.ts'
 
 interface Check {
   name: string
@@ -23,7 +23,8 @@ async function examine(env: Record<string, string>) {
 describe('countersign doctor', () => {
   it('finds a fresh machine usable and changes nothing on it', async () => {
     const { env } = await useDataDir()
-    const { run, ok, of } = await examine({ ...env, PORT: '1' })
+    const port = await freePort()
+    const { run, ok, of } = await examine({ ...env, PORT: String(port) })
     expect([run.code, ok, run.stderr]).toEqual([0, true, ''])
     expect(of('Node.js')).toMatchObject({ status: 'ok', detail: process.versions.node })
     expect(of('Configuration')).toMatchObject({
@@ -33,16 +34,20 @@ describe('countersign doctor', () => {
     for (const name of ['BASE_URL', 'TRUST_PROXY', ...SECRET_NAMES])
       expect(of('Configuration')?.fix).toContain(`- ${name}: `)
     expect(of('Store')).toMatchObject({ status: 'ok', detail: expect.stringContaining('at the first start') })
-    expect(of('Service')).toMatchObject({ status: 'warn', detail: 'nothing answers at http://localhost:1' })
+    expect(of('Port')).toMatchObject({ status: 'ok' })
+    expect(of('Service')).toMatchObject({
+      status: 'warn',
+      detail: `nothing answers at http://localhost:${port}: the connection is refused`,
+    })
     await expect(stat(env.DATA_DIR ?? '')).rejects.toThrow('ENOENT')
   })
 
   it('tells people line by line what to do', async () => {
     const { env } = await useDataDir()
-    const run = await cli(['doctor'], { env: { ...env, PORT: '1' } })
+    const run = await cli(['doctor'], { env: { ...env, PORT: String(await freePort()) } })
     expect(run.stdout).toMatch(/^ok {4}Node\.js {9}\d/)
     expect(run.stdout).toMatch(
-      /\nwarn {2}Service {9}nothing answers at \S+\n +If it should run, start it: npm start\n/,
+      /\nwarn {2}Service {9}nothing answers at \S+: the connection is refused\n +If it should run, start it: npm start\n/,
     )
     expect(run.stdout).toMatch(/\nUsable, with 2 warnings\.\n$/)
   })
@@ -69,6 +74,7 @@ describe('countersign doctor', () => {
     expect(of('Clock')).toMatchObject({ status: 'ok' })
     expect(of('Signing keys')).toMatchObject({ status: 'ok', detail: 'active for every purpose' })
     expect(of('BASE_URL')?.status).toBe('ok')
+    expect(of('Port')).toBeUndefined()
     expect(of('Service')).toMatchObject({ status: 'ok', detail: `answers at ${service.url} and is ready` })
 
     const other = { ...env, SEALING_KEY: Buffer.from(SECRET_NAMES.join('')).toString('base64') }
@@ -121,7 +127,7 @@ describe('countersign doctor', () => {
   it('warns of an internal token that is too short to count, and refuses a misspelt NODE_ENV', async () => {
     const { env } = await useDataDir()
     const warned = await cli(['doctor'], {
-      env: { ...env, PORT: '1', INTERNAL_SERVICE_TOKEN: 'hunter2hunter2' },
+      env: { ...env, PORT: String(await freePort()), INTERNAL_SERVICE_TOKEN: 'hunter2hunter2' },
     })
     expect(warned.code).toBe(0)
     expect(warned.stdout).toContain(
@@ -143,15 +149,53 @@ describe('countersign doctor', () => {
     const address = server.address()
     const port = address !== null && typeof address === 'object' ? address.port : 0
     const { env } = await useDataDir()
-    const { of } = await examine({ ...env, BASE_URL: `http://localhost:${port}`, PORT: '2' })
+    const free = String(await freePort())
+    const { of } = await examine({ ...env, BASE_URL: `http://localhost:${port}`, PORT: free })
     expect(of('Service')).toMatchObject({
       status: 'fail',
       detail: expect.stringContaining('something else answers'),
     })
     expect(of('BASE_URL')).toMatchObject({
       status: 'warn',
-      fix: expect.stringContaining('http://localhost:2'),
+      fix: expect.stringContaining(`http://localhost:${free}`),
     })
+    const taken = await examine({ ...env, PORT: String(port) })
+    expect([taken.run.code, taken.of('Port')]).toEqual([
+      1,
+      {
+        name: 'Port',
+        status: 'fail',
+        detail: `PORT: port ${port} of 127.0.0.1 is in use`,
+        fix: 'stop the program that uses it, or set PORT to a free port.',
+      },
+    ])
+  })
+
+  it('says why nothing answers', async () => {
+    const { env } = await useDataDir()
+    const elsewhere = { ...env, PORT: String(await freePort()) }
+    const unknown = await examine({ ...elsewhere, BASE_URL: 'https://countersign.invalid' })
+    expect(unknown.of('Service')).toMatchObject({
+      status: 'warn',
+      detail: 'nothing answers at https://countersign.invalid: the name countersign.invalid is not found',
+      fix: expect.stringContaining('DNS'),
+    })
+  })
+
+  it('fails where nothing can be kept in the data directory, and blames no backup', async () => {
+    const { env, folder } = await useDataDir()
+    await writeFile(join(folder, 'taken'), '')
+    const { run, of } = await examine({ ...env, DATA_DIR: join(folder, 'taken', 'data') })
+    expect([run.code, of('Data directory')]).toEqual([
+      1,
+      {
+        name: 'Data directory',
+        status: 'fail',
+        detail: `${join(folder, 'taken')} is a file`,
+        fix: 'Set DATA_DIR to a folder that the user of the service may write, or give it that right.',
+      },
+    ])
+    expect(of('Store')).toMatchObject({ status: 'warn', fix: 'See the line about the data directory.' })
   })
 
   it('knows which Node.js is too old', () => {

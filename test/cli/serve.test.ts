@@ -1,5 +1,9 @@
-import { expect, it } from 'vitest'
-import { startCli, useDataDir } from '../support/cli.ts'
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { freePort } from '../support/service.ts'
 
 it('says at the start that an internal token is too short to count, and starts all the same', async () => {
@@ -27,4 +31,39 @@ it('refuses to start with a misspelt NODE_ENV', async () => {
     message: expect.stringContaining('NODE_ENV: must be production, development or test'),
   })
   await expect.poll(() => service.child.exitCode).toBe(1)
+})
+
+it('says in one sentence which port is taken, that DATA_DIR is a file, and that SEALING_KEY is another', async () => {
+  const { env, folder } = await useDataDir()
+  const refused = async (more: Record<string, string>) => {
+    const run = await cliProcess(['serve', '--json'], { env: { ...env, ...more } })
+    return [run.code, JSON.parse(run.stderr)]
+  }
+  const server = createServer()
+  onTestFinished(() => void server.close())
+  const port = await freePort()
+  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  expect(await refused({ PORT: String(port) })).toEqual([
+    1,
+    {
+      error: 'not_permitted',
+      message: `PORT: port ${port} of 127.0.0.1 is in use; stop the program that uses it, or set PORT to a free port.`,
+    },
+  ])
+  expect(await refused({ SEALING_KEY: randomBytes(32).toString('base64') })).toEqual([
+    1,
+    {
+      error: 'sealing_key_wrong',
+      message: expect.stringMatching(/^The stored signing keys do not open\. [^\n]+$/),
+    },
+  ])
+  const file = join(folder, 'file')
+  await writeFile(file, '')
+  const told = {
+    error: 'config_invalid',
+    message: `The configuration cannot be used:\n  - DATA_DIR: ${file} is a file; set DATA_DIR to a folder that this user may write`,
+  }
+  expect(await refused({ DATA_DIR: file })).toEqual([1, told])
+  const invited = await cli(['user', 'invite', 'ann@example.com', '--json'], { env: { DATA_DIR: file } })
+  expect([invited.code, invited.error()]).toEqual([1, told])
 })

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { createServer, isIP } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
-import { hasStore, storeHolder } from '../../compose/open-store.ts'
+import { ListenError, listen } from '../../compose/listen.ts'
+import { hasStore, storeHolder, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, otherSetting } from '../../config/secrets.ts'
@@ -35,6 +37,7 @@ async function examine(): Promise<Check[]> {
     await checkSecrets(config),
     ...(await checkStore(config)),
     checkBaseUrl(config),
+    ...(await checkPort(config)),
     await checkAnswer(config),
   ]
 }
@@ -68,6 +71,13 @@ const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.seal',
 /** Who else on this machine can look into the data directory? */
 async function checkDataDir(config: Config): Promise<Check> {
   const name = 'Data directory'
+  const why = whyUnwritable(config.dataDir)
+  if (why !== undefined && usesDataDir(config))
+    return fail(
+      name,
+      why,
+      'Set DATA_DIR to a folder that the user of the service may write, or give it that right.',
+    )
   const mode = await modeOf(config.dataDir)
   if (mode === undefined) return ok(name, `${config.dataDir} is made when it is needed`)
   if (process.platform === 'win32') return ok(name, config.dataDir)
@@ -85,12 +95,18 @@ async function checkDataDir(config: Config): Promise<Check> {
   return ok(name, `${config.dataDir} is private`)
 }
 
+/** Does anything lie there: the embedded store, secrets that the environment does not give? */
+function usesDataDir({ mongodbUri, secrets }: Config): boolean {
+  return mongodbUri === undefined || SECRET_NAMES.some((secret) => secrets[secret] === undefined)
+}
+
 /** Are the secrets there and strong? None is made here. */
 async function checkSecrets(config: Config): Promise<Check> {
   const name = 'Secrets'
   const missing = SECRET_NAMES.filter((secret) => config.secrets[secret] === undefined)
   if (missing.length === 0) return ok(name, 'all from the environment')
   const path = join(config.dataDir, 'secrets.json')
+  if (whyUnwritable(config.dataDir) !== undefined) return warn(name, `${path} cannot be used`, UNWRITABLE)
   if ((await modeOf(path)) === undefined) return ok(name, `${path} is made at the first start`)
   try {
     await loadSecrets(config, false)
@@ -113,8 +129,12 @@ async function modeOf(path: string): Promise<number | undefined> {
 /** Above this the service warns too (T75). */
 const SKEW_WARNING_MS = 2_000
 
+const UNWRITABLE = 'See the line about the data directory.'
+
 /** Does the store answer, is its clock ours, do the signing keys open? A store that does not exist yet is not made. */
 async function checkStore(config: Config): Promise<Check[]> {
+  if (config.mongodbUri === undefined && whyUnwritable(config.dataDir) !== undefined)
+    return [warn('Store', `not looked at in ${config.dataDir}`, UNWRITABLE)]
   if (!hasStore(config))
     return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
@@ -215,6 +235,31 @@ function checkBaseUrl(config: Config): Check {
   return ok(name, `${config.baseUrl} (this machine only)`)
 }
 
+/** May the service listen on its port? Nothing, where it does already. */
+async function checkPort({ host, port }: Config): Promise<Check[]> {
+  const name = 'Port'
+  const server = createServer()
+  try {
+    await listen(server, { setting: 'PORT', host, port })
+    await new Promise((resolve) => server.close(resolve))
+    return [ok(name, `${port} of ${host} is free`)]
+  } catch (error) {
+    if (!(error instanceof ListenError)) throw error
+    if (error.code === 'EADDRINUSE' && (await isService(host, port))) return []
+    const [detail = '', fix = ''] = error.message.split('; ')
+    return [fail(name, detail, fix)]
+  }
+}
+
+async function isService(host: string, port: number): Promise<boolean> {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const address = `http://${isIP(local) === 6 ? `[${local}]` : local}:${port}/readyz`
+  const body: unknown = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    .then((response) => response.json())
+    .catch(() => undefined)
+  return readyAnswer.safeParse(body).success || brokenAnswer.safeParse(body).success
+}
+
 /** Does a service answer at BASE_URL, and is it this one? */
 async function checkAnswer(config: Config): Promise<Check> {
   const name = 'Service'
@@ -229,7 +274,27 @@ async function checkAnswer(config: Config): Promise<Check> {
       return fail(name, 'answers, but its store does not', 'See the lines about the store, and its log.')
     const fix = 'Let BASE_URL lead to this service: check the proxy, or choose another PORT.'
     return fail(name, `something else answers at ${address} (${response.status})`, fix)
-  } catch {
-    return warn(name, `nothing answers at ${config.baseUrl}`, 'If it should run, start it: npm start')
+  } catch (error) {
+    return noAnswer(config, error)
   }
+}
+
+/** Why fetch got no answer. */
+function noAnswer({ baseUrl }: Config, error: unknown): Check {
+  const told = (why: string, fix: string) => warn('Service', `nothing answers at ${baseUrl}: ${why}`, fix)
+  const { hostname } = new URL(baseUrl)
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return told(
+      `the name ${hostname} is not found`,
+      'Correct BASE_URL, or make an entry for that name in DNS.',
+    )
+  if (/CERT|SIGNATURE|ISSUER|_TLS_/.test(code)) {
+    const fix = `Give the proxy a certificate for ${hostname} that browsers trust; NODE_EXTRA_CA_CERTS names an authority of your own.`
+    return told(`its certificate is not trusted (${code})`, fix)
+  }
+  const fix = hostname === 'localhost' ? '' : ` If it runs, let the proxy at ${hostname} forward to it.`
+  const why = code === 'ECONNREFUSED' ? 'the connection is refused' : reasonOf(cause)
+  return told(why, `If it should run, start it: npm start${fix && `.${fix}`}`)
 }

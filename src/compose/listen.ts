@@ -1,0 +1,43 @@
+import type { AddressInfo, Server } from 'node:net'
+
+/** Where a server listens, and the setting that names the port. */
+interface Place {
+  setting: 'PORT' | 'METRICS_PORT'
+  host: string
+  port: number
+}
+
+/** A port cannot be listened on; the message says why, and the cure. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+  /** Node's code, such as `EADDRINUSE`. */
+  readonly code: string | undefined
+
+  constructor(place: Place, cause: NodeJS.ErrnoException) {
+    super(reasonFor(place, cause.code), { cause })
+    this.code = cause.code
+  }
+}
+
+function reasonFor({ setting, host, port }: Place, code: string | undefined): string {
+  if (code === 'EADDRINUSE')
+    return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to a free port.`
+  if (code === 'EACCES')
+    return `${setting}: this user may not listen on port ${port}; set ${setting} to a port above 1023.`
+  if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is no address of this machine; set HOST to one that is.`
+  return `${setting}: port ${port} of ${host} cannot be listened on (${code}).`
+}
+
+/** @returns the port, where 0 was asked for a free one. @throws ListenError */
+export function listen(server: Server, place: Place): Promise<number> {
+  const { port, host } = place
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error): void => reject(new ListenError(place, cause))
+    server.once('error', fail)
+    server.listen(port, host, () => {
+      server.off('error', fail)
+      const address: AddressInfo | string | null = server.address()
+      resolve(address !== null && typeof address === 'object' ? address.port : port)
+    })
+  })
+}
