@@ -54,12 +54,12 @@ function withoutControls(text: string): string {
 export const createBody = z
   .object({
     action,
-    ttl_seconds: ttlSeconds
-      .optional()
-      .meta({ description: "Seconds until the request expires; the owner's default (3600) if omitted." }),
-    context: context
-      .default({})
-      .meta({ description: 'Structured data shown to the approver; at most 16 KiB of JSON, 16 levels.' }),
+    ttl_seconds: ttlSeconds.optional().meta({
+      description: "Seconds until the request expires, 60 to 604800; the owner's default (3600) if omitted.",
+    }),
+    context: context.default({}).meta({
+      description: 'Structured data shown to the approver; at most 16 KiB of JSON, 16 levels, 2000 values.',
+    }),
     requires_individual_decision: flag
       .default(false)
       .meta({ description: 'Marks the request as high impact.' }),
