@@ -92,7 +92,7 @@ function requestFilterFields(
         type: 'search',
         value: value('q'),
         autocomplete: 'off',
-        placeholder: 'Words of the action, or a whole id',
+        placeholder: 'Part of the action, or a whole id',
       },
     }),
     others: [
@@ -156,7 +156,7 @@ function cellsOf(row: RequestRow, open: HTMLElement, person: WritePerson): Table
   ]
   return [
     [stateTag(row)],
-    [open, ...marks],
+    [open, marks.some((mark) => mark !== false) && el('span', { class: 'row-marks' }, ...marks)],
     [callerText(requested_by.key_name)],
     decidedCell(row, person),
     [ago(row.created_at)],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { beforeEach, expect, it } from 'vitest'
 import { describeInBrowser, type Visitor } from '../support/browser.ts'
-import { sampleReview } from '../support/page-samples.ts'
+import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 interface SpoofCase {
@@ -73,6 +73,33 @@ describeInBrowser('text that a caller chose', () => {
       'Encoded address.',
     ])
   })
+
+  it.each([390, 320])(
+    'pushes neither a mark nor who asks out of its row in the inbox: %i px',
+    async (width) => {
+      const { page } = visitor
+      await page.setViewportSize({ width, height: 844 })
+      const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme'
+      const quorum = { needed: 2, approved: 0 }
+      suite.server().state.pending = [samplePending({ action, quorum })]
+      await page.goto('/')
+      await page.locator('.inbox-about').waitFor()
+      const about: unknown = await page.evaluate(`(() => {
+      const row = document.querySelector('.inbox-row').getBoundingClientRect()
+      const time = document.querySelector('.time-left').getBoundingClientRect()
+      return [...document.querySelectorAll('.inbox-marks > *, .inbox-asker')].map((part) => {
+        const { left, right, bottom } = part.getBoundingClientRect()
+        const shown = document.elementsFromPoint(right - 4, bottom - 4).includes(part)
+        const cut = part.scrollWidth > part.clientWidth + 1
+        return part.textContent + (!shown || cut || left < 0 || right > time.left || bottom > row.bottom ? ' (cut)' : '')
+      })
+    })()`)
+      const { key_name, account_name } = samplePending().requested_by
+      const asker = `${key_name} · ${account_name}`
+      const marks = ['High impact', 'Hidden characters', 'Look-alike letters', '0 of 2 approvals']
+      expect(about).toEqual([...marks, asker])
+    },
+  )
 
   it('names hidden characters to screen readers', async () => {
     suite.server().state.review = sampleReview({ action: 'Run invoice\u202efdp.exe' })

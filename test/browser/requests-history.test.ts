@@ -215,6 +215,13 @@ describeInBrowser('the history of requests', () => {
     await open('/requests?high_impact=true')
     await heading('Nothing matches').waitFor()
     expect(await visitor.page.locator('main').innerText()).toContain('No request fits these filters.')
+    await open('/requests?q=refund')
+    await heading('Nothing matches').waitFor()
+    const none = 'No request fits this search. Try fewer words of it, or clear it.'
+    expect(await visitor.page.locator('main').innerText()).toContain(none)
+    await open('/requests?q=refund&status=pending')
+    await heading('Nothing matches').waitFor()
+    expect(await visitor.page.locator('main').innerText()).toContain('fits this search and these filters.')
   })
 
   it('shows more on demand, says how many came, and does not lose the focus', async () => {
@@ -295,6 +302,24 @@ describeInBrowser('the history of requests', () => {
     const action = await rows().first().locator('.row-link > .inbox-action').boundingBox()
     expect(action?.height).toBeGreaterThan(44)
     expect(action?.width).toBeGreaterThan(200)
+  })
+
+  it.each([1280, 1024, 390, 320])('cuts off no age and no tag, nor tears one: %i px', async (width) => {
+    const created_at = new Date(Date.now() - 13 * 60_000).toISOString()
+    const day = { created_at: '2025-12-30T12:00:00.000Z', sandbox: true, action: LONG }
+    const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme'
+    area.rows = [sampleRow({ action, created_at }), decidedRow('rejected', day), sampleRow({ created_at })]
+    await visitor.page.setViewportSize({ width, height: 900 })
+    await open()
+    expect(await rows().first().locator('.tag').count()).toBe(3)
+    const cut = await visitor.page.evaluate(`[...document.querySelectorAll('td :is(.tag, time, .state-tag)')]
+      .filter((part) => {
+        const [{ left, right }, ...torn] = part.getClientRects()
+        const cell = part.closest('td').getBoundingClientRect()
+        return (torn.length > 0 && !part.closest('.col-decided')) || left < cell.left || right > cell.right
+      })
+      .map(({ textContent }) => textContent)`)
+    expect(cut).toEqual([])
   })
 
   it('asks for the account that is looked at, without keys, as an auditor', async () => {
