@@ -180,6 +180,7 @@ export function presentExportedRow(request: ApprovalRequest, names: Record<strin
     ...presentHistoryRow(request),
     approver_name: decision?.method === 'sandbox' ? undefined : nameOf(decision?.approver),
     delegate_name: nameOf(decision?.delegate),
+    comment: decision?.comment ?? undefined,
   }
 }
 
@@ -190,6 +191,7 @@ export const EXPORT_COLUMNS = [
   ...['id', 'status', 'cancelled', 'action', 'high_impact', 'sandbox', 'key_name', 'account_name'],
   ...['created_at', 'expires_at', 'decided_at', 'decision_id', 'decision', 'method'],
   ...['approver', 'approver_name', 'delegate', 'delegate_name', 'needed', 'approved'],
+  'comment',
 ]
 
 /** In the order of `EXPORT_COLUMNS`. */
@@ -201,6 +203,7 @@ export function exportCells(row: ExportedRow): (string | number)[] {
     ...[row.created_at, row.expires_at, row.decided_at ?? '', decision?.id ?? '', decision?.decision ?? ''],
     ...[decision?.method ?? '', decision?.approver ?? '', row.approver_name ?? ''],
     ...[decision?.delegate ?? '', row.delegate_name ?? '', quorum.needed, quorum.approved],
+    row.comment ?? '',
   ]
 }
 

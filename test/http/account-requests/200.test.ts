@@ -231,7 +231,7 @@ describe('the requests of an account as a file', () => {
     const setting = await freshOwner()
     const formula = await ask(setting, { action: '=1+1, "now"' })
     const first = await ask(setting, { action: 'Pay ACME', requires_individual_decision: true })
-    expectStatus(await decideByPasskey(setting, first, 'approved'), 200)
+    expectStatus(await decideByPasskey(setting, first, 'approved', '=2+2'), 200)
     const take = async (query: string) => {
       const { status, text, headers } = await send(service, `${PATH}/export?${query}`, {
         token: await signIn(service, await ownerOf(setting)),
@@ -243,12 +243,14 @@ describe('the requests of an account as a file', () => {
     const lines = (await take('format=ndjson&status=approved')).trim().split('\n')
     const [listed] = (await page(setting.owner, '?status=approved')).data
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      { ...listed, approver_name: (await ownerOf(setting)).name },
+      { ...listed, approver_name: (await ownerOf(setting)).name, comment: '=2+2' },
     ])
     const [names = [], ...rows] = readCsv(await take('format=csv'))
     expect(rows.map(([id]) => id)).toEqual([first, formula])
     expect(rows[1]?.[names.indexOf('action')]).toBe('\'=1+1, "now"')
     expect(rows[0]?.[names.indexOf('method')]).toBe('passkey')
+    expect(names.at(-1)).toBe('comment')
+    expect(rows.map((row) => row.at(-1))).toEqual(["'=2+2", ''])
     expect(readCsv(await take('format=csv&q=acme'))).toHaveLength(2)
   })
 })
