@@ -2,7 +2,7 @@ import { type Child, el, link, mono } from '../../webauthn-page/kit/dom/element.
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { withFilters } from '../parts/filters.ts'
 import type { AuditEntry } from './audit-shapes.ts'
-import { auditWords, partsOf, valueWord } from './audit-words.ts'
+import { auditSentence, partsOf, valueWord } from './audit-words.ts'
 
 /** What an entry is read with. */
 export interface Reading {
@@ -17,8 +17,7 @@ export interface Reading {
 
 /** What happened, in words. */
 export function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
-  const [, sentence] = auditWords(entry.type)
-  return partsOf(sentence).map(({ words, name }, position) => {
+  return partsOf(auditSentence(entry)).map(({ words, name }, position) => {
     if (name === undefined) return words
     const first = position === 0
     if (name === 'actor') return actorName(entry, first, reading)

@@ -1,4 +1,5 @@
 import type { AuditType } from '../../src/domain/audit.ts'
+import type { AuditEntry } from './audit-shapes.ts'
 
 /**
  * Each type of entry: its name in the list of filters, and the sentence for people. `{actor}`, `{subject}` and the names of
@@ -110,6 +111,20 @@ const BY_TYPE: ReadonlyMap<string, AuditWords> = new Map(
 /** The words of a type; a service may know newer ones than this page. */
 export function auditWords(type: string): AuditWords {
   return BY_TYPE.get(type) ?? [type, `{actor}: ${type}`]
+}
+
+/**
+ * The sentence of an entry. The public check of a receipt takes no credentials, so it may have been the reader who made it;
+ * a session ends in several ways.
+ */
+export function auditSentence({
+  type,
+  actor,
+  detail,
+}: Pick<AuditEntry, 'type' | 'actor' | 'detail'>): string {
+  if (type === 'approval.verified' && actor.kind === 'public') return 'The receipt was checked: {result}'
+  if (type === 'session.ended' && detail.reason === 'signed_out') return '{actor} signed out'
+  return auditWords(type)[1]
 }
 
 /** The parts of a sentence: plain words, or the name of a value. */

@@ -35,7 +35,8 @@ export async function timelineSection(
     href,
     owner: account.own && account.role === 'owner',
   }
-  const audited = data.map((entry): Step => ({ at: entry.at, words: sentenceOf(entry, reading) }))
+  // The log has the newest first; of one instant, too: a vote comes before the outcome it makes.
+  const audited = data.reverse().map((entry): Step => ({ at: entry.at, words: sentenceOf(entry, reading) }))
   const opened = seen.map(
     ({ approver, at }): Step => ({ at, words: [person(approver), ' opened the request'] }),
   )

@@ -52,6 +52,14 @@ describeInBrowser('the audit log', () => {
       }),
       sampleEntry({ type: 'approval.expired', actor: { kind: 'service' } }),
       sampleEntry({ type: 'approval.verified', actor: { kind: 'public' } }),
+      sampleEntry({ type: 'approval.verified', actor: { kind: 'chat', id: 'slack:T1:U1' } }),
+      ...['signed_out', 'revoked'].map((reason) =>
+        sampleEntry({
+          type: 'session.ended',
+          actor: { kind: 'user', id: SAMPLE_USER.id },
+          detail: { reason },
+        }),
+      ),
       sampleEntry({ type: 'chat.linked', actor: { kind: 'chat', id: 'slack:T1:U1' } }),
       sampleEntry({ type: 'key.created', actor: { kind: 'cli' }, subject: 'key_other' }),
     ]
@@ -63,7 +71,10 @@ describeInBrowser('the audit log', () => {
       'Ann made you auditor.',
       'The person usr_new joined as approver.',
       'The request expired without a decision.',
-      'A visitor checked the receipt: unknown.',
+      'The receipt was checked: unknown.',
+      'A chat user (slack:T1:U1) checked the receipt: unknown.',
+      'You signed out.',
+      'You ended a session.',
       'A chat user (slack:T1:U1) linked a chat identity.',
       'The command line created the API key key_other.',
     ])

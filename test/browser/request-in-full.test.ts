@@ -122,6 +122,17 @@ describeInBrowser('one request in full', () => {
     area.log = { data: [sampleDelivery()], next_cursor: null, cards: [posted], quiet: [] }
     area.entries = [
       sampleEntry({
+        type: 'approval.verified',
+        at: '2026-11-20T09:40:00.000Z',
+        actor: { kind: 'public', address: '203.0.113.9' },
+        detail: { result: 'valid' },
+      }),
+      sampleEntry({
+        type: 'approval.approved',
+        at: '2026-11-20T09:30:30.000Z',
+        actor: { kind: 'user', id: 'usr_ann' },
+      }),
+      sampleEntry({
         type: 'approval.voted',
         at: '2026-11-20T09:30:30.000Z',
         actor: { kind: 'user', id: 'usr_ann' },
@@ -154,7 +165,9 @@ describeInBrowser('one request in full', () => {
       'Posted in Teams to a channel',
       'Ann opened the request',
       'Ann voted on the request: approved',
+      'Ann approved the request',
       'The callback was delivered',
+      'The receipt was checked: valid',
     ])
     const before = await visitor.page.getByRole('region', { name: 'Asked before' }).innerText()
     for (const part of [
