@@ -1,7 +1,7 @@
 import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
-import { noteSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
+import { noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
@@ -34,6 +34,7 @@ export class Router {
 
   /** Shows the first page and listens for the next ones. */
   start(): Promise<void> {
+    if (!wasSignedIn()) hideNavigation()
     addEventListener('click', (event) => {
       const address = clickedAddress(event, (path) => this.#find(path) !== undefined)
       if (address !== undefined) void this.#go(address)
@@ -352,8 +353,11 @@ function showNavigation(
     const here = path === current ? 'page' : isBelow(current, path) ? 'true' : undefined
     return el('li', {}, link(pageHref(path, account, accounts), nav, { 'aria-current': here }))
   })
-  bar.replaceChildren(el('ul', {}, ...items))
+  const list = el('ul', {}, ...items)
+  bar.replaceChildren(list)
   bar.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  // Cut, the first entry would cover the arrow that says so.
+  if (list.scrollLeft < (items[0]?.offsetWidth ?? 0)) list.scrollLeft = 0
 }
 
 function isBelow(path: string, parent: string): boolean {

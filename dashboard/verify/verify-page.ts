@@ -50,6 +50,9 @@ class Bench {
   })
   readonly #entry: HTMLDetailsElement
   readonly #result = div('verify-place')
+  /** All that is seen of the page's work while what the address names is being checked. */
+  readonly #checking = el('p', { class: 'loading' }, 'Checking…')
+  readonly #card = div('card verify-entry')
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
   readonly #draft: Draft
@@ -73,8 +76,9 @@ class Bench {
         'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
       ),
       this.#result,
-      div('card verify-entry', this.#entry, this.#slot.element, this.#keys()),
+      this.#card,
     )
+    this.#card.append(this.#entry, this.#slot.element, this.#keys())
   }
 
   /**
@@ -86,6 +90,8 @@ class Bench {
       const id = location.hash.slice(1)
       if (!isId('req', id) && !isId('dec', id)) return false
       this.#text.input.value = id
+      this.#result.replaceChildren(this.#checking)
+      this.#card.hidden = true
       void this.#check({ text: id })
       return true
     }
@@ -125,7 +131,11 @@ class Bench {
     announce('Checking')
     const pinned = this.#pinned
     const whole = this.#nameOf === undefined ? undefined : wholeAnswer
-    const outcome = await verifySubject(readSubject(brought.text, location.origin), pinned, whole)
+    const subject = readSubject(brought.text, location.origin)
+    const outcome = await verifySubject(subject, pinned, whole).finally(() => {
+      this.#checking.remove()
+      this.#card.hidden = false
+    })
     // Something newer may have been brought meanwhile.
     if (turn !== this.#turn || this.#signal.aborted) return
     if (outcome.kind === 'problem') {

@@ -1,13 +1,14 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
+import { describeInBrowser, NOTE_SHIFTS, PAINTED, stopClock, type Visitor } from '../support/browser.ts'
+import { historyArea } from '../support/page-history-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const HOME = { id: 'acc_home', name: 'Example Ltd', role: 'auditor', own: false } as const
 const OWN = { id: 'acc_own', name: 'Ana Pereira', role: 'owner', own: true } as const
 
 describeInBrowser('the shell of the dashboard', () => {
-  const suite = usePageSuite()
+  const suite = usePageSuite(historyArea())
   let visitor: Visitor
   let page: Page
 
@@ -77,10 +78,33 @@ describeInBrowser('the shell of the dashboard', () => {
       expect(await arrows()).toEqual([true, true])
       await scrollTo('9999')
       expect(await arrows()).toEqual([true, false])
+      // Not so far that its first entry is cut, which would cover the arrow there.
+      await page.goto('/requests')
+      await heading('Requests').waitFor()
+      expect(await page.evaluate(`document.querySelector('.site-nav > ul').scrollLeft`)).toBe(0)
       await page.setViewportSize({ width: 1280, height: 844 })
       expect(await arrows()).toEqual([false, false])
     },
   )
+
+  it.each([
+    ['/', 'Inbox'],
+    ['/requests', 'Requests'],
+    ['/audit', 'Audit log'],
+    ['/account', 'Your account'],
+  ])('moves nothing while it comes: %s', async (path, title) => {
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await open('/', 'Inbox')
+    await page.addInitScript(NOTE_SHIFTS)
+    await page.route('**/api/v1/session?optional=true', async (route) => {
+      await page.locator('.loading').first().waitFor()
+      await page.evaluate(PAINTED)
+      await route.continue()
+    })
+    await open(path, title)
+    await page.evaluate(PAINTED)
+    expect(await page.evaluate('window.shifts.reduce((all, { value }) => all + value, 0)')).toBeLessThan(0.1)
+  })
 
   it('promises an auditor no requests', async () => {
     suite.server().state.accounts = [HOME, OWN]

@@ -2,7 +2,7 @@ import type { Page, Request } from 'playwright-core'
 import { beforeAll, expect, it } from 'vitest'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { rawSign } from '../../src/signing/ed25519.ts'
-import { describeInBrowser } from '../support/browser.ts'
+import { describeInBrowser, NOTE_SHIFTS, PAINTED } from '../support/browser.ts'
 import { stored } from '../support/caller.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { useServiceSuite } from '../support/service-suite.ts'
@@ -112,9 +112,21 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     }
   })
 
-  it('checks the id in its own address at once', async () => {
-    const { page } = await suite.visit()
+  it('checks the id in its own address at once, and shows nothing before that would move', async () => {
+    const { page } = await suite.visit({ viewport: { width: 1280, height: 900 } })
+    await page.addInitScript(NOTE_SHIFTS)
+    await page.route('**/verify', async (route) => {
+      if (!route.request().url().includes('/api/')) return route.continue()
+      await page.locator('.verify').waitFor()
+      await page.evaluate(PAINTED)
+      expect(await page.locator('.verify-place').innerText()).toBe('Checking…')
+      expect(await page.getByLabel('Receipt, link or id').isVisible()).toBe(false)
+      await route.continue()
+    })
     await page.goto(`/verify#${approvedId}`)
+    await shownVerdict(page)
+    await page.evaluate(PAINTED)
+    expect(await page.evaluate('window.shifts.reduce((all, { value }) => all + value, 0)')).toBeLessThan(0.1)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
     expect(verdict.text).toContain('This confirms the decision and not its text')

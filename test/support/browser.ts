@@ -147,6 +147,15 @@ export async function plugIn(session: CDPSession, transport: 'internal' | 'usb')
   return authenticatorId
 }
 
+/** For an init script: `window.shifts` are all that moved under the reader, with how far. */
+export const NOTE_SHIFTS = `window.shifts = []
+  new PerformanceObserver((list) => shifts.push(...list.getEntries()))
+    .observe({ type: 'layout-shift', buffered: true })`
+
+/** Evaluates when what is on the page now was painted. */
+export const PAINTED =
+  'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))'
+
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /**
