@@ -105,7 +105,8 @@ export class DecideTogether {
     const unseen = watchUnseen(barTop)
     const facts = [
       high === 1 && 'One of them is marked high impact and comes first.',
-      high > 1 && `${high} of them are marked high impact and come first.`,
+      high > 1 && high < items.length && `${high} of them are marked high impact and come first.`,
+      high > 1 && high === items.length && 'All are marked high impact.',
       left > 0 && `${left} can no longer be decided by you and ${left === 1 ? 'is' : 'are'} left out.`,
     ].filter((fact) => fact !== false)
     this.#show(

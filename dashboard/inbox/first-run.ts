@@ -26,10 +26,16 @@ interface Memory {
  * decided. Only requests of `key` count: others of the account are not the guide's.
  * @throws RequestFailure, ShapeError
  */
-export async function startGuide(key: Key | undefined, memory: Memory): Promise<HTMLElement> {
+export async function startGuide(key: Key | undefined, memory: Memory): Promise<StartedGuide> {
   const guide = new Guide(memory)
   if (key !== undefined) guide.resume(key, await latestOf(key.id))
-  return guide.element
+  return guide
+}
+
+export interface StartedGuide {
+  element: HTMLElement
+  /** Something new waits: it may be what the guide's key asked for. */
+  look(): void
 }
 
 /** What the key asked for last. @throws RequestFailure, ShapeError */
@@ -41,7 +47,7 @@ async function latestOf(keyId: string): Promise<RequestRow | undefined> {
 const NAMED_KEY = '$COUNTERSIGN_KEY'
 
 /** A key, a command, a decision, a receipt. */
-class Guide {
+class Guide implements StartedGuide {
   readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
   readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
   readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
@@ -54,6 +60,7 @@ class Guide {
   /** The key itself is on the screen, for the only time. */
   #keyShown = false
   #shown = ''
+  #lookNow = (): void => {}
 
   constructor(memory: Memory) {
     this.#memory = memory
@@ -70,6 +77,10 @@ class Guide {
 
   get element(): HTMLElement {
     return this.#part.element
+  }
+
+  look(): void {
+    this.#lookNow()
   }
 
   #hide(label: string): HTMLElement {
@@ -114,7 +125,7 @@ class Guide {
   }
 
   #follow(keyId: string): void {
-    whileVisible(this.element, POLL_MS, async () => {
+    this.#lookNow = whileVisible(this.element, POLL_MS, async () => {
       const latest = await latestOf(keyId).catch(() => undefined)
       return latest === undefined || this.#take(latest)
     })

@@ -11,6 +11,7 @@ import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
+import type { StartedGuide } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
 import { inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
@@ -37,6 +38,8 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     actor: user.approver,
     signal,
     auditor: account.role === 'auditor',
+    // The request of its step must not stand in the list before it is in the guide.
+    fresh: () => guide?.look(),
   })
   const asking = consentsSection(consents)
   const scene = div(
@@ -45,7 +48,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     // What waits comes first; what arrives later moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
     invitationsSection(invitations, done),
-    ...(pending.value.data.length > 0 ? [waiting, guide] : [guide, waiting]),
+    ...(pending.value.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
     ...(consents.length > 0 ? [] : [asking]),
   )
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
@@ -184,7 +187,7 @@ function remembered(): string | null {
  * its place is named.
  * @throws RequestFailure, ShapeError
  */
-async function firstRun(userId: string): Promise<HTMLElement | undefined> {
+async function firstRun(userId: string): Promise<StartedGuide | undefined> {
   const [before, past] = [remembered(), `past ${userId}`]
   if (before === past) return undefined
   const { data: keys } = await get('/account/api-keys', keysShape)

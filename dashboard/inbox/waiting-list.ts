@@ -154,6 +154,13 @@ export class WaitingList {
     this.#events.changed()
   }
 
+  /** Ticks what of these is shown and can be ticked. */
+  tickThese(ids: readonly string[]): void {
+    for (const { request, box } of this.#shown())
+      if (box !== undefined && box.parentElement?.hidden === false) box.checked = ids.includes(request.id)
+    this.#events.changed()
+  }
+
   /** Ticks the chosen one, or takes its tick away. */
   toggle(): void {
     const box = this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.box

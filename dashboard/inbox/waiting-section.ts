@@ -19,6 +19,8 @@ interface Waiting {
   signal: AbortSignal
   /** No new request of the account that is looked at names them. */
   auditor: boolean
+  /** Something new waits. */
+  fresh(): void
 }
 
 const AUDITORS =
@@ -81,7 +83,9 @@ class WaitingSection {
   start(first: Pending): HTMLElement {
     const { signal } = this.#waiting
     this.#element.addEventListener('click', (event) => this.#stopLost(event))
+    const ticked = rememberedTicks(this.#waiting.actor)
     this.#show(first)
+    this.#list.tickThese(ticked)
     const { id, place } = rememberedPlace()
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
     SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
@@ -99,7 +103,7 @@ class WaitingSection {
       { key: 'j', does: 'Next request', run: () => this.#list.move(1) },
       { key: 'k', does: 'Previous request', run: () => this.#list.move(-1) },
       { key: 'Enter', does: 'Open the page of the request' },
-      { key: 'x', does: 'Select the request, or take the mark away', run: () => this.#list.toggle() },
+      { key: 'x', does: 'Select or deselect the request', run: () => this.#list.toggle() },
       {
         key: 'a',
         does: 'Approve what is selected, or else this request: you confirm it next',
@@ -110,7 +114,7 @@ class WaitingSection {
         does: 'Reject what is selected, or else this request: you confirm it next',
         run: () => this.#decide('rejected'),
       },
-      { key: 'Escape', does: 'Select nothing', run: () => this.#list.tickAll(false) },
+      { key: 'Escape', does: 'Clear the selection', run: () => this.#list.tickAll(false) },
     ]
   }
 
@@ -136,6 +140,7 @@ class WaitingSection {
   #changed(): void {
     const { all, ticked } = this.#list.choice()
     this.#bar.show(ticked)
+    remember(TICKED, [this.#waiting.actor, ...ticked])
     const { row, input } = this.#all
     row.hidden = all.length < 2
     this.#help.hidden = all.length === 0
@@ -146,7 +151,7 @@ class WaitingSection {
   #chosen(request: PendingRequest | undefined): void {
     if (request === undefined) this.#pane.settle()
     else {
-      rememberPlace(request.id, this.#list.place())
+      remember(PLACE, [request.id, String(this.#list.place())])
       if (SIDE_BY_SIDE.matches) void this.#pane.show(request)
     }
   }
@@ -174,8 +179,10 @@ class WaitingSection {
       const fresh = this.#show(await loadPending())
       this.#seen = new Date()
       this.#reached(true)
-      if (fresh > 0)
+      if (fresh > 0) {
         announce(fresh === 1 ? 'A new request waits for you' : `${fresh} new requests wait for you`)
+        this.#waiting.fresh()
+      }
       return 'seen'
     } catch (error) {
       if (error instanceof RequestFailure && error.status === 401) {
@@ -215,23 +222,34 @@ function signInAgain(): HTMLElement {
 }
 
 const PLACE = 'inbox-place'
+const TICKED = 'inbox-ticked'
 
 /** For the way back from the page of a request, which is a document of its own. */
-function rememberPlace(id: string, place: number): void {
+function remember(what: string, words: readonly string[]): void {
   try {
-    sessionStorage.setItem(PLACE, `${id} ${place}`)
+    sessionStorage.setItem(what, words.join(' '))
   } catch {
-    // A browser that keeps nothing begins at the top.
+    // A browser that keeps nothing begins at the top, with nothing ticked.
+  }
+}
+
+function remembered(what: string): string[] {
+  try {
+    return (sessionStorage.getItem(what) ?? '').split(' ')
+  } catch {
+    return []
   }
 }
 
 function rememberedPlace(): { id: string | undefined; place: number } {
-  try {
-    const [id, place] = (sessionStorage.getItem(PLACE) ?? '').split(' ')
-    return { id, place: Number(place ?? 0) }
-  } catch {
-    return { id: undefined, place: 0 }
-  }
+  const [id, place] = remembered(PLACE)
+  return { id, place: Number(place ?? 0) }
+}
+
+/** What another person ticked in this tab is not for the one who comes after them. */
+function rememberedTicks(actor: string): string[] {
+  const [author, ...ids] = remembered(TICKED)
+  return author === actor ? ids : []
 }
 
 /** The most that the service takes at once. */

@@ -243,6 +243,29 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
   })
 
+  it('keeps what is selected while one of it is looked at, without what waits no more', async () => {
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select', exact: true }).nth(1).check()
+    await page.getByRole('checkbox', { name: 'Select', exact: true }).nth(2).check()
+    const look = async (): Promise<void> => {
+      await page.locator('.inbox-row').nth(1).getByRole('link').press('Enter')
+      await page.waitForURL('**/a/req_*')
+    }
+    await look()
+    await page.goBack()
+    await page.getByText('2 selected', { exact: true }).waitFor()
+    await look()
+    const gone = new URL(page.url()).pathname.slice('/a/'.length)
+    area.state.reviews = area.state.reviews.filter(({ id }) => id !== gone)
+    await page.goto('/')
+    await page.getByText('1 selected', { exact: true }).waitFor()
+    const { state } = suite.server()
+    state.user = { ...state.user, approver: '0000000000000000' }
+    await page.reload()
+    await page.locator('.inbox-row').first().waitFor()
+    expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+  })
+
   it('rejects only what is selected', async () => {
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select', description: 'Send the newsletter' }).check()

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
-import { axeViolations, describeInBrowser } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, stopClock } from '../support/browser.ts'
 import { callWithKey } from '../support/live.ts'
 import { addKey } from '../support/people.ts'
 import { ask, readRequest, useServiceSuite } from '../support/service-suite.ts'
@@ -63,9 +63,14 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await callWithKey(service, otherKey, `/${foreign}/cancel`, {})
     expect(await page.locator('pre.command').nth(1).innerText()).toContain('Bearer $COUNTERSIGN_KEY"')
     expect(await page.content()).not.toContain(rawKey)
+    await stopClock(page)
     const answered = JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
     const id = String(answered.id)
-    await guide.getByRole('link', { name: 'Review and approve', description: DEPLOY }).waitFor()
+    // As soon as the list has it, not when the guide next looks by itself.
+    const review = guide.getByRole('link', { name: 'Review and approve', description: DEPLOY })
+    await expect.poll(() => page.clock.runFor(1).then(() => review.isVisible())).toBe(true)
+    expect(await page.evaluate('scrollY')).toBe(0)
+    await page.clock.resume()
     await page.getByRole('link', { name: DEPLOY }).click()
     await page.getByRole('link', { name: 'Approve…', description: DEPLOY }).click()
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()

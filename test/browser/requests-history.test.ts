@@ -306,7 +306,7 @@ describeInBrowser('the history of requests', () => {
 
   it.each([1280, 1024, 390, 320])('cuts off no age and no tag, nor tears one: %i px', async (width) => {
     const created_at = new Date(Date.now() - 13 * 60_000).toISOString()
-    const day = { created_at: '2025-12-30T12:00:00.000Z', sandbox: true, action: LONG }
+    const day = { created_at: '2025-12-30T12:00:00.000Z', sandbox: true, action: LONG } as const
     const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme'
     area.rows = [sampleRow({ action, created_at }), decidedRow('rejected', day), sampleRow({ created_at })]
     await visitor.page.setViewportSize({ width, height: 900 })
