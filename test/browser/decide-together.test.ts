@@ -87,7 +87,6 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog().getByLabel('Code from your authenticator app').fill(code)
     await dialog().getByRole('button', { name: button }).click()
   }
-
   const seeAll = async (): Promise<void> => {
     const more = dialog().locator('.see-more')
     for (let presses = 0; presses < 40 && (await more.isVisible()); presses += 1) await more.press('Enter')
@@ -225,15 +224,13 @@ describeInBrowser('several requests under one gesture', () => {
   })
 
   it('leads through a text longer than the screen, too', async () => {
-    const long = sampleReview({}, { reason: 'Mends it. '.repeat(400) })
-    const { context_json, context_sha256 } = long
+    const { context_json, context_sha256 } = sampleReview({}, { reason: 'Mends it. '.repeat(400) })
     area.state.reviews = area.state.reviews.map((review) => ({ ...review, context_json, context_sha256 }))
     await page.setViewportSize({ width: 390, height: 844 })
     await open()
     await confirmWithCode('Approve 3 requests')
-    await dialog()
-      .getByText(/not on your screen yet/)
-      .waitFor()
+    const rest = dialog().getByText(/not on your screen yet/)
+    await rest.waitFor()
     await seeAll()
     expect(await dialog().locator('.see-more').isVisible()).toBe(false)
     const end = await dialog().locator('.long-value').boundingBox()
@@ -245,12 +242,9 @@ describeInBrowser('several requests under one gesture', () => {
 
   it('keeps what is selected while one of it is looked at, without what waits no more', async () => {
     await page.goto('/')
-    await page.getByRole('checkbox', { name: 'Select', exact: true }).nth(1).check()
-    await page.getByRole('checkbox', { name: 'Select', exact: true }).nth(2).check()
-    const look = async (): Promise<void> => {
-      await page.locator('.inbox-row').nth(1).getByRole('link').press('Enter')
-      await page.waitForURL('**/a/req_*')
-    }
+    for (const n of [1, 2]) await page.getByRole('checkbox', { name: 'Select', exact: true }).nth(n).check()
+    const second = page.locator('.inbox-row').nth(1).getByRole('link')
+    const look = () => Promise.all([page.waitForURL('**/a/req_*'), second.press('Enter')])
     await look()
     await page.goBack()
     await page.getByText('2 selected', { exact: true }).waitFor()
