@@ -82,16 +82,18 @@ function presentTaken({ before, sessions }: ResetPerson) {
     totp: before.totp !== undefined,
     backup_codes: before.backup_codes.length,
     browsers: before.devices.length,
+    chat: before.chat.length,
     sessions,
     delegate: before.delegate?.user_id ?? null,
   }
 }
 
 function takenWords({ before, sessions }: ResetPerson): string {
-  const { backup_codes, devices, delegate } = before
+  const { backup_codes, chat, devices, delegate } = before
   const counted = [
     [backup_codes.length, 'backup code'],
     [devices.length, 'known browser'],
+    [chat.length, 'linked chat account'],
     [sessions, 'session'],
   ] as const
   const some = counted.flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? '' : 's'}`]))

@@ -25,6 +25,9 @@ interface KeyDeps {
   madeWith: Readonly<Record<string, string>>
 }
 
+/** `accept`: from now on the store goes by the settings of this process; else by those it was made with. */
+type Settings = 'keep' | 'accept'
+
 /** The service's signing keys: loaded, made, rotated. */
 export interface KeyKeeper {
   /** Keys as last loaded. */
@@ -41,7 +44,7 @@ export interface KeyKeeper {
   /** Makes the first key of every purpose that has none. Called at every start. */
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
-  rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor): Promise<SigningKey>
+  rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: Settings): Promise<SigningKey>
 }
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
@@ -69,20 +72,15 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     }
     return ring
   }
-  const rotate = async (purpose: KeyPurpose, notBefore: Date, actor: AuditActor): Promise<SigningKey> => {
-    const generation =
-      1 +
-      Math.max(
-        0,
-        ...(await deps.store.all()).filter((key) => key.purpose === purpose).map((key) => key.generation),
-      )
-    const key = newSigningKey({
-      purpose,
-      seed: deps.random.bytes(32),
-      createdAt: deps.clock.now(),
-      notBefore,
-    })
-    const won = await deps.store.insert(sealKey(deps, key, generation, actor))
+  const rotate: KeyKeeper['rotate'] = async (purpose, notBefore, actor, settings = 'keep') => {
+    const all = await deps.store.all()
+    const generations = all.filter((key) => key.purpose === purpose).map((key) => key.generation)
+    const generation = 1 + Math.max(0, ...generations)
+    const createdAt = deps.clock.now()
+    const key = newSigningKey({ purpose, seed: deps.random.bytes(32), createdAt, notBefore })
+    const madeWith = (settings === 'keep' && all.at(-1)?.made_with) || deps.madeWith
+    const sealed = { ...sealKey(deps, key, generation, actor), made_with: madeWith }
+    const won = await deps.store.insert(sealed)
     await reload()
     if (won) return key
     const other = (await deps.store.all()).find(
@@ -112,7 +110,8 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
 }
 
 function differing(theirs: SealedKey['made_with'], ours: SealedKey['made_with']): string[] {
-  return Object.keys(theirs).filter((name) => theirs[name] !== ours[name])
+  // Trying it out on one's own machine is no address that people have passkeys for.
+  return Object.keys(theirs).filter((name) => theirs[name] !== ours[name] && theirs[name] !== 'localhost')
 }
 
 function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<KeyRing>): KeyKeeper['find'] {
@@ -151,7 +150,12 @@ function seedAad(purpose: KeyPurpose, kid: string): string {
   return `signing-key:${purpose}:${kid}`
 }
 
-function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: AuditActor): SealedKey {
+function sealKey(
+  deps: KeyDeps,
+  key: SigningKey,
+  generation: number,
+  actor: AuditActor,
+): Omit<SealedKey, 'made_with'> {
   const audit = {
     eid: drawId(deps, 'evt'),
     type: 'signing_key.created' as const,
@@ -169,7 +173,6 @@ function sealKey(deps: KeyDeps, key: SigningKey, generation: number, actor: Audi
     not_before: key.notBefore,
     created_at: key.createdAt,
     revoked_at: null,
-    made_with: deps.madeWith,
     audit: [audit],
   }
 }

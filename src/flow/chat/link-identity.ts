@@ -1,7 +1,7 @@
 import { type ChatLink, type ChatPlatform, identityKey, type LinkedIdentity } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { FlowDeps } from '../deps.ts'
-import { changeFresh, personAudit } from '../people/person.ts'
+import { changeFresh, changeOwn, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
 import { useUp } from './chat-links.ts'
@@ -32,7 +32,7 @@ export async function linkIdentity(
   await useUp(deps, link)
   const { person, workspace } = link.shown_as
   const linked = { ...link.identity, linked_at: deps.clock.now(), shown_as: { person, workspace } }
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     const others = user.chat.filter((identity) => identityKey(identity) !== key)
     checkOperation({ ...user, chat: others }, stepUp)
     const audit = personAudit(deps, 'chat.linked', user, { address, detail: { identity: key } })

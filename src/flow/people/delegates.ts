@@ -8,7 +8,7 @@ import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User 
 import type { Waiter } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
-import { changeFresh, personAudit } from './person.ts'
+import { changeFresh, changeOwn, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -62,7 +62,7 @@ export async function setDelegate(
     ends_at: ends_at.toISOString(),
   }
   const others = await sharedAccounts(deps, who.user, user_id)
-  return changeFresh(deps.users, who.user.id, (user) => ({
+  return changeOwn(deps, who, (user) => ({
     fields: { delegate: { user_id, starts_at, ends_at } },
     audit: delegateAudit(deps, 'delegate.set', user, { address, detail, others }),
   }))

@@ -28,7 +28,7 @@ import {
   totpAad,
 } from './codes.ts'
 import { joinByEnrolling, memberAudit } from './members.ts'
-import { changeFresh, drawUserHandle, newPerson, personAudit } from './person.ts'
+import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from './person.ts'
 import { registerPasskey, registrationOptions } from './register-passkey.ts'
 import { type Client, endAllSessions, type SessionGrant, startSession } from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
@@ -224,7 +224,8 @@ export async function finishEnrollment(
   const device = drawDevice(deps)
   const plan = (person: User) => {
     // Asked again of what is written on: by another link the person may have enrolled in between.
-    if (user !== undefined && !givesFactor(enrollment, person)) throw refusal('enrollment_invalid')
+    if (user !== undefined && !(givesFactor(enrollment, person) && sameFactors(user, person)))
+      throw refusal('enrollment_invalid')
     const replaced = user !== undefined && replaces(enrollment, person)
     const before = replaced ? { ...person, ...NOTHING } : person
     const more = { address: client.address }

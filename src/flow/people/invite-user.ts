@@ -1,9 +1,11 @@
 import type { AuditActor } from '../../domain/audit.ts'
+import { identityKey } from '../../domain/chat.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { Enrollment } from '../../store/enrollments.ts'
+import { bringToPerson } from '../chat/trouble.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
 import { removeDelegate } from './delegates.ts'
@@ -55,8 +57,9 @@ export interface ResetPerson {
 }
 
 /**
- * Takes away all by which the person signs in and decides, and what an intruder may have left: open links, the delegate,
- * notifications. From the one write on the person, no factor and no session counts; what follows may be interrupted and repeated.
+ * Takes away all by which the person signs in and decides, and what an intruder may have left: open links, chat accounts, the
+ * delegate, notifications. From the one write on the person, no factor and no session counts, nor does what a request under way
+ * would add; what follows may be interrupted and repeated.
  * @throws Refusal `not_found`
  */
 export async function resetPerson(
@@ -77,16 +80,21 @@ export async function resetPerson(
     )
     const totp =
       person.totp === undefined ? [] : [personAudit(deps, 'factor.totp_removed', person, { actor })]
-    return { fields: { ...NO_FACTORS, ...nextFactorEpoch(person) }, audit: [...passkeys, ...totp] }
+    const chat = person.chat.map((identity) =>
+      personAudit(deps, 'chat.unlinked', person, { actor, detail: { identity: identityKey(identity) } }),
+    )
+    return { fields: { ...NO_FACTORS, ...nextFactorEpoch(person) }, audit: [...passkeys, ...totp, ...chat] }
   })
   const sessions = await endAllSessions(deps, user, actor, 'reset')
   await removeAllDevices(deps, user, actor, 'reset')
   await removeDelegate(deps, user, { actor })
+  for (const platform of new Set(before.chat.map((identity) => identity.platform)))
+    await bringToPerson(deps, user, platform)
   deps.log.info({ user_id: user.id }, 'reset')
   return { before, sessions }
 }
 
-const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [] }
+const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [], chat: [] }
 
 /**
  * The link by which the first owner signs up, made at every start while no person exists; it ends the one before and after

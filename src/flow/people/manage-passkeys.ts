@@ -3,7 +3,7 @@ import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
-import { changeFresh, personAudit } from './person.ts'
+import { changeOwn, personAudit } from './person.ts'
 import { makeOf, registerPasskey, registrationOptions } from './register-passkey.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Client, renewSession, type SessionGrant } from './sessions.ts'
@@ -49,7 +49,7 @@ export async function addPasskey(
     expectedChallenge,
     authenticators,
   })
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'passkey.add' })
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
@@ -73,7 +73,7 @@ export async function removePasskey(
 ): Promise<SessionGrant> {
   const stepUp = { operation: 'passkey.remove', target: input.id } as const
   await proveFactor(deps, who, stepUp, input.proof, client.address)
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     // Asked again on fresh data: two removals at once must not take the last two.
     checkOperation(user, stepUp)
     const audit = personAudit(deps, 'factor.passkey_removed', user, {

@@ -13,7 +13,7 @@ import {
   totpAad,
 } from './codes.ts'
 import type { EnrollmentGrant } from './enroll.ts'
-import { changeFresh, personAudit } from './person.ts'
+import { changeOwn, personAudit } from './person.ts'
 import { type Client, renewSession, type SessionGrant, type SignedIn } from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
@@ -35,7 +35,7 @@ export async function startAddingTotp(
   const seed = newTotpSeed(deps.random)
   const sealed_seed = deps.vault.seal(seed, totpAad(who.user.id))
   const expires_at = new Date(deps.clock.now().getTime() + PENDING_MS)
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.add' })
     return { fields: { totp_pending: { sealed_seed, expires_at, tries: 0 } }, audit: [] }
   })
@@ -61,7 +61,7 @@ export async function addTotp(
   if (step === undefined) throw refusal('totp_refused')
   const backup = drawBackupCodes(deps, who.user.id)
   const device = drawDevice(deps)
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.add' })
     if (user.totp_pending?.sealed_seed !== pending.sealed_seed) throw refusal('totp_not_started')
     const fields = {
@@ -92,7 +92,7 @@ export async function removeTotp(
   client: Client,
 ): Promise<SessionGrant> {
   await proveFactor(deps, who, { operation: 'totp.remove' }, proof, client.address)
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.remove' })
     const audit = personAudit(deps, 'factor.totp_removed', user, { address: client.address })
     return {
@@ -116,7 +116,7 @@ export async function renewBackupCodes(
 ): Promise<{ backup_codes: string[]; grant: SessionGrant }> {
   await proveFactor(deps, who, { operation: 'backup_codes.renew' }, proof, client.address)
   const backup = drawBackupCodes(deps, who.user.id)
-  const changed = await changeFresh(deps.users, who.user.id, (user) => {
+  const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'backup_codes.renew' })
     const audit = personAudit(deps, 'factor.backup_codes_renewed', user, { address: client.address })
     return { fields: { backup_codes: backup.hashes, ...nextFactorEpoch(user) }, audit: [audit] }

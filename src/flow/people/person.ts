@@ -6,6 +6,7 @@ import { drawId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
+import type { UserChange } from '../../store/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 
 /** A user handle tells an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
@@ -107,6 +108,28 @@ export async function changeFresh<Item extends { version: number }, Fields>(
     if (changed !== undefined) return changed
   }
   throw refusal('unavailable')
+}
+
+/**
+ * `changeFresh` for what signed-in people do to themself. Not once their factors were changed after they were let in: an intruder
+ * whose request was under way would keep what a reset takes away (T23).
+ * @throws Refusal `not_signed_in`, and those of `changeFresh`
+ */
+export function changeOwn(
+  deps: Pick<PeopleDeps, 'users'>,
+  who: { user: User },
+  plan: (user: User) => Plan<UserChange>,
+): Promise<User> {
+  return changeFresh(deps.users, who.user.id, (user) => {
+    const planned = plan(user)
+    if (!sameFactors(user, who.user)) throw refusal('not_signed_in')
+    return planned
+  })
+}
+
+/** Were no factors changed between the two readings of a person? */
+export function sameFactors(one: User, other: User): boolean {
+  return (one.factor_epoch ?? 0) === (other.factor_epoch ?? 0)
 }
 
 /** What people may change of themself without a proof: nothing that says who decides. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { renewInvitation, resetPerson } from '../../../src/flow/people/invite-user.ts'
 import {
   assertWith,
   codeAt,
@@ -78,6 +78,35 @@ it.each(Object.entries(CHANGES))(
       expect((await browser.get('/api/v1/session')).body).toMatchObject({ error: 'not_signed_in' })
     await signIn(elsewhere)
     expect((await elsewhere.get('/api/v1/session')).status).toBe(200)
+  },
+)
+
+it.each([
+  ['a passkey is added', 401],
+  ['codes are added', 409],
+  ['a new link of the operator is used', 410],
+])(
+  'T23: when %s while the operator resets the person, they have no factor afterwards',
+  async (what, status) => {
+    const service = await useService()
+    const person = await enrolWithPasskey(service, 'person@example.com')
+    const { deps } = service.composition
+    const { users } = deps
+    const { change } = users
+    let met = 0
+    users.change = async (id, version, fields, audit) => {
+      // The request has checked everything, and is about to write.
+      if ('factor_epoch' in fields && met === 0) {
+        met += 1
+        await resetPerson(deps, { email: person.email }, { kind: 'cli' })
+      }
+      return change(id, version, fields, audit)
+    }
+    const answer = await CHANGES[what]?.change(service, person)
+    users.change = change
+    expect([met, answer?.status]).toEqual([1, status])
+    const left = await users.findByEmail(person.email)
+    expect([left?.passkeys, left?.totp, left?.devices]).toEqual([[], undefined, []])
   },
 )
 
