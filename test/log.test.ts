@@ -209,7 +209,7 @@ describe('the line of a request', () => {
     expect(await answer).toBe('none')
     await expect
       .poll(() => linesOf(service, path).map(({ fields }) => fields))
-      .toMatchObject([{ cut_off: true, key_id: caller.keyId }])
+      .toMatchObject([{ status: 499, cut_off: true, key_id: caller.keyId }])
   })
 
   it('is part of the usual log in production, but for health checks', async () => {

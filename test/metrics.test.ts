@@ -26,15 +26,18 @@ describe('METRICS_PORT', () => {
     await send(service, `/api/v1/approvals/${id}`)
     // One figure for each address would fill the memory of who collects them.
     for (const path of ['/a', '/b', '/c']) await send(service, `${path}/nowhere/${id}`)
+    await send(service, `/API/v1/Approvals/${id}`)
+    await send(service, `/api/v1/approvals/${id}`)
     for (const path of ['/requests', '/keys', `/a/${id}`, '/healthz']) await send(service, path)
     await expect.poll(figures).toMatchObject({
       [asked('POST', '/api/v1/approvals/request', 201)]: '1',
       [asked('GET', '/api/v1/approvals/:id', 404)]: '1',
       [asked('GET', 'none', 404)]: '3',
-      [asked('GET', '/api/v1/approvals/:id', 401)]: '1',
+      [asked('GET', '/api/v1/approvals/:id', 401)]: '3',
       [asked('GET', 'pages', 200)]: '3',
       [asked('GET', '/healthz', 200)]: '1',
       'countersign_audit_entries_total{type="approval.created"}': '1',
+      'countersign_audit_entries_total{type="delivery.exhausted"}': '0',
       'countersign_audit_entries_total{type="approval.approved"}': '1',
       countersign_store_ping_seconds: expect.stringMatching(/^0\.\d+/),
       process_resident_memory_bytes: expect.stringMatching(/^\d{8,}$/),

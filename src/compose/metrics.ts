@@ -1,5 +1,7 @@
 import { createServer, type Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AUDIT_TYPES } from '../domain/audit.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
 
@@ -36,6 +38,8 @@ export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
     labelNames: ['type'],
     registers,
   })
+  // A figure that begins with 1 is no increase to whoever watches it.
+  for (const type of AUDIT_TYPES) sealed.inc({ type }, 0)
   surveyStore(registers, read, ping)
   return {
     count: (trail) => ({
@@ -69,11 +73,8 @@ function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void
     registers,
     async collect() {
       const started = performance.now()
-      const answered = await ping().then(
-        () => true,
-        () => false,
-      )
-      this.set(answered ? (performance.now() - started) / 1000 : Number.NaN)
+      const answered = await soon(ping().then(() => true))
+      this.set(answered === undefined ? Number.NaN : (performance.now() - started) / 1000)
     },
   })
   const platforms = read.chats.map(({ platform }) => platform)
@@ -90,11 +91,26 @@ function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void
     registers,
     async collect() {
       const now = read.clock.now().getTime()
-      for (const [queue, next] of Object.entries(due)) {
-        const at = await next().catch(() => null)
-        const late = at === null ? Number.NaN : Math.max(0, (now - (at?.getTime() ?? now)) / 1000)
-        this.set({ queue }, late)
-      }
+      const looks = Object.entries(due).map(async ([queue, next]) => {
+        const late = await soon(next().then((at) => Math.max(0, (now - (at?.getTime() ?? now)) / 1000)))
+        this.set({ queue }, late ?? Number.NaN)
+      })
+      await Promise.all(looks)
     },
   })
+}
+
+/** Less than a reader of figures waits for all of them. */
+const LOOK_MS = 2_000
+
+/** @returns undefined where the store does not answer in time */
+async function soon<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  const late = new AbortController()
+  const limit = pause(LOOK_MS, undefined, { ref: false, signal: late.signal })
+  limit.catch(() => undefined)
+  try {
+    return await Promise.race([answer.catch(() => undefined), limit])
+  } finally {
+    late.abort()
+  }
 }

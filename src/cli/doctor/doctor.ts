@@ -245,7 +245,8 @@ async function checkPort({ host, port }: Config): Promise<Check[]> {
     return [ok(name, `${port} of ${host} is free`)]
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
-    if (error.code === 'EADDRINUSE' && (await isService(host, port))) return []
+    // Of a port below 1024 only the service may have the right.
+    if (await isService(host, port)) return []
     const [detail = '', fix = ''] = error.message.split('; ')
     return [fail(name, detail, fix)]
   }

@@ -33,6 +33,7 @@ export interface Answered {
   method: string
   /** The pattern of the route: few, however many addresses are called. `none` for a request that reached no route. */
   route: string
+  /** 499: the caller hung up before there was an answer. */
   status: number
   seconds: number
 }
@@ -53,8 +54,8 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
     // Also when the caller hangs up, as one that waits for a decision may.
     response.on('close', () => {
       const seconds = (performance.now() - started) / 1000
-      const status = response.statusCode
-      onAnswered?.({ method, route: routeOf(request), status, seconds })
+      const status = response.headersSent ? response.statusCode : UNANSWERED
+      onAnswered?.({ method, route: routeOf(request, path), status, seconds })
       const left = response.writableFinished ? {} : { cut_off: true }
       const fields = { method, path, status, ms: Math.round(seconds * 1000), ...left }
       const error = refused.get(response)
@@ -66,15 +67,21 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
   }
 }
 
+/** The caller hung up before there was an answer; nginx's number for it. */
+const UNANSWERED = 499
+
 const HEALTH: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
-/** An error has let go of the part that a router was mounted at, so that is taken from the address: it has no parameters. */
-function routeOf({ route, originalUrl }: Request): string {
+/**
+ * An error has let go of the part that a router was mounted at, so that is taken from the address: it has no parameters, and
+ * Express takes it in any case.
+ */
+function routeOf({ route }: Request, path: string): string {
   const pattern: unknown = route?.path
   if (Array.isArray(pattern)) return 'pages'
   if (typeof pattern !== 'string') return 'none'
-  const parts = partsOf(originalUrl.replace(/\?.*/, ''))
   const own = partsOf(pattern)
+  const parts = partsOf(path.toLowerCase())
   return `/${[...parts.slice(0, Math.max(0, parts.length - own.length)), ...own].join('/')}`
 }
 
