@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { storeFiles } from './data-directory.ts'
 import { StoreFileError } from './engine/file-errors.ts'
@@ -10,34 +11,57 @@ const TRIES = 40
 const GAP_MS = 250
 
 /**
- * Copies the files of a store, also while another process serves it, into an empty or new directory. What was acknowledged before
- * is in the copy. Only a checkpoint writes the file, and only after one the log begins again, so that a file and a log between
- * which none began are what a crash at the end of the copy would have left. The seal speaks of later writes and is left out.
- * Never in the process that serves the store: closing a file there would let go of its locks.
+ * Copies the files of a store, also while another process serves it, into an empty or new directory, with those `beside` it that
+ * are there. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log begins again only after
+ * one, so where neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left
+ * out, since it covers later writes. Never in the process that serves the store: closing a file there would let go of its locks.
+ * What fails leaves nothing in the directory.
  * @throws StoreFileError
  */
-export async function copyStore(dataDir: string, to: string): Promise<void> {
-  const from = storeFiles(dataDir).database
+export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
+  const from = storeFiles(dataDir)
   const target = storeFiles(to)
-  const size = (await stat(from).catch(() => undefined))?.size ?? 0
-  if (size === 0) throw new StoreFileError(`there is no store in ${resolve(dataDir)}`)
+  const size = (await stat(from.database).catch(() => undefined))?.size ?? 0
+  if (size === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
   await mkdir(target.directory, { recursive: true, mode: 0o700 })
   if ((await readdir(target.directory)).length > 0)
     throw new StoreFileError(`${target.directory} is not empty; name a new directory`)
+  try {
+    await copyAtRest(from.database, target.database)
+    for (const name of beside) await copyIfThere(join(from.directory, name), join(target.directory, name))
+  } catch (error) {
+    await emptyDirectory(target.directory)
+    throw error
+  }
+}
+
+/** Removes what is in a directory, not the directory itself: it may be where another disk is mounted. */
+export async function emptyDirectory(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true })
+}
+
+async function copyAtRest(from: string, to: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     if (tries > 0) await delay(GAP_MS)
     const before = await stateOf(from)
     if (before === undefined) continue
-    await copyFile(from, target.database)
-    await copyFile(logOf(from), logOf(target.database)).catch(() =>
-      rm(logOf(target.database), { force: true }),
-    )
+    await copyFile(from, to)
+    await rm(logOf(to), { force: true })
+    await copyIfThere(logOf(from), logOf(to))
     if ((await stateOf(from)) === before) return
   }
-  await rm(target.directory, { recursive: true })
   throw new StoreFileError(
     `${from} was written to faster than it could be copied, ${TRIES} times; try again when less is asked of it`,
   )
+}
+
+/** A log that could not be read or written whole must not pass for one that is not there. */
+async function copyIfThere(from: string, to: string): Promise<void> {
+  try {
+    await copyFile(from, to)
+  } catch (error) {
+    if (existsSync(from)) throw error
+  }
 }
 
 function logOf(database: string): string {

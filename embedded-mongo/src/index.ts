@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { copyStore, emptyDirectory } from './copy-store.ts'
 import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
 import { StoreFileError } from './engine/file-errors.ts'
 import type { PlanReport } from './engine/store-engine.ts'
 import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
-export { copyStore } from './copy-store.ts'
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
 export { StoreFileError } from './engine/file-errors.ts'
 export type { PlanReport } from './engine/store-engine.ts'
@@ -82,6 +82,26 @@ export async function runStoreProcess(options: {
   const failure = await Promise.race([stopped, store.failed])
   if (failure !== undefined) throw failure
   await store.close()
+}
+
+/**
+ * Copies a store into a new directory, with those files `beside` it that are there, and opens the copy, which checks all of it. Never
+ * in the process that serves the store. What fails leaves nothing in the directory.
+ * @throws StoreFileError
+ */
+export async function backUpStore(options: {
+  dataDir: string
+  to: string
+  beside: readonly string[]
+}): Promise<void> {
+  const { dataDir, to, beside } = options
+  await copyStore(dataDir, to, beside)
+  try {
+    await (await startEmbeddedStore({ dataDir: to })).close()
+  } catch (error) {
+    await emptyDirectory(to)
+    throw error
+  }
 }
 
 async function closeWorker(worker: Worker, exited: Promise<Error>): Promise<void> {

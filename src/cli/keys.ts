@@ -119,6 +119,8 @@ export interface RotateOptions {
   purpose?: string
   activate?: string
   now?: boolean
+  /** Secrets and BASE_URL were changed on purpose. */
+  acceptSettings?: boolean
   json?: boolean
 }
 
@@ -139,10 +141,12 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
     async ({ keys, clock }) => {
       const notBefore = new Date(clock.now().getTime() + delay)
       const made: SigningKey[] = []
-      for (const purpose of purposes) made.push(await keys.rotate(purpose, notBefore, { kind: 'cli' }))
+      const settings = options.acceptSettings ? 'accept' : 'keep'
+      for (const purpose of purposes)
+        made.push(await keys.rotate(purpose, notBefore, { kind: 'cli' }, settings))
       return { value: { keys: made.map(presentSigningKey) }, text: describe(made, delay) }
     },
-    { newSecrets: true },
+    { newSecrets: options.acceptSettings ?? false },
   )
 }
 

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs'
-import { copyFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
-import { loadConfig, loadDataDir } from '../config/config.ts'
+import { loadConfig, loadDataDir, SECRET_NAMES } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
@@ -212,7 +211,11 @@ function addSigningKeyCommands(keys: Command): void {
       .description('publish the next signing keys; old receipts stay valid')
       .option('--purpose <purpose>', 'decision, decision-sandbox or session (default: all three)')
       .option('--activate <when>', 'when they begin to sign: now, 30m, 24h, 7d (default: 24h)')
-      .option('--now', 'the same as --activate now'),
+      .option('--now', 'the same as --activate now')
+      .option(
+        '--accept-settings',
+        'secrets or BASE_URL were changed on purpose: the store goes by these from now on',
+      ),
     async (options) => (await load.keys()).runRotateKeys(options),
   )
 }
@@ -295,33 +298,26 @@ async function runStore(options: { json?: boolean }): Promise<void> {
 
 /**
  * `countersign backup <folder>`: the embedded store as it is now, with the secrets that were made beside it, as a folder to start
- * from. The copy was opened, which checks all of it. @throws CliError, StoreFileError
+ * from. @throws CliError, StoreFileError
  */
 async function runBackup(folder: string): Promise<CommandResult> {
-  const { dataDir, mongodbUri } = loadConfig()
-  // That of `countersign store` is the embedded store of this directory.
-  if (mongodbUri !== undefined && !mongodbUri.includes('store.sock'))
-    throw new CliError(
-      'not_embedded',
-      'MONGODB_URI names the store: back it up with the tools of that database, such as mongodump.',
-    )
-  const { copyStore, startEmbeddedStore } = await load.store()
-  await copyStore(dataDir, folder)
-  const secrets = join(dataDir, 'secrets.json')
-  const beside = existsSync(secrets)
-  if (beside) await copyFile(secrets, join(folder, 'secrets.json'))
-  await (await startEmbeddedStore({ dataDir: folder })).close()
-  const { size: bytes } = await stat(join(folder, 'store.db'))
-  return {
-    value: { folder: resolve(folder), bytes, secrets: beside },
-    text: [
-      `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${beside ? ' and its secrets.json' : ''}, and opens.`,
-      beside ? '' : 'Keep the secrets of the environment with it: it is of no use without them.',
-      'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
-    ]
-      .filter((line) => line !== '')
-      .join('\n'),
+  const { dataDir, mongodbUri, secrets } = loadConfig()
+  const { backUpStore, findRunningStore } = await load.store()
+  const shared = (await findRunningStore(dataDir))?.uri.split('/?')[0]
+  if (mongodbUri !== undefined && (shared === undefined || !mongodbUri.startsWith(shared))) {
+    const message = `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
+    throw new CliError('not_embedded', message)
   }
+  const beside = SECRET_NAMES.every((name) => secrets[name] !== undefined) ? [] : ['secrets.json']
+  await backUpStore({ dataDir, to: folder, beside })
+  const { size: bytes } = await stat(join(folder, 'store.db'))
+  const given = Object.keys(secrets)
+  const lines = [
+    `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${beside.length > 0 ? ' and its secrets.json' : ''}, and opens.`,
+    ...(given.length > 0 ? [`Keep with it what the environment sets: ${given.join(', ')}.`] : []),
+    'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
+  ]
+  return { value: { folder: resolve(folder), bytes, secrets: beside.length > 0 }, text: lines.join('\n') }
 }
 
 interface Told {

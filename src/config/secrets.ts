@@ -32,7 +32,7 @@ export function rememberedOf(
 
 /** What to do about a setting that is another one than when the store was made or last told so. */
 export function otherSetting(name: string): string {
-  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now`
+  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
 }
 
 const fileSchema = z.strictObject({
