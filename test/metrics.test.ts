@@ -44,7 +44,7 @@ describe('METRICS_PORT', () => {
       ...Object.fromEntries(['callbacks', 'pushes', 'cards', 'expiry'].map((queue) => [late(queue), '0'])),
     })
     const names = Object.keys(await figures())
-    expect(names.filter((name) => /req_|usr_|key_|acc_|@|127\.0/.test(name))).toEqual([])
+    expect(names.filter((name) => /(?:req|usr|key|acc)_[0-9a-z]{10}|@|127\.0/.test(name))).toEqual([])
     expect((await fetch(`${address}/api/v1/approvals`)).status).toBe(404)
     expect((await send(service, '/metrics')).status).toBe(404)
   })

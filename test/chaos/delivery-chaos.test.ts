@@ -32,7 +32,7 @@ const WEBHOOKS = {
 }
 const SEED = Number(process.env.CHAOS_SEED ?? 20261121)
 /** At least; more where a point needs them, until a process comes to it. */
-const DECISIONS = size(220, 2_000)
+const DECISIONS = size(110, 2_000)
 const POINTS = KILL_POINTS.length + SEND_POINTS.length
 const SHARE = DECISIONS / POINTS
 const LIVE = size(8, 24)
