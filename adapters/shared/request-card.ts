@@ -229,7 +229,7 @@ function textWarnings({ hidden_characters, look_alike }: CardView): Piece[][] {
           [
             bold('⚠️ Hidden characters. '),
             words(
-              'What the caller wrote holds characters that are normally invisible; they are shown in brackets.',
+              'What the caller wrote holds characters that are normally invisible or pile up on others; they are shown in brackets.',
             ),
           ],
         ]

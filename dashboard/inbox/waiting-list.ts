@@ -327,7 +327,7 @@ function highImpact(query: URLSearchParams, chosen: () => void): Part<boolean> {
   const id = freshId('impact')
   const checked = query.get('impact') === 'high'
   const box = el('input', { type: 'checkbox', id, checked })
-  const element = el('p', { class: 'check' }, box, ' ', el('label', { for: id }, 'High impact'))
+  const element = el('p', { class: 'check' }, box, ' ', el('label', { for: id }, 'High impact only'))
   box.addEventListener('change', chosen)
   return {
     element,

@@ -51,9 +51,9 @@ async function useMany(processes: number, speed: number): Promise<ManySetting> {
   return { slack, workers, requester, people }
 }
 
-/** Looks seldom: the store has enough to do. */
+/** Looks seldom: the store has enough to do. Only what hangs takes that long, however busy the machine is. */
 function waitUntil(check: () => Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: 280_000, interval: 300 })
+  return vi.waitFor(check, { timeout: size(280_000, 840_000), interval: 300 })
 }
 
 /** Asks so many times at once, and decides all as soon as every card has been posted. */
@@ -127,7 +127,7 @@ it(`keeps ${MANY * 3} cards of ${MANY} requests at once within the limits of Sla
   await expectUpdates(setting, counts, MANY * 3)
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
-}, 600_000)
+})
 
 it('is never refused where the limits are slower than the machine, since it waits before Slack has to say so', async () => {
   const setting = await useMany(1, 6)
@@ -139,7 +139,7 @@ it('is never refused where the limits are slower than the machine, since it wait
   await expectUpdates(setting, counts, 75)
   expect(counts).not.toHaveProperty('chat.postMessage ratelimited')
   expect(counts).not.toHaveProperty('chat.update ratelimited')
-}, 600_000)
+})
 
 const SHARED = size(24, 40)
 
@@ -164,4 +164,4 @@ it('posts no card twice and loses no edit when two processes share the work, and
   const refused = setting.slack.calls.filter(({ outcome }) => outcome === 'HTTP 429')
   expect(refused.length).toBeGreaterThanOrEqual(15)
   expect(refused.length).toBeLessThan(60)
-}, 600_000)
+})
