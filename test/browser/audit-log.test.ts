@@ -247,6 +247,8 @@ describeInBrowser('the audit log', () => {
     expect(await visitor.page.getByLabel('About').getAttribute('aria-invalid')).toBe('true')
     const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
     expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'fields in line').toBe(1)
+    await visitor.page.setViewportSize({ width: 390, height: 844 })
+    expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'two in a line of a phone').toBe(3)
     expect(await visitor.page.getByRole('link', { name: /^Download/ }).count()).toBe(0)
     await open('/audit')
     await visitor.page.getByRole('heading', { name: 'No entries yet' }).waitFor()
