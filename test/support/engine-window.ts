@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import type { Send } from './engines.ts'
+import { EngineCrash, type Send } from './engines.ts'
 
 /** Finds what is seen by the name that it has for assistive technology: of a button, link, box, or (`labelled`) of a field. */
 const FIND = `
@@ -62,16 +62,23 @@ export class EngineWindow {
   }
 
   async #find(name: string, labelled: boolean): Promise<string> {
-    return vi.waitFor(async () => {
+    return eventually(async () => {
       const found = Object(await this.run(FIND, name, labelled))[ELEMENT]
       if (typeof found !== 'string') throw new Error(`no “${name}” in:\n${await this.text()}`)
       return found
-    }, PATIENCE)
+    })
   }
 
   /** All text that is shown. */
   async text(): Promise<string> {
     return String(await this.run('return document.body.innerText'))
+  }
+
+  /** Waits until the function with this body returns true. */
+  async holds(script: string): Promise<void> {
+    await eventually(async () => {
+      if ((await this.run(script)) !== true) throw new Error(`not yet so: ${script}`)
+    })
   }
 
   /** What the first one shows that the selector finds. */
@@ -81,12 +88,21 @@ export class EngineWindow {
 
   /** Waits until the text is shown. */
   async sees(text: string): Promise<void> {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const shown = await this.text()
       if (!shown.includes(text)) throw new Error(`no “${text}” in:\n${shown}`)
-    }, PATIENCE)
+    })
   }
 }
 
-/** A poll ends as soon as it holds. */
-const PATIENCE = { timeout: 240_000, interval: 100 }
+/** A poll ends as soon as it holds, or the browser has ended. @throws EngineCrash */
+async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  const tried = (): Promise<T | EngineCrash> =>
+    attempt().catch((error: unknown) => {
+      if (error instanceof EngineCrash) return error
+      throw error
+    })
+  const outcome = await vi.waitFor(tried, { timeout: 240_000, interval: 100 })
+  if (outcome instanceof EngineCrash) throw outcome
+  return outcome
+}

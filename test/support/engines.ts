@@ -137,7 +137,9 @@ async function call(method: string, url: string, body?: object): Promise<unknown
   const sent = method === 'POST' ? { body: JSON.stringify(body) } : {}
   const response = await fetch(url, { method, ...sent, signal: AbortSignal.timeout(COMMAND_MS) })
   const { value } = Object(await response.json())
-  if (Object(value).error === 'invalid session id') throw new EngineCrash(`${method} ${url}`)
+  const { error } = Object(value)
+  // The second is what WebKit's driver says of what was under way as the process ended.
+  if (error === 'invalid session id' || error === 'unknown error') throw new EngineCrash(`${method} ${url}`)
   if (!response.ok) throw new Error(`${method} ${url}: ${JSON.stringify(value)}`)
   return value
 }
