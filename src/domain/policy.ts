@@ -82,7 +82,7 @@ export function policyFor(account: { owner_id: string; policy: Policy }, key: Ke
  */
 export function isHighImpact(marked: boolean, context: Record<string, unknown>): boolean {
   const source = context.source
-  return marked || (typeof source === 'string' && SOURCE_CONTROL.has(source))
+  return marked || (typeof source === 'string' && SOURCE_CONTROL.has(source.trim().toLowerCase()))
 }
 
 /** What policy needs to know of a person to say whether they could ever decide. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
+import { MOST_PENDING } from '../domain/attention.ts'
 import { BOOTSTRAPS_AN_HOUR } from '../domain/bootstrap.ts'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountOperations } from './api/account.ts'
@@ -131,7 +132,7 @@ function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io:
 
 const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
-Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body are ignored; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name. Answers may gain fields.
+Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body are ignored, if what they hold keeps the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name. Answers may gain fields.
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
@@ -143,6 +144,7 @@ Limits:
 | API key | requests read or waited for | ${REQUESTS_A_MINUTE.read} a minute |
 | API key | reminders, cancellations, uses, looks at the callback secret | ${REQUESTS_A_MINUTE.key} a minute |
 | Request | reminders | 1 a minute |
+| Account and approver | live requests that wait | ${MOST_PENDING} at a time |
 | Signed-in person | decisions; looks at and changes of factors; looks at the audit trail and the history; changes of API keys and webhooks | ${REQUESTS_A_MINUTE.person} a minute |
 | Signed-in person | exports | ${REQUESTS_A_MINUTE.export} a minute |
 | Signed-in person | tests of notifications | ${REQUESTS_A_MINUTE.push_test} a minute |

@@ -66,14 +66,17 @@ describe('requirementFor', () => {
 })
 
 describe('isHighImpact', () => {
-  it.each(['github', 'gitlab', 'bitbucket', 'azure-devops'])('marks the source %s by itself', (source) => {
-    expect(isHighImpact(false, { source })).toBe(true)
-  })
+  it.each(['github', 'gitlab', 'bitbucket', 'azure-devops', ' GitHub '])(
+    'marks the source %s by itself',
+    (source) => {
+      expect(isHighImpact(false, { source })).toBe(true)
+    },
+  )
 
   it.each([
     {},
     { source: 'slack' },
-    { source: 'GitHub' },
+    { source: 'github.example' },
     { source: ['github'] },
     { source: { $eq: 'github' } },
     { source: null },

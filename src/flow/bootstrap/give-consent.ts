@@ -196,7 +196,8 @@ async function checkMatchingCode(
   address: string,
 ): Promise<void> {
   const code = readMatchingCode(typed)
-  if (code === undefined) throw invalidField('code', 'must be eight letters, like BDWP-HQPK')
+  if (code === undefined)
+    throw invalidField('code', 'must be eight letters that codes are made of, like BDWP-HQPK')
   if (code === bootstrap.code) return
   let current = bootstrap
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

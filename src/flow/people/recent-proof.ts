@@ -26,7 +26,7 @@ export function isRecentlyProven(
 export function requireRecentProof(deps: Pick<PeopleDeps, 'clock'>, who: SignedIn): void {
   if (isRecentlyProven(deps, who)) return
   throw refusal('proof_required', {
-    detail: `This needs a passkey or a code within the last ${RECENT_MINUTES} minutes of this session. Ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,
+    detail: `This needs a sign-in or a confirmation within the last ${RECENT_MINUTES} minutes. To confirm, ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,
   })
 }
 

@@ -174,7 +174,7 @@ export const consentOperations = operations('Bootstrap', {
     body: {
       schema: consentBody,
       required: 'decision',
-      invalid: ['code', 'must be eight letters, like BDWP-HQPK'],
+      invalid: ['code', 'must be eight letters that codes are made of, like BDWP-HQPK'],
     },
     answers: { '200': { schema: consentOptionsAnswer, description: 'What to confirm with the passkey.' } },
     refusals: [

@@ -98,7 +98,10 @@ function guardJson(body: unknown): void {
     for (const [key, value] of Object.entries(current.value)) {
       nodes += 1
       if (nodes > MAX_NODES)
-        throw invalidField(top(current.path), `must not hold more than ${MAX_NODES} values`)
+        throw invalidField(
+          top(current.path),
+          `must not hold more than ${MAX_NODES} values with the rest of the body`,
+        )
       const path = current.path === '' ? key : `${current.path}.${key}`
       if (!Array.isArray(current.value)) checkKey(key, current.path)
       if (typeof value === 'string') checkString(value, path)
@@ -123,11 +126,14 @@ function checkString(value: string, path: string): void {
   if (!value.isWellFormed()) throw invalidField(top(path), 'holds text that is not well-formed Unicode')
 }
 
-/** Beyond 2^53 the parser has already rounded: the approver would see another number than the caller sent (RFC 7493 §2.2). */
+/** From 2^53 on the parser may have rounded: the approver would see another number than the caller sent (RFC 7493 §2.2). */
 function checkNumber(value: number, path: string): void {
   if (!Number.isFinite(value)) throw invalidField(top(path), 'holds a number out of range')
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw invalidField(top(path), 'holds a whole number beyond 2^53, which is not exact; send it as text')
+    throw invalidField(
+      top(path),
+      'holds a whole number of 2^53 or more, which may not be exact; send it as text',
+    )
 }
 
 /** The body's own field in which the trouble is: what the caller can act on, and never an echo of hostile text. */

@@ -76,7 +76,7 @@ export const PROOF_REFUSALS = [
 /** What hands out secrets: a session needs a proof of presence within the last minutes. */
 export const NOT_PROVEN = {
   code: 'proof_required',
-  with: { detail: 'This needs a passkey or a code within the last 15 minutes of this session. …' },
+  with: { detail: 'This needs a sign-in or a confirmation within the last 15 minutes. …' },
 } as const satisfies DocumentedRefusal
 
 /** A request that is over. */
