@@ -1,4 +1,6 @@
-import { rmSync } from 'node:fs'
+import { cpSync, existsSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'libsql'
 import { type Collection, MongoClient } from 'mongodb'
 import { afterAll, expect, it } from 'vitest'
 import { type StoreChild, spawnStore } from './store-child.ts'
@@ -141,4 +143,52 @@ it(`loses no acknowledged write in ${ROUNDS} rounds of kill -9 under load`, asyn
   expect(await child.end('SIGTERM')).toBe(0)
   expect(total).toBeGreaterThan(ROUNDS * 40)
   // Five thousand writes, each on disk before the next: the time is that of the machine's disk, and of what else uses it.
+})
+
+async function insert(store: StoreChild, goOn: () => boolean): Promise<void> {
+  const client = new MongoClient(store.said.uri ?? '')
+  do
+    await client
+      .db('a')
+      .collection('items')
+      .insertOne({ text: 'x'.repeat(2_000) })
+  while (goOn())
+  await client.close()
+}
+
+it.each([200, 1100, 1900])(
+  'starts again and again after a kill with %i pages in its log and a write',
+  async (pages) => {
+    const home = temporaryDirectory()
+    const log = join(home, 'store.db-wal')
+    let last = await spawnStore(home)
+    await insert(last, () => statSync(log).size < pages * 8_216)
+    await last.end('SIGKILL')
+    for (const end of ['SIGTERM', 'SIGKILL', 'SIGTERM'] as const) {
+      last = await spawnStore(home)
+      expect(last.said.error).toBeUndefined()
+      await insert(last, () => false)
+      await last.end(end)
+    }
+    rmSync(home, { recursive: true })
+  },
+)
+
+it('refuses another format after a kill, and does not take the file for damaged the next time', async () => {
+  const [home, newer] = [temporaryDirectory(), temporaryDirectory()]
+  const first = await spawnStore(home)
+  await insert(first, () => false)
+  await first.end('SIGKILL')
+  const db = new Database(join(home, 'store.db'))
+  db.pragma('wal_autocheckpoint = 0')
+  db.pragma('user_version = 9')
+  for (const name of ['store.db', 'store.db-wal', 'store.seal']) cpSync(join(home, name), join(newer, name))
+  db.close()
+  for (let tries = 0; tries < 2; tries += 1) {
+    const { said, ended } = await spawnStore(newer)
+    await ended()
+    expect(said.error).toMatch(/has format 9; this version reads format 2 only/)
+  }
+  expect(existsSync(join(newer, 'store.seal'))).toBe(true)
+  for (const folder of [home, newer]) rmSync(folder, { recursive: true })
 })

@@ -26,7 +26,7 @@ export class StoreDamageError extends StoreFileError {
   constructor(path: string, what: string, options?: ErrorOptions) {
     const seal = path.replace(/\.db$/, '.seal')
     super(
-      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place`,
+      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place; without a backup delete only ${seal}, to read what can still be read`,
       options,
     )
   }

@@ -46,7 +46,7 @@ export class OpenFile {
       const made = unsealed ? Seal.make(path, PAGE_BYTES) : undefined
       undo.push(() => made?.break())
       this.db = new Database(path)
-      undo.push(() => this.db.close())
+      undo.push(() => closeUnused(this.db, known))
       prepare(this.db, path)
       if (unsealed) checkWhole(this.db, path)
       this.#seal = known ?? made ?? Seal.make(path, PAGE_BYTES)
@@ -73,7 +73,8 @@ export class OpenFile {
    */
   close(): void {
     try {
-      this.#checkpoint()
+      // SQLite folds what is left as it lets go, whatever the seal knows: without one the next start looks at the whole file.
+      if (!this.#checkpoint()) this.#seal.drop()
       this.#seal.closeLog()
       this.db.pragma('journal_mode = DELETE')
       this.db.pragma('locking_mode = NORMAL')
@@ -86,16 +87,35 @@ export class OpenFile {
   }
 
   /** Not left to SQLite: the seal has to know before. What cannot be folded stays in the log, and is tried with the next commit. */
-  #checkpoint(): void {
+  #checkpoint(): boolean {
     try {
-      this.#seal.prepare()
-      const [row]: unknown[] = this.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').raw().all()
-      const [busy, log, folded] = Array.isArray(row) ? row : []
-      if (busy === 0 && log === folded) this.#seal.folded()
+      return fold(this.db, this.#seal)
     } catch {
       this.#seal.doubt()
+      return false
     }
   }
+}
+
+/** @returns whether the file has all that the log holds, and the seal knows */
+function fold(db: Database.Database, seal: Seal): boolean {
+  seal.prepare()
+  const [row]: unknown[] = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').raw().all()
+  const [busy, log, folded] = Array.isArray(row) ? row : []
+  if (busy !== 0 || log !== folded) return false
+  seal.folded()
+  return true
+}
+
+/** Closes a file that cannot be used, and that may have the log of a crash. */
+function closeUnused(db: Database.Database, seal: Seal | undefined): void {
+  try {
+    if (db.inTransaction) db.exec('ROLLBACK')
+    if (seal !== undefined && !fold(db, seal)) seal.drop()
+  } catch {
+    seal?.drop()
+  }
+  db.close()
 }
 
 /**
@@ -116,12 +136,15 @@ function lock(path: string): () => void {
 }
 
 function prepare(db: Database.Database, path: string): void {
-  // These two take effect when the file is made: stored requests of 2 to 3 KB fill pages of 4 KB badly.
-  db.pragma(`page_size = ${PAGE_BYTES}`)
-  db.pragma('auto_vacuum = INCREMENTAL')
-  db.pragma('locking_mode = EXCLUSIVE')
-  db.pragma('journal_mode = WAL')
+  // Before anything is written: SQLite would fold the log of a crash into the file, and the seal not know of it.
   db.pragma('wal_autocheckpoint = 0')
+  db.pragma('locking_mode = EXCLUSIVE')
+  if (bytesOf(path) === 0) {
+    // Stored requests of 2 to 3 KB fill pages of 4 KB badly.
+    db.pragma(`page_size = ${PAGE_BYTES}`)
+    db.pragma('auto_vacuum = INCREMENTAL')
+  }
+  db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   // On macOS a plain fsync stops at the drive's cache.
   db.pragma('fullfsync = ON')

@@ -130,6 +130,11 @@ export class Seal {
   /** What was sealed turned out to be no store. */
   break(): void {
     this.close()
+    this.drop()
+  }
+
+  /** From the next start on the file is one without a seal. */
+  drop(): void {
     rmSync(sealOf(this.#path), { force: true })
   }
 
