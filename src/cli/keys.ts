@@ -164,8 +164,8 @@ function describe(made: SigningKey[], delay: number): string {
   const rows = made.map((key) => [key.purpose, key.kid, key.notBefore.toISOString()])
   const hint =
     delay === 0
-      ? 'Running services take the new keys up within 30 seconds. Verifiers that keep the key set must fetch it again after that.'
-      : 'Running services publish them in /.well-known/jwks.json within 30 seconds; verifiers that keep the key set must fetch it again after that, before the new keys sign.'
+      ? 'Running services take the new keys up within 10 seconds. Verifiers that keep the key set must fetch it again after that.'
+      : 'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that keep the key set must fetch it again after that, before the new keys sign.'
   return `${table(['PURPOSE', 'NEW KEY', 'SIGNS FROM'], rows)}\n${hint}`
 }
 

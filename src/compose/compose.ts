@@ -90,8 +90,8 @@ type WakeFor = (collection: string) => Wake
 
 const random = createRandom()
 
-/** How often signing keys are read again, so that a rotation by another process is noticed. */
-const KEY_RELOAD_MS = 30_000
+/** How often signing keys are read again: so long does a rotation by another process leave the old key in use. */
+const KEY_RELOAD_MS = 10_000
 
 /**
  * Composition root: configuration → store → adapters → verbs. Shared by the service and the command line, so neither can

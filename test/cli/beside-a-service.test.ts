@@ -40,6 +40,13 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(refused.status).toBe(401)
   expect(await refused.json()).toMatchObject({ error: 'invalid or missing API key' })
 
+  const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+  const [{ kid }] = rotated.json().keys
+  const served = async () => (await fetch(`${url}/.well-known/jwks.json`)).json()
+  await expect.poll(served, { interval: 500 }).toMatchObject({
+    keys: expect.arrayContaining([expect.objectContaining({ kid })]),
+  })
+
   const second = await cliProcess(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
   expect(second.code).toBe(1)
   expect(second.stdout).toMatch(/process \d+ holds [^"]*data; waiting for it, 5 s at most/)

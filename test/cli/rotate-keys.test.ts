@@ -95,7 +95,7 @@ describe('countersign keys rotate', () => {
     const { env, service } = await useSharedStore()
     const run = await cli(['keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
     expect(run.stdout).toContain(
-      'Running services publish them in /.well-known/jwks.json within 30 seconds; verifiers that keep the key set must fetch it again after that',
+      'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that keep the key set must fetch it again after that',
     )
     const { db } = service.composition.connection
     const rotated = await db?.collection('signing_keys').findOne({ generation: 2 })
