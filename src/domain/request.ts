@@ -129,6 +129,8 @@ export interface ApprovalRequest {
   cancelled?: true
   /** When the caller used the approval up. */
   consumed_at?: Date
+  /** SHA-256 of the `Idempotency-Key` that came with that call, in hex. */
+  consumed_with?: string
   /** The policy's automatic reminders when it was made; none on sandbox requests. */
   reminders?: number[]
   /** When the next automatic reminder is due. */

@@ -1,6 +1,8 @@
 import { refusal } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { canonicalize } from '../signing/canonical.ts'
+import { sha256Hex } from '../signing/encoding.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
@@ -17,28 +19,34 @@ export interface Use {
 
 /**
  * Uses an approval up, once: of any number of attempts one succeeds. Nothing is written when it is refused.
+ * @param key an `Idempotency-Key`: a call with the key of the one that succeeded is answered like that one, whose answer may be lost
+ * @returns the request, and whether it was used up by that earlier call
  * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`
  */
 export async function consumeRequest(
   deps: FlowDeps,
   caller: Caller,
   id: string,
-  use: Use,
-): Promise<ApprovalRequest> {
+  { key, ...use }: Use & { key: string | undefined },
+): Promise<{ request: ApprovalRequest; replayed: boolean }> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
-  refuseUnusable(request)
+  if (request.status !== 'approved') throw refusal('not_approved', { status: request.status })
+  const consumed_with = key === undefined ? undefined : sha256Hex(key)
+  const replay = (used: ApprovalRequest | undefined) => {
+    if (used === undefined || consumed_with === undefined || used.consumed_with !== consumed_with)
+      throw refusal('already_consumed')
+    return { request: used, replayed: true }
+  }
+  const earlier = request.consumed_at === undefined ? undefined : replay(request)
   refuseDifferent(request, use)
+  if (earlier !== undefined) return earlier
   const at = deps.clock.now()
   const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
-  const consumed = await deps.requests.consume(id, at, audit)
-  if (consumed === undefined) throw refusal('already_consumed')
+  const consumed = await deps.requests.consume(id, { consumed_at: at, ...given({ consumed_with }) }, audit)
+  // Another call was faster, or an attempt of this one whose answer the driver lost.
+  if (consumed === undefined) return replay(await deps.requests.find(id))
   deps.changes.changed(id)
-  return consumed
-}
-
-function refuseUnusable(request: ApprovalRequest): void {
-  if (request.status !== 'approved') throw refusal('not_approved', { status: request.status })
-  if (request.consumed_at !== undefined) throw refusal('already_consumed')
+  return { request: consumed, replayed: false }
 }
 
 /** Action and context never change once stored, so what was compared is what the write uses up. */

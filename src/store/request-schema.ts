@@ -107,6 +107,7 @@ export const requestSchema = new Schema<RequestDocument>(
     decision: decisionFields,
     cancelled: Boolean,
     consumed_at: Date,
+    consumed_with: String,
     reminders: { type: [Number], default: undefined },
     remind_at: Date,
     reminded_at: Date,

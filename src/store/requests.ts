@@ -290,10 +290,10 @@ function writes(model: RequestModel, wake: Wake) {
       await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
     },
     /** Approved and never used → used. */
-    consume: (id: string, at: Date, audit: AuditEntry) =>
+    consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
       update(
         { _id: id, status: 'approved', consumed_at: null },
-        withOutbox({ $set: { consumed_at: at }, $inc: { version: 1 } }, [audit]),
+        withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
       ),
     /** Takes the caller's one reminder a minute: only while pending, and the one before was not less than `gapSeconds` ago. */
     recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {

@@ -19,8 +19,9 @@ afterAll(() => racing.close())
 /** @returns the time of the use, or the refusal's code */
 async function tryConsume(index: number, id: string, use: Use): Promise<string> {
   try {
-    const used = await consumeRequest(racing.at(index).composition.deps, racing.caller, id, use)
-    return `used ${used.consumed_at?.toISOString()}`
+    const { deps } = racing.at(index).composition
+    const { request } = await consumeRequest(deps, racing.caller, id, { key: undefined, ...use })
+    return `used ${request.consumed_at?.toISOString()}`
   } catch (error) {
     if (error instanceof Refusal) return error.code
     throw error

@@ -10,6 +10,7 @@ it.each([
   ['high_impact', 'requires_individual_decision'],
   ['expires_in_seconds', 'ttl_seconds'],
   ['ttlSeconds', 'ttl_seconds'],
+  ['metadata', 'context'],
   ['tll_seconds', 'ttl_seconds'],
   ['TTL', 'ttl_seconds'],
   ['actoin', 'action'],
@@ -19,7 +20,7 @@ it.each([
   expect(meantField(sent, CREATE)).toBe(meant)
 })
 
-it.each(['metadata', 'section', 'status', 'id', 'expires_at', 'ttl_minutes_left', 'callback', 'x', ''])(
+it.each(['section', 'status', 'id', 'expires_at', 'ttl_minutes_left', 'callback', 'x', ''])(
   '%j is no slip of any field',
   (sent) => {
     expect(meantField(sent, CREATE)).toBeUndefined()

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { invalidField } from '../../domain/errors.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import {
@@ -95,6 +96,22 @@ export const createBody = z
   })
   .meta({ id: 'CreateRequest' })
 
+/** What decides who must agree, and is never a caller's to set. */
+const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 'authenticators', 'policy']
+
+/**
+ * A caller who believes to have asked for two approvals would go on with one (T58).
+ * @throws Refusal `invalid_field`
+ */
+export function refusePolicyFields(body: object): void {
+  const field = POLICY_FIELDS.find((name) => Object.hasOwn(body, name))
+  if (field !== undefined)
+    throw invalidField(
+      field,
+      'is not for a request to say: the policy of the account and of the API key does',
+    )
+}
+
 /** `Idempotency-Key` header. */
 export const idempotencyKey = z
   .string()
@@ -153,14 +170,15 @@ export function presentSandboxCreated(
   }
 }
 
-/** Request header of the create operation. */
-const idempotencyHeader = z.object({
-  'Idempotency-Key': idempotencyKey.meta({
-    description:
-      'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.',
-    example: 'invoice-4711-attempt',
-  }),
-})
+/** Request header of an operation that may be sent again. @param description what it does there */
+export function idempotencyHeader(description: string) {
+  return z.object({
+    'Idempotency-Key': idempotencyKey.meta({ description, example: 'invoice-4711-attempt' }),
+  })
+}
+
+const RETRIES =
+  'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.'
 
 export const exampleId = 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z'
 
@@ -193,7 +211,7 @@ export const createOperations = operations('Approvals', {
     description:
       'Submits an action for human approval. Unknown fields are ignored and named in `ignored_fields`; one that looks like a known field, such as `require_individual_decision` or `expires_in_seconds`, is refused with the right name. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: 'key', scope: 'approval:create' },
-    parameters: { header: idempotencyHeader },
+    parameters: { header: idempotencyHeader(RETRIES) },
     body: {
       schema: createBody,
       required: 'action',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REQUEST_STATUSES } from '../../domain/request.ts'
-import { exampleBody, exampleCreated, exampleId } from './approvals-create.ts'
+import { exampleBody, exampleCreated, exampleId, idempotencyHeader } from './approvals-create.ts'
 import { decisionAnswer, decisionOf, presentDecision } from './decision.ts'
 import {
   type Answer,
@@ -207,7 +207,7 @@ const EVENTS = [
 
 const CONSUME = [
   'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands.',
-  'In production also refuse an answer with `sandbox: true`: no approver was asked. An answer that got lost reads as `already_consumed`; `GET /api/v1/approvals/{id}` shows `consumed_at`.',
+  'In production also refuse an answer with `sandbox: true`: no approver was asked. Where an answer may get lost, send an `Idempotency-Key`: the call with the key of the one that succeeded gets its answer again, any other `already_consumed`.',
 ].join('\n\n')
 
 export const approvalOperations = operations('Approvals', {
@@ -285,14 +285,25 @@ export const approvalOperations = operations('Approvals', {
     summary: 'Use an approval, once',
     description: CONSUME,
     access: { by: 'key', scope: 'approval:create' },
-    parameters: { path },
+    parameters: {
+      path,
+      header: idempotencyHeader(
+        'Makes retries safe: of an approval that was used up with this key, the answer comes again.',
+      ),
+    },
     body: {
       schema: consumeBody,
       optional: true,
       invalid: ['context_sha256', 'must be 64 lower-case hex characters'],
       example: { action: exampleBody.action, context: exampleBody.context },
     },
-    answers: { '200': { schema: consumedAnswer, description: 'Yours to carry out, this once.' } },
+    answers: {
+      '200': {
+        schema: consumedAnswer,
+        description: 'Yours to carry out, this once.',
+        headers: ['Idempotency-Replayed'],
+      },
+    },
     refusals: [
       'not_found',
       { code: 'not_approved', with: { status: 'pending' } },

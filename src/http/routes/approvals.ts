@@ -1,4 +1,4 @@
-import { type ErrorRequestHandler, Router } from 'express'
+import { type ErrorRequestHandler, type Request, Router } from 'express'
 import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
@@ -24,7 +24,13 @@ import {
   type requestListAnswer,
   waitQuery,
 } from '../api/approvals.ts'
-import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
+import {
+  createBody,
+  idempotencyKey,
+  presentCreated,
+  presentSandboxCreated,
+  refusePolicyFields,
+} from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
@@ -61,13 +67,12 @@ export function approvalRoutes(deps: HttpDeps): Router {
 const create: Endpoint = (deps) => async (request, response) => {
   const caller = callerOf(response)
   refuseSandboxFields(caller, request.body ?? {})
+  refusePolicyFields(request.body ?? {})
   const input = parseBody(createBody, request.body)
   refuseBlankAction(input.action)
-  const parsedKey = idempotencyKey.safeParse(request.get('Idempotency-Key'))
-  if (!parsedKey.success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
   const claim = {
     scope: `${caller.key.id}:create`,
-    key: parsedKey.data,
+    key: idempotencyKeyOf(request),
     body: request.body,
     subject: drawId(deps, 'req'),
   }
@@ -79,6 +84,12 @@ const create: Endpoint = (deps) => async (request, response) => {
   })
   if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
   response.status(answer.status).type('application/json').send(answer.body)
+}
+
+function idempotencyKeyOf(request: Request): string | undefined {
+  const { success, data } = idempotencyKey.safeParse(request.get('Idempotency-Key'))
+  if (!success) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+  return data
 }
 
 const list: Endpoint<typeof requestListAnswer> = (deps) => async (request, response) => {
@@ -118,9 +129,10 @@ const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request,
 }
 
 const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
-  const use = parseBody(consumeBody, request.body)
-  const consumed = await consumeRequest(deps, callerOf(response), request.params.id, use)
-  response.json({ ...presentConsumed(consumed), ...ignoredIn(consumeBody, request.body) })
+  const use = { ...parseBody(consumeBody, request.body), key: idempotencyKeyOf(request) }
+  const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
+  if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
+  response.json({ ...presentConsumed(used.request), ...ignoredIn(consumeBody, request.body) })
 }
 
 /** A stream ends after an hour at the latest; clients come back by themselves. */

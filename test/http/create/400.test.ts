@@ -32,6 +32,8 @@ describe('400 for fields', () => {
     ['expires_in_seconds', 60, 'ttl_seconds'],
     ['callbackUrl', 'https://a.example/', 'callback_url'],
     ['sandbox_decison', 'rejected', 'sandbox_decision'],
+    ['metadata', { amount: 5 }, 'context'],
+    ['tool_arguments', { amount: 5 }, 'context'],
   ])('T58: refuses %s, which would protect nothing, with the right name', async (field, value, right) => {
     const caller = await newCaller(service)
     const answer = await caller.create({ ...ok, [field]: value })
@@ -46,6 +48,23 @@ describe('400 for fields', () => {
     ])
     expect(await stored(service, 'requests').countDocuments({ api_key_id: caller.keyId })).toBe(0)
   })
+
+  it.each(['approvers', 'quorum', 'passkey_only', 'policy'])(
+    'T58: refuses %s, which only a policy sets: a caller who believes to have set it would go on',
+    async (field) => {
+      const caller = await newCaller(service)
+      const answer = await caller.create({ ...ok, [field]: 2 })
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        {
+          error: 'invalid_field',
+          message: expect.any(String),
+          field,
+          detail: 'is not for a request to say: the policy of the account and of the API key does',
+        },
+      ])
+    },
+  )
 
   it('says `action required` when there is no body at all', async () => {
     const caller = await newCaller(service)
