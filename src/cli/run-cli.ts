@@ -252,6 +252,8 @@ function addVerifyCommand(program: Command): void {
         '--expect-context <json>',
         'and exactly this context: JSON, or @ and the name of a file with it',
       )
+      .option('--expect-audience <text>', 'refuse it unless it is meant for this audience')
+      .option('--expect-account <acc_id>', 'refuse it unless a key of this account asked')
       .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
     async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
   )

@@ -96,8 +96,8 @@ export function oneLine(text: string): string {
   return visibleString(text).replace(/[\n\t]+/g, ' ')
 }
 
-/** Exit codes: it worked, it did not, it was called wrongly. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unproven: 3 } as const
+/** Exit codes: it worked, it did not, it was called wrongly; of a valid receipt, what it does not say. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, unproven: 3, rejected: 4 } as const
 
 /** A failure of a command, told in words that say what to do. `code` is stable, for scripts. */
 export class CliError extends Error {

@@ -18,6 +18,8 @@ export interface VerifyOptions {
   expectRequest?: string
   expectAction?: string
   expectContext?: string
+  expectAudience?: string
+  expectAccount?: string
   allowSandbox?: boolean
   json?: boolean
 }
@@ -36,7 +38,8 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     ...(await expectation(options)),
   }
   const check = (json: unknown): VerifyResult => verifyReceiptJson(json, keys, asked)
-  const result = check(receipt)
+  const checkedAlone = check(receipt)
+  const result = checkedAlone.valid ? heldToIntent(checkedAlone, options) : checkedAlone
   if (!result.valid) return refused(result)
   const { votes, unsigned } = votesIn(receipt)
   if (votes.length + unsigned.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)
@@ -58,6 +61,23 @@ async function expectation({ expectRequest, expectAction, expectContext }: Verif
     ...(expectRequest === undefined ? {} : { expected: { rid: expectRequest } }),
     expectedContent: { action: expectAction, context: json === undefined ? undefined : contextText(json) },
   }
+}
+
+/** What the caller expects that only the intent says. @returns the result, unproven without one, or the refusal */
+function heldToIntent(
+  result: VerifiedReceipt,
+  { expectAudience, expectAccount }: VerifyOptions,
+): VerifiedReceipt | ReceiptRefusal {
+  const { stated } = result
+  const expected = [
+    ['audience', expectAudience, stated?.audience],
+    ['account', expectAccount, stated?.requester.account],
+  ] as const
+  const other = expected.find(([, wanted, said]) => wanted !== undefined && wanted !== said)
+  if (other === undefined) return result
+  if (stated === undefined) return { ...result, unproven: true }
+  const code = 'receipt_unexpected'
+  return { valid: false, code, message: RECEIPT_ERRORS[code], field: other[0] }
 }
 
 function contextText(json: string): string {
@@ -94,7 +114,7 @@ function confirmed(
   }))
   const unproven = [result, ...votes].some((one) => one.unproven === true)
   return {
-    ...(unproven ? UNPROVEN : {}),
+    ...(unproven ? UNPROVEN : payload.decision === 'rejected' ? REJECTED : {}),
     value: {
       ...(unproven ? { valid: false, receipt_valid: true, ...UNPROVEN.failure } : { valid: true }),
       sandbox,
@@ -113,6 +133,12 @@ function confirmed(
 const UNPROVEN = {
   failure: { error: 'receipt_content_unproven', message: RECEIPT_ERRORS.receipt_content_unproven },
   exitCode: EXIT.unproven,
+}
+
+/** So that `countersign verify … && act` does not act. */
+const REJECTED = {
+  failure: { error: 'receipt_of_rejection', message: 'The receipt is valid, and says that it was rejected.' },
+  exitCode: EXIT.rejected,
 }
 
 function refused({ code, message, field }: ReceiptRefusal): CommandResult {
@@ -155,11 +181,12 @@ async function readInput(path: string): Promise<string> {
 }
 
 /**
- * Fetches a text over https:, or over http: from this machine alone: a key set that came in the clear could be an attacker's.
+ * Fetches the key set of an address, or of the service there, over https:, or over http: from this machine alone: a key set that came in the clear could be an attacker's.
  * @throws CliError (usage) when it cannot be had within 10 s, is larger than 1 MiB, or the answer is not 200
  */
 async function fetchText(address: string): Promise<string> {
   const url = new URL(address)
+  if (url.pathname === '/') url.pathname = '/.well-known/jwks.json'
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError(
       `${url.origin} must be https: — keys that come in the clear could have been replaced on the way.`,

@@ -140,11 +140,15 @@ describe('countersign verify', () => {
     const { intent: _gone, ...decision } = live.decision
     const stripped = file('stripped.json', { ...live, decision })
     const context = JSON.stringify(live.context)
+    const accountId = JSON.parse(live.decision.intent).requester.account
     const unproven = { valid: false, receipt_valid: true, error: 'receipt_content_unproven' }
     const good: [path: string, code: number, options: string[]][] = [
       [whole, 0, ['--expect-request', live.id, '--expect-action', ACTION, '--expect-context', context]],
       [whole, 0, ['--expect-context', `@${file('context.json', live.context)}`]],
+      [whole, 0, ['--expect-audience', 'https://payments.example', '--expect-account', accountId]],
       [bare, 0, ['--expect-request', live.id]],
+      [bare, 3, ['--expect-audience', 'https://payments.example']],
+      [stripped, 3, ['--expect-account', accountId]],
       [bare, 3, ['--expect-action', ACTION]],
       [bare, 3, ['--expect-context', context]],
       [bare, 3, ['--expect-request', live.id, '--expect-action', ACTION]],
@@ -163,6 +167,8 @@ describe('countersign verify', () => {
       [whole, ['--expect-action', `${ACTION} `], 'action'],
       [bare, ['--expect-action', `${ACTION} `], 'action'],
       [whole, ['--expect-context', '{"other":1}'], 'context'],
+      [whole, ['--expect-audience', 'https://elsewhere.example'], 'audience'],
+      [whole, ['--expect-account', `acc_${'0'.repeat(26)}`], 'account'],
     ] as const) {
       const run = await verify(path, [...options, '--json'])
       expect([run.code, run.json()]).toMatchObject([1, { valid: false, error: 'receipt_unexpected', field }])
@@ -241,7 +247,7 @@ describe('countersign verify', () => {
     const ben = vote({ did: 'second', approver: 'b'.repeat(16), decision: 'rejected' })
     const whole = answerWith({ ...ben, votes: [ana, ben] })
     const said = await check('rejected-votes.json', whole)
-    expect([said.code, said.stderr]).toEqual([0, ''])
+    expect([said.code, said.stderr]).toEqual([4, ''])
     expect(said.stdout).toMatch(/^VALID: a person rejected this\.\n/)
     expect(said.stdout).toMatch(
       /\n {2}Action {9}.+ \(exactly as rejected\)\n {2}Context {8}exactly as rejected\n/,

@@ -231,6 +231,17 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
     })
 
+    it('goes on after a rotation of the signing key, once the key set is saved again', async () => {
+      const { keys, clock } = service.composition.deps
+      const { kid } = await keys.rotate('decision', clock.now(), { kind: 'service' })
+      genuine = await recordCallback()
+      expect(genuine.body).toContain(kid)
+      const saved = await fetch(`${service.url}/.well-known/jwks.json`)
+      await writeFile(join(folder.path, 'jwks.json'), await saved.text())
+      expect(await receiver.post(genuine.headers, genuine.body)).toBe(200)
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
+    })
+
     it('goes on after bodies that are too long, cut off or of another kind', async () => {
       const long = 'x'.repeat(65_537)
       expect([413, 0]).toContain(await receiver.post(signed(long), long))
