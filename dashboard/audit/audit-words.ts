@@ -100,6 +100,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
   },
   Service: {
     'signing_key.created': ['Signing key', '{actor} made a new signing key'],
+    'signing_key.revoked': ['Signing key revoked', '{actor} revoked a signing key'],
     'push_key.created': ['Push key', '{actor} made a key for notifications'],
   },
 }

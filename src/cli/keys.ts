@@ -1,6 +1,6 @@
 import { type ApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
 import { Refusal } from '../domain/errors.ts'
-import { KEY_PURPOSES } from '../flow/keep-keys.ts'
+import { KEY_PURPOSES, type KeyKeeper } from '../flow/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
 import type { KeyPurpose, SigningKey } from '../signing/keys.ts'
@@ -148,6 +148,51 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
     },
     { newSecrets: options.acceptSettings ?? false },
   )
+}
+
+export interface RevokeSigningKeyOptions {
+  since?: string
+  json?: boolean
+}
+
+/** `countersign keys revoke`: for a signing key that others may have. What it signed before `--since` stays valid. */
+export function runRevokeSigningKey(kid: string, options: RevokeSigningKeyOptions): Promise<CommandResult> {
+  return withService(options.json, async ({ keys, clock }) => {
+    const since = readPast(options.since, clock.now())
+    const done = await keys.revoke(kid, since, { kind: 'cli' })
+    if (done.refused !== undefined) throw whyNotRevoked(kid, done)
+    return {
+      value: { ok: true, kid, purpose: done.key.purpose, revoked_at: since.toISOString() },
+      text: `Revoked. What it signed from ${since.toISOString()} on is not valid any more. Running services follow within 10 seconds; verifiers that keep the key set must fetch it again after that.`,
+    }
+  })
+}
+
+type Revocation = Awaited<ReturnType<KeyKeeper['revoke']>>
+
+function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefined }>): CliError {
+  if (done.refused === 'unknown')
+    return new CliError(
+      'signing_key_not_found',
+      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}.`,
+    )
+  if (done.refused === 'revoked')
+    return new CliError(
+      'signing_key_revoked',
+      `It is revoked already, since ${done.key.revokedAt?.toISOString()}.`,
+    )
+  return new CliError(
+    'signing_key_in_use',
+    `It signs, or did a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 10 seconds later this again.`,
+  )
+}
+
+/** A moment that is over, as ISO 8601; now, where none is named. @throws CliError */
+function readPast(text: string | undefined, now: Date): Date {
+  const since = text === undefined ? now : new Date(text)
+  if (Number.isNaN(since.getTime()) || since > now)
+    throw usageError('--since takes a time that is over, such as 2026-03-04T09:30:00Z.')
+  return since
 }
 
 /** The public part, named field by field: the record holds the seed. */

@@ -8,7 +8,7 @@ import { redact } from '../domain/redact.ts'
 import { damageTold, diskTrouble } from '../store/failures.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { ManifestOptions, PackageOptions } from './chat-apps.ts'
-import type { CreateKeyOptions, RotateOptions } from './keys.ts'
+import type { CreateKeyOptions, RevokeSigningKeyOptions, RotateOptions } from './keys.ts'
 import {
   CliError,
   type CommandResult,
@@ -217,6 +217,13 @@ function addSigningKeyCommands(keys: Command): void {
         'secrets or BASE_URL were changed on purpose: the store goes by these from now on',
       ),
     async (options) => (await load.keys()).runRotateKeys(options),
+  )
+  answers<RevokeSigningKeyOptions>(
+    keys
+      .command('revoke <kid>')
+      .description('revoke a signing key that others may have')
+      .option('--since <time>', 'what it signed from then on is not valid any more (default: now)'),
+    async (options, kid) => (await load.keys()).runRevokeSigningKey(kid, options),
   )
 }
 

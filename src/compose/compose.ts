@@ -4,7 +4,7 @@ import { packageVersion } from '../config/package-path.ts'
 import { loadSecrets, otherSetting, rememberedOf } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { createKeyKeeper, createSigner, type KeyKeeper } from '../flow/keep-keys.ts'
+import { createKeyKeeper, createSigner, KEY_RELOAD_MS, type KeyKeeper } from '../flow/keep-keys.ts'
 import {
   type AuthenticatorModels,
   NO_MODELS,
@@ -89,9 +89,6 @@ export interface ComposeOptions {
 type WakeFor = (collection: string) => Wake
 
 const random = createRandom()
-
-/** How often signing keys are read again: so long does a rotation by another process leave the old key in use. */
-const KEY_RELOAD_MS = 10_000
 
 /**
  * Composition root: configuration → store → adapters → verbs. Shared by the service and the command line, so neither can

@@ -41,6 +41,7 @@ export const AUDIT_TYPES = [
   'key.revoked',
   'key.secret_read',
   'signing_key.created',
+  'signing_key.revoked',
   'push_key.created',
   'bootstrap.requested',
   'bootstrap.approved',

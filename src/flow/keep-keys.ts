@@ -45,7 +45,20 @@ export interface KeyKeeper {
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
   rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: Settings): Promise<SigningKey>
+  /**
+   * For a key that others may have: what it signed from `since` on is valid no more, and it signs nothing (T73).
+   * @returns the key as it was; why not, where it `signs`, or did before running services read the keys again
+   */
+  revoke(kid: string, since: Date, actor: AuditActor): Promise<Revocation>
 }
+
+type Revocation =
+  | { refused: 'unknown' }
+  | { refused: 'revoked' | 'signs'; key: PublicKeyRecord }
+  | { refused?: undefined; key: PublicKeyRecord }
+
+/** How often a service reads its signing keys again: so long does a rotation by another process leave the old key in use. */
+export const KEY_RELOAD_MS = 10_000
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
@@ -94,6 +107,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   return {
     ring: () => ring,
     changed: () => changed,
+    revoke: createRevoker(deps, reload),
     reload,
     find: createFinder(deps.clock, () => ring, reload),
     rotate,
@@ -112,6 +126,23 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
 function differing(theirs: SealedKey['made_with'], ours: SealedKey['made_with']): string[] {
   // Trying it out on one's own machine is no address that people have passkeys for.
   return Object.keys(theirs).filter((name) => theirs[name] !== ours[name] && theirs[name] !== 'localhost')
+}
+
+function createRevoker(deps: KeyDeps, reload: () => Promise<KeyRing>): KeyKeeper['revoke'] {
+  return async (kid, since, actor) => {
+    const ring = await reload()
+    const key = ring.find(kid)
+    if (key === undefined) return { refused: 'unknown' }
+    const now = deps.clock.now()
+    const settled = new Date(now.getTime() - KEY_RELOAD_MS)
+    if ([now, settled].some((at) => ring.active(key.purpose, at)?.kid === kid))
+      return { refused: 'signs', key }
+    const entry = keyEntry(deps, 'signing_key.revoked', key, actor, now)
+    const detail = { ...entry.detail, since: since.toISOString() }
+    if (!(await deps.store.revoke(kid, since, { ...entry, detail }))) return { refused: 'revoked', key }
+    await reload()
+    return { key }
+  }
 }
 
 function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<KeyRing>): KeyKeeper['find'] {
@@ -150,20 +181,24 @@ function seedAad(purpose: KeyPurpose, kid: string): string {
   return `signing-key:${purpose}:${kid}`
 }
 
+function keyEntry(
+  deps: KeyDeps,
+  type: 'signing_key.created' | 'signing_key.revoked',
+  { kid, purpose }: PublicKeyRecord,
+  actor: AuditActor,
+  at: Date,
+) {
+  return { eid: drawId(deps, 'evt'), type, at, actor, subject: kid, detail: { purpose } }
+}
+
 function sealKey(
   deps: KeyDeps,
   key: SigningKey,
   generation: number,
   actor: AuditActor,
 ): Omit<SealedKey, 'made_with'> {
-  const audit = {
-    eid: drawId(deps, 'evt'),
-    type: 'signing_key.created' as const,
-    at: key.createdAt,
-    actor,
-    subject: key.kid,
-    detail: { purpose: key.purpose, generation },
-  }
+  const entry = keyEntry(deps, 'signing_key.created', key, actor, key.createdAt)
+  const audit = { ...entry, detail: { ...entry.detail, generation } }
   return {
     kid: key.kid,
     purpose: key.purpose,

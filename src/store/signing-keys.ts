@@ -4,7 +4,7 @@ import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
 import { auditFields, date, number, text } from './fields.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
+import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
 export interface SealedKey {
@@ -59,6 +59,13 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...outboxToken(rest) }))
       if (inserted) wake()
       return inserted
+    },
+    /** @returns false when it is revoked already. */
+    async revoke(kid: string, revoked_at: Date, audit: AuditEntry): Promise<boolean> {
+      const change = withOutbox({ $set: { revoked_at } }, [audit])
+      const { modifiedCount } = await model.updateOne({ _id: kid, revoked_at: null }, change)
+      if (modifiedCount === 1) wake()
+      return modifiedCount === 1
     },
   }
 }

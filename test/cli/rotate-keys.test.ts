@@ -107,3 +107,63 @@ describe('countersign keys rotate', () => {
     await expect.poll(told).toMatchObject({ entry: { actor: { kind: 'cli' } } })
   })
 })
+
+describe('countersign keys revoke', () => {
+  it('T73: what a stolen key signed from then on is valid no more, and it signs nothing', async () => {
+    const { env, service } = await useSharedStore()
+    const { db } = service.composition.connection
+    const beginAt = (filter: object, not_before: Date) =>
+      db?.collection('signing_keys').updateMany(filter, { $set: { not_before } })
+    await beginAt({}, new Date(0))
+    const setting = await setUpOwner(service)
+    const before = await approve(setting)
+    const since = new Date(Date.now() + 1_000)
+    await expect.poll(() => Date.now(), { interval: 50 }).toBeGreaterThan(since.getTime())
+    const after = await approve(setting)
+    expect(after.kid).toBe(before.kid)
+
+    const revoke = (kid: string, ...more: string[]) =>
+      cli(['keys', 'revoke', kid, ...more, '--json'], { env })
+    const codes = async (...runs: ReturnType<typeof revoke>[]) =>
+      (await Promise.all(runs)).map((run) => [run.code, run.error().error])
+    expect(
+      await codes(revoke(before.kid), revoke('unknown'), revoke(before.kid, '--since', '2999-01-01')),
+    ).toEqual([
+      [1, 'signing_key_in_use'],
+      [1, 'signing_key_not_found'],
+      [2, 'usage'],
+    ])
+    const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+    expect(await codes(revoke(before.kid))).toEqual([[1, 'signing_key_in_use']])
+    const [{ kid }] = rotated.json().keys
+    await beginAt({ _id: kid }, new Date(1_000))
+
+    const revoked = await revoke(before.kid, '--since', since.toISOString())
+    expect([revoked.code, revoked.json()]).toEqual([
+      0,
+      { ok: true, kid: before.kid, purpose: 'decision', revoked_at: since.toISOString() },
+    ])
+    expect(await codes(revoke(before.kid))).toEqual([[1, 'signing_key_revoked']])
+    await service.composition.deps.keys.reload()
+    const { folder } = await useDataDir()
+    const jwks = join(folder, 'jwks.json')
+    const keys = await published(service.url)
+    expect(keys.find((key) => key.kid === before.kid)).toMatchObject({
+      revoked_at: Math.floor(since.getTime() / 1000),
+    })
+    writeFileSync(jwks, JSON.stringify({ keys }))
+    const offline = ({ body }: { body: object }) =>
+      cli(['verify', '-', '--jwks', jwks], { stdin: JSON.stringify(body) })
+    const online = async ({ id }: { id: string }) =>
+      Object(await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json())
+    expect((await offline(before)).stdout).toContain('CAUTION: the key was revoked')
+    expect((await online(before)).valid).toBe(true)
+    expect((await offline(after)).stdout).toContain('NOT VALID (receipt_key_revoked')
+    expect((await online(after)).valid).toBe(false)
+    expect((await approve(setting)).kid).toBe(kid)
+    const entry = { 'entry.type': 'signing_key.revoked', 'entry.subject': before.kid }
+    await expect
+      .poll(() => db?.collection('audit_log').findOne(entry))
+      .toMatchObject({ entry: { actor: { kind: 'cli' }, detail: { since: since.toISOString() } } })
+  })
+})

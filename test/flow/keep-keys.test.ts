@@ -24,6 +24,7 @@ async function twoKeepers() {
       stored.push(key)
       return true
     },
+    revoke: () => expect.unreachable(),
   }
   const secret = () => Uint8Array.from(randomBytes(32))
   const vault = createVault({

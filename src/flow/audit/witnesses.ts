@@ -56,9 +56,12 @@ const apiKeys: Witness = {
 
 const signingKeys: Witness = {
   collection: 'signing_keys',
-  fields: [],
+  fields: ['revoked_at'],
   kept: true,
-  rules: [['signing_key.created', always]],
+  rules: [
+    ['signing_key.created', always],
+    ['signing_key.revoked', ({ revoked_at }) => isSet(revoked_at)],
+  ],
 }
 
 const pushKeys: Witness = {
