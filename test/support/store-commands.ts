@@ -9,6 +9,9 @@ export function toldDatabase(): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
 }
 
+/** Every ten seconds, whatever else happens. */
+const BY_THE_CLOCK = 'find signing_keys'
+
 /**
  * What the service asks of its store meanwhile, in order, such as `insert bootstraps`: tells how much work something is, on
  * every machine alike. The service must have been started on a `toldDatabase`.
@@ -20,7 +23,8 @@ export async function commandsOf(
   const client = composition.connection.getClient()
   const commands: string[] = []
   const note = ({ commandName, command }: CommandStartedEvent): void => {
-    commands.push(`${commandName} ${String(command[commandName])}`)
+    const asked = `${commandName} ${String(command[commandName])}`
+    if (asked !== BY_THE_CLOCK) commands.push(asked)
   }
   client.on('commandStarted', note)
   try {
