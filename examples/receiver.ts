@@ -5,13 +5,12 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 const secrets = (process.env.WEBHOOK_SECRETS ?? '').split(' ').filter((secret) => secret !== '')
-const keys = new Map() // of persons' decisions, pinned: a key out of a message would be its author's
-const readKeys = () => {
+// Persons' decisions alone, by a pinned key: one out of a message would be its author's. Save the file again after a rotation.
+function trusted(kid = '') {
   for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
-    if (key.purpose === 'decision' && !key.revoked_at)
-      keys.set(key.kid, createPublicKey({ key, format: 'jwk' }))
+    if (key.kid === kid && key.purpose === 'decision' && !key.revoked_at) return key
 }
-readKeys()
+trusted() // without the file it does not start
 const done = new Set() // in production a unique column, filled in the transaction that acts
 events.captureRejections = true // what throws below is answered 500, and the callback comes again
 
@@ -29,9 +28,9 @@ createServer(async (request, response) => {
   // Any holder of the API key can sign a callback. That a person decided, only the receipt's own signature proves.
   const { request_id: asked, signed_receipt: said } = JSON.parse(body.toString())
   const { canonical_payload: payload, public_key_id: kid, signature } = said
-  if (!keys.has(kid)) readKeys() // saved again after a rotation
-  const proven =
-    keys.has(kid) && verify(null, Buffer.from(payload), keys.get(kid), Buffer.from(signature, 'base64'))
+  const jwk = trusted(kid)
+  const key = jwk && createPublicKey({ key: jwk, format: 'jwk' })
+  const proven = key && verify(null, Buffer.from(payload), key, Buffer.from(signature, 'base64'))
   const receipt = proven ? JSON.parse(payload) : {}
   if (receipt.rid !== asked || !(Math.abs(now - receipt.ts) <= 900)) return response.writeHead(403).end()
 

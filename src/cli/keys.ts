@@ -163,10 +163,15 @@ export function runRevokeSigningKey(kid: string, options: RevokeSigningKeyOption
     if (done.refused !== undefined) throw whyNotRevoked(kid, done)
     return {
       value: { ok: true, kid, purpose: done.key.purpose, revoked_at: since.toISOString() },
-      text: `Revoked. What it signed from ${since.toISOString()} on is not valid any more. Running services follow within 10 seconds; verifiers that keep the key set must fetch it again after that.`,
+      text: `Revoked. ${done.key.purpose === 'session' ? VOID_TOKENS : `What it signed from ${since.toISOString()} on is not valid any more. ${FETCH_AGAIN}`}`,
     }
   })
 }
+
+const VOID_TOKENS =
+  'Within 10 seconds no session token that it signed is taken any more; browsers get new ones by themselves.'
+const FETCH_AGAIN =
+  'Running services follow within 10 seconds, caches within 5 minutes; verifiers that keep the key set must fetch it again after that.'
 
 type Revocation = Awaited<ReturnType<KeyKeeper['revoke']>>
 
@@ -179,19 +184,21 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
   if (done.refused === 'revoked')
     return new CliError(
       'signing_key_revoked',
-      `It is revoked already, since ${done.key.revokedAt?.toISOString()}.`,
+      `It is revoked already, from ${done.key.revokedAt?.toISOString()} on.`,
     )
   return new CliError(
     'signing_key_in_use',
-    `It signs, or did a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 10 seconds later this again.`,
+    `It signs, or did a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 30 seconds later this again.`,
   )
 }
 
 /** A moment that is over, as ISO 8601; now, where none is named. @throws CliError */
 function readPast(text: string | undefined, now: Date): Date {
-  const since = text === undefined ? now : new Date(text)
-  if (Number.isNaN(since.getTime()) || since > now)
-    throw usageError('--since takes a time that is over, such as 2026-03-04T09:30:00Z.')
+  const since =
+    text === undefined ? now : new Date(/^[12]\d{3}-\d\d-\d\dT\S+Z$/.test(text) ? text : Number.NaN)
+  // A negative time would spoil the key set.
+  if (!(since.getTime() >= 0 && since <= now))
+    throw usageError('--since takes a time in UTC that is over, such as 2026-03-04T09:30:00Z.')
   return since
 }
 

@@ -37,9 +37,11 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     now: new Date(),
     ...(await expectation(options)),
   }
-  const check = (json: unknown): VerifyResult => verifyReceiptJson(json, keys, asked)
-  const checkedAlone = check(receipt)
-  const result = checkedAlone.valid ? heldToIntent(checkedAlone, options) : checkedAlone
+  const check = (json: unknown): VerifyResult => {
+    const alone = verifyReceiptJson(json, keys, asked)
+    return alone.valid ? heldToIntent(alone, options) : alone
+  }
+  const result = check(receipt)
   if (!result.valid) return refused(result)
   const { votes, unsigned } = votesIn(receipt)
   if (votes.length + unsigned.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)

@@ -5,7 +5,20 @@
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   ttl_seconds: ['ttl', 'expiresin', 'expiresinseconds', 'expiryseconds', 'timeout', 'timeoutseconds'],
   requires_individual_decision: ['highimpact', 'individualdecision', 'requiresindividual'],
-  context: ['metadata', 'arguments', 'toolarguments', 'toolargs', 'parameters', 'params', 'details'],
+  context: [
+    ...[
+      'metadata',
+      'meta',
+      'details',
+      'arguments',
+      'args',
+      'toolarguments',
+      'toolargs',
+      'toolinput',
+      'input',
+    ],
+    ...['parameters', 'params', 'payload'],
+  ],
   context_sha256: ['contexthash', 'contextdigest', 'contextsha'],
   code_challenge: ['challenge', 'pkcechallenge'],
   sandbox: ['dryrun', 'test', 'testmode'],

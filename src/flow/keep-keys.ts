@@ -46,8 +46,9 @@ export interface KeyKeeper {
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
   rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: Settings): Promise<SigningKey>
   /**
-   * For a key that others may have: what it signed from `since` on is valid no more, and it signs nothing (T73).
-   * @returns the key as it was; why not, where it `signs`, or did before running services read the keys again
+   * For a key that others may have: what it signed from `since` on is valid no more, and it signs nothing (T73). A later call can
+   * name an earlier time.
+   * @returns the key as it was; why not, where a service may still sign with it
    */
   revoke(kid: string, since: Date, actor: AuditActor): Promise<Revocation>
 }
@@ -59,6 +60,9 @@ type Revocation =
 
 /** How often a service reads its signing keys again: so long does a rotation by another process leave the old key in use. */
 export const KEY_RELOAD_MS = 10_000
+
+/** By then every service signs with a new key, also one that could not read it at once. */
+const SETTLED_MS = 3 * KEY_RELOAD_MS
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
@@ -134,9 +138,10 @@ function createRevoker(deps: KeyDeps, reload: () => Promise<KeyRing>): KeyKeeper
     const key = ring.find(kid)
     if (key === undefined) return { refused: 'unknown' }
     const now = deps.clock.now()
-    const settled = new Date(now.getTime() - KEY_RELOAD_MS)
-    if ([now, settled].some((at) => ring.active(key.purpose, at)?.kid === kid))
-      return { refused: 'signs', key }
+    if (key.notBefore <= now) {
+      const successor = ring.active(key.purpose, new Date(now.getTime() - SETTLED_MS))
+      if (successor === undefined || successor.notBefore <= key.notBefore) return { refused: 'signs', key }
+    }
     const entry = keyEntry(deps, 'signing_key.revoked', key, actor, now)
     const detail = { ...entry.detail, since: since.toISOString() }
     if (!(await deps.store.revoke(kid, since, { ...entry, detail }))) return { refused: 'revoked', key }

@@ -89,14 +89,14 @@ export class KeyRing {
   }
 
   /**
-   * The key that signs at this time: the newest one begun, not revoked, retired or past its end. If its seed is lost there is
-   * none: the one before it may have been replaced for a reason.
+   * The key that signs at this time: the newest one begun, not retired or past its end. If it is revoked, or its seed is lost,
+   * there is none: the one before it may have been replaced for a reason.
    */
   active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
     const newest = [...this.#keys.values()]
       .filter((key) => key.purpose === purpose && signsAt(key, at))
       .sort((a, b) => newestFirst(a, b))[0]
-    return newest !== undefined && hasSeed(newest) ? newest : undefined
+    return newest !== undefined && newest.revokedAt === undefined && hasSeed(newest) ? newest : undefined
   }
 
   /** The key of this id, whatever its state. */
@@ -112,7 +112,7 @@ export class KeyRing {
 
 function signsAt(key: PublicKeyRecord, at: Date): boolean {
   const over = [key.notAfter, key.retiredAt].some((end) => end !== undefined && end <= at)
-  return key.notBefore <= at && key.revokedAt === undefined && !over
+  return key.notBefore <= at && !over
 }
 
 /** All processes must agree, so ties end in the kid. */

@@ -1,4 +1,4 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
@@ -60,10 +60,11 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       if (inserted) wake()
       return inserted
     },
-    /** @returns false when it is revoked already. */
+    /** @returns false when it is revoked from then on, or from earlier on, already. */
     async revoke(kid: string, revoked_at: Date, audit: AuditEntry): Promise<boolean> {
+      const later = mongoose.trusted({ $not: { $lte: revoked_at } })
       const change = withOutbox({ $set: { revoked_at } }, [audit])
-      const { modifiedCount } = await model.updateOne({ _id: kid, revoked_at: null }, change)
+      const { modifiedCount } = await model.updateOne({ _id: kid, revoked_at: later }, change)
       if (modifiedCount === 1) wake()
       return modifiedCount === 1
     },

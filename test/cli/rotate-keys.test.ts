@@ -143,7 +143,10 @@ describe('countersign keys revoke', () => {
       0,
       { ok: true, kid: before.kid, purpose: 'decision', revoked_at: since.toISOString() },
     ])
-    expect(await codes(revoke(before.kid))).toEqual([[1, 'signing_key_revoked']])
+    expect(await codes(revoke(before.kid), revoke(before.kid, '--since', '60'))).toEqual([
+      [1, 'signing_key_revoked'],
+      [2, 'usage'],
+    ])
     await service.composition.deps.keys.reload()
     const { folder } = await useDataDir()
     const jwks = join(folder, 'jwks.json')
@@ -165,5 +168,13 @@ describe('countersign keys revoke', () => {
     await expect
       .poll(() => db?.collection('audit_log').findOne(entry))
       .toMatchObject({ entry: { actor: { kind: 'cli' }, detail: { since: since.toISOString() } } })
+    // What the service recorded is no other for it, and a time that proves too late can be moved.
+    const trail = await cli(['audit', 'check', '--json'], { env })
+    expect([trail.code, trail.stderr]).toEqual([0, ''])
+    expect((await revoke(before.kid, '--since', '2026-01-01T00:00:00Z')).code).toBe(0)
+    await service.composition.deps.keys.reload()
+    expect((await online(before)).valid).toBe(false)
+    const { deps } = service.composition
+    expect(deps.keys.ring().active('decision', new Date(since.getTime() - 500))?.kid).not.toBe(before.kid)
   })
 })

@@ -67,7 +67,9 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   const damaged = await cli(['user', 'list', '--json'], { env })
   expect(damaged.error()).toEqual({
     error: 'store_unusable',
-    message: expect.stringMatching(/store\.db is damaged: page \d+ .*put a backup of the file in its place$/),
+    message: expect.stringMatching(
+      /store\.db is damaged: page \d+ .*put a backup of the file in its place; without a backup .*$/,
+    ),
   })
   const doctor = await cli(['doctor'], { env })
   expect(doctor.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
@@ -81,7 +83,9 @@ it('names what is damaged, where a command reads it and where the service starts
   const rotated = await cli(['keys', 'rotate', '--purpose', 'session', '--now', '--json'], { env })
   const [{ kid = '' } = {}] = rotated.json().keys
   const sentence = (what: string) =>
-    new RegExp(`^the store file .*store\\.db is damaged: document "${what}" of .* in its place\n?$`)
+    new RegExp(
+      `^the store file .*store\\.db is damaged: document "${what}" of .* in its place; without a backup .*\n?$`,
+    )
   await spoil(dataDir, [user_id])
   const list = await cli(['user', 'list', '--json'], { env })
   expect(list.error()).toEqual({ error: 'store_unusable', message: expect.stringMatching(sentence(user_id)) })

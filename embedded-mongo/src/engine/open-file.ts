@@ -1,7 +1,7 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import Database from 'libsql'
 import { explainFileError, StoreDamageError, StoreFileError } from './file-errors.ts'
-import { bytesOf, Seal } from './seal.ts'
+import { bytesOf, logOf, Seal, sealOf } from './seal.ts'
 
 /** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
 const APPLICATION_ID = 0x4353676e
@@ -40,6 +40,8 @@ export class OpenFile {
     try {
       this.#unlock = lock(path)
       undo.push(this.#unlock)
+      if (bytesOf(path) === 0) refuseIfLost(path)
+      else refuseForeignLog(path)
       const known = Seal.check(path, PAGE_BYTES)
       undo.push(() => known?.close())
       const unsealed = known === undefined && bytesOf(path) > 0
@@ -72,15 +74,15 @@ export class OpenFile {
    * lock is given up by leaving exclusive mode, not by closing.
    */
   close(): void {
+    const sealed = this.#checkpoint()
     try {
-      // SQLite folds what is left as it lets go, whatever the seal knows: without one the next start looks at the whole file.
-      if (!this.#checkpoint()) this.#seal.drop()
       this.#seal.closeLog()
       this.db.pragma('journal_mode = DELETE')
       this.db.pragma('locking_mode = NORMAL')
       this.db.prepare('SELECT count(*) FROM sqlite_schema').raw().all()
     } finally {
       this.db.close()
+      if (!sealed) this.#seal.dropIfFolded()
       this.#seal.close()
       this.#unlock()
     }
@@ -109,13 +111,15 @@ function fold(db: Database.Database, seal: Seal): boolean {
 
 /** Closes a file that cannot be used, and that may have the log of a crash. */
 function closeUnused(db: Database.Database, seal: Seal | undefined): void {
+  let sealed = false
   try {
     if (db.inTransaction) db.exec('ROLLBACK')
-    if (seal !== undefined && !fold(db, seal)) seal.drop()
+    sealed = seal === undefined || fold(db, seal)
   } catch {
-    seal?.drop()
+    // A disk that is full, or a file that another process has: what is in the log stays there.
   }
   db.close()
+  if (!sealed) seal?.dropIfFolded()
 }
 
 /**
@@ -133,6 +137,26 @@ function lock(path: string): () => void {
     guard.exec('ROLLBACK')
     guard.close()
   }
+}
+
+/** Only what was never there is created. */
+function refuseIfLost(path: string): void {
+  const left = [sealOf(path), logOf(path)].filter((name) => existsSync(name))
+  if (left.length === 0) return
+  const names = left.join(' and ')
+  throw new StoreFileError(
+    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to start without what it held`,
+  )
+}
+
+/** The log of a file that was closed is gone; SQLite would write another one's into it. */
+function refuseForeignLog(path: string): void {
+  if (bytesOf(logOf(path)) === 0) return
+  const mode = Buffer.alloc(1)
+  const file = openSync(path, 'r')
+  readSync(file, mode, 0, 1, 18)
+  closeSync(file)
+  if (mode[0] !== 2) throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
 }
 
 function prepare(db: Database.Database, path: string): void {

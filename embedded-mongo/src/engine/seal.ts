@@ -1,6 +1,16 @@
-import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { StoreDamageError, StoreFileError } from './file-errors.ts'
+import { StoreDamageError } from './file-errors.ts'
 import { checkRun, followRun, type Run, readRun } from './write-ahead-log.ts'
 
 /** The head: this mark, the salts of the log's run, how many of its frames must be there, and the CRC-32 of all that. */
@@ -36,10 +46,10 @@ export class Seal {
   /** Frames of a commit that failed, or was cut off, may lie in the log behind those of the next one. */
   #doubtful: boolean
 
-  private constructor(path: string, pageBytes: number, flags: 'r+' | 'w+') {
+  private constructor(path: string, pageBytes: number, seal: number) {
     this.#path = path
     this.#pageBytes = pageBytes
-    this.#seal = openSync(sealOf(path), flags, 0o600)
+    this.#seal = seal
     this.#doubtful = existsSync(logOf(path))
   }
 
@@ -50,10 +60,8 @@ export class Seal {
    * @throws StoreFileError
    */
   static check(path: string, pageBytes: number): Seal | undefined {
-    if (bytesOf(path) === 0) refuseIfLost(path)
-    else refuseForeignLog(path)
     if (!existsSync(sealOf(path))) return undefined
-    const seal = new Seal(path, pageBytes, 'r+')
+    const seal = new Seal(path, pageBytes, openSync(sealOf(path), 'r+'))
     try {
       seal.#check()
       return seal
@@ -65,13 +73,23 @@ export class Seal {
 
   /** Makes the seal of what lies there; as {@link check}, before SQLite touches it, or of what it has only in its log. */
   static make(path: string, pageBytes: number): Seal {
-    const seal = new Seal(path, pageBytes, 'w+')
-    const pages = seal.#filePages()
-    const sums = Buffer.alloc(4 * pages)
-    seal.#readPages(pages, (number, page) => sums.writeUInt32LE(sumOf(number, page), 4 * (number - 1)))
-    writeSync(seal.#seal, sums, 0, sums.length, SUMS_AT)
-    seal.#noteRun(undefined)
-    return seal
+    // Beside its place until it is whole and durable: a process that is killed meanwhile must not leave half a seal.
+    const beside = `${sealOf(path)}-new`
+    const seal = new Seal(path, pageBytes, openSync(beside, 'w+', 0o600))
+    try {
+      const pages = seal.#filePages()
+      const sums = Buffer.alloc(4 * pages)
+      seal.#readPages(pages, (number, page) => sums.writeUInt32LE(sumOf(number, page), 4 * (number - 1)))
+      writeSync(seal.#seal, sums, 0, sums.length, SUMS_AT)
+      seal.#noteRun(undefined)
+      fsyncSync(seal.#seal)
+      renameSync(beside, sealOf(path))
+      return seal
+    } catch (error) {
+      seal.close()
+      rmSync(beside, { force: true })
+      throw error
+    }
   }
 
   /** What was committed is durable. Returns whether it is time for a checkpoint. Never throws: that it is, is certain. */
@@ -130,12 +148,12 @@ export class Seal {
   /** What was sealed turned out to be no store. */
   break(): void {
     this.close()
-    this.drop()
+    rmSync(sealOf(this.#path), { force: true })
   }
 
-  /** From the next start on the file is one without a seal. */
-  drop(): void {
-    rmSync(sealOf(this.#path), { force: true })
+  /** SQLite folded what the seal does not know: without one the next start looks at the whole file by SQLite's rules. */
+  dropIfFolded(): void {
+    if (!existsSync(logOf(this.#path))) rmSync(sealOf(this.#path), { force: true })
   }
 
   #noteRun(run: Run | undefined): void {
@@ -219,32 +237,12 @@ export class Seal {
 }
 
 /** Where the seal of a file lies. */
-function sealOf(path: string): string {
+export function sealOf(path: string): string {
   return path.replace(/\.db$/, '.seal')
 }
 
-function logOf(path: string): string {
+export function logOf(path: string): string {
   return `${path}-wal`
-}
-
-/** Only what was never there is created. */
-function refuseIfLost(path: string): void {
-  const left = [sealOf(path), logOf(path)].filter((name) => existsSync(name))
-  if (left.length === 0) return
-  const names = left.join(' and ')
-  throw new StoreFileError(
-    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to start without what it held`,
-  )
-}
-
-/** The log of a file that was closed is gone; SQLite would write another one's into it. */
-function refuseForeignLog(path: string): void {
-  if (bytesOf(logOf(path)) === 0) return
-  const mode = Buffer.alloc(1)
-  const file = openSync(path, 'r')
-  readSync(file, mode, 0, 1, 18)
-  closeSync(file)
-  if (mode[0] !== 2) throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
 }
 
 /** 0 for one that is not there. */

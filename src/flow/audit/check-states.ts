@@ -164,15 +164,14 @@ function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefi
   }
 }
 
+/** Without a revocation: what a stolen key signed for others is no change of what this service recorded. */
 function verificationKey({
   _id,
   purpose,
   public_key,
   not_before,
-  revoked_at,
 }: Awaited<ReturnType<StateSurvey['publicKeys']>>[number]): VerificationKey {
-  const revoked = revoked_at === null ? {} : { revokedAt: revoked_at }
-  return { kid: _id, purpose, publicKey: fromBase64Url(public_key), notBefore: not_before, ...revoked }
+  return { kid: _id, purpose, publicKey: fromBase64Url(public_key), notBefore: not_before }
 }
 
 async function checkDocument(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalidField } from '../../domain/errors.ts'
+import { meantField } from '../../domain/near-miss.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import {
@@ -104,7 +105,7 @@ const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 
  * @throws Refusal `invalid_field`
  */
 export function refusePolicyFields(body: object): void {
-  const field = POLICY_FIELDS.find((name) => Object.hasOwn(body, name))
+  const field = Object.keys(body).find((name) => meantField(name, POLICY_FIELDS) !== undefined)
   if (field !== undefined)
     throw invalidField(
       field,

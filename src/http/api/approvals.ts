@@ -207,7 +207,7 @@ const EVENTS = [
 
 const CONSUME = [
   'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands.',
-  'In production also refuse an answer with `sandbox: true`: no approver was asked. Where an answer may get lost, send an `Idempotency-Key`: the call with the key of the one that succeeded gets its answer again, any other `already_consumed`.',
+  'In production also refuse an answer with `sandbox: true`: no approver was asked. Where an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
 ].join('\n\n')
 
 export const approvalOperations = operations('Approvals', {
@@ -288,7 +288,7 @@ export const approvalOperations = operations('Approvals', {
     parameters: {
       path,
       header: idempotencyHeader(
-        'Makes retries safe: of an approval that was used up with this key, the answer comes again.',
+        'For one attempt to act, drawn at random: the call that used the approval up with it gets its answer again. Others must not have it.',
       ),
     },
     body: {

@@ -49,7 +49,7 @@ describe('400 for fields', () => {
     expect(await stored(service, 'requests').countDocuments({ api_key_id: caller.keyId })).toBe(0)
   })
 
-  it.each(['approvers', 'quorum', 'passkey_only', 'policy'])(
+  it.each(['approvers', 'quorum', 'passkeyOnly', 'min_approvals', 'policy'])(
     'T58: refuses %s, which only a policy sets: a caller who believes to have set it would go on',
     async (field) => {
       const caller = await newCaller(service)
