@@ -17,8 +17,8 @@ const parse = express.json({
 /** Errors of the parser carry a `type`; those of a damaged compressed body come from zlib and carry none. */
 const read: RequestHandler = (request, response, next) => {
   parse(request, response, (error?: unknown) => {
-    // Left unread, the rest of a body that is too long would end in a reset that takes the answer with it.
-    if (error !== undefined) request.resume()
+    // Left unread, the rest of a body that is too long would end in a reset that takes the answer with it. Not inflated.
+    if (error !== undefined) request.unpipe().resume()
     const typed = error instanceof Error && 'type' in error
     next(error === undefined || typed ? error : refusal('invalid_json'))
   })
