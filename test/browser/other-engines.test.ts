@@ -80,6 +80,7 @@ async function setUp(window: EngineWindow, service: TestService): Promise<Omit<P
   await window.sees('Save your backup codes')
   await window.press('I saved them')
   await window.press('Continue')
+  await window.arrives('/')
   await window.press('Create your first API key')
   await window.sees('sa_live_')
   return { email, code, key: await window.textOf('.secret-box code') }
@@ -368,7 +369,7 @@ function journeysOn(engine: Engine, own: typeof JOURNEYS): void {
         try {
           return await takeOnce(take)
         } catch (error) {
-          if (!(error instanceof EngineCrash) || tries === 3) throw error
+          if (!(error instanceof EngineCrash) || tries === 6) throw error
           // WebKitGTK's process ends at times when a page gives way to the next: once more, on a fresh one.
           console.warn(`${engine.name} crashed; the journey starts again`)
           await end()

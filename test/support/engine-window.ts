@@ -35,6 +35,14 @@ export class EngineWindow {
     await this.#send('WebDriver:Navigate', { url: new URL(path, this.#origin).href })
   }
 
+  /** Waits for a page that a press leads to, without a script in it: WebKitGTK's process ends most times when one runs meanwhile. */
+  async arrives(path: string): Promise<void> {
+    await eventually(async () => {
+      const url = String(await this.#send('WebDriver:GetCurrentURL'))
+      if (new URL(url).pathname !== path) throw new Error(`still at ${url}`)
+    })
+  }
+
   async back(): Promise<void> {
     await this.#send('WebDriver:Back')
   }

@@ -116,6 +116,7 @@ async function startWebKit(atEnd: (end: () => Promise<void>) => void): Promise<S
 const OVER_HTTP: Record<string, string> = {
   'WebDriver:Navigate': 'POST /url',
   'WebDriver:Back': 'POST /back',
+  'WebDriver:GetCurrentURL': 'GET /url',
   'WebDriver:ExecuteScript': 'POST /execute/sync',
   'WebDriver:ElementClick': 'POST /element/:id/click',
   'WebDriver:ElementSendKeys': 'POST /element/:id/value',
