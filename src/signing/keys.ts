@@ -112,7 +112,9 @@ export class KeyRing {
 
 function signsAt(key: PublicKeyRecord, at: Date): boolean {
   const over = [key.notAfter, key.retiredAt].some((end) => end !== undefined && end <= at)
-  return key.notBefore <= at && !over
+  // One that was revoked before it began would else leave none from then on.
+  const never = key.revokedAt !== undefined && key.revokedAt <= key.notBefore
+  return key.notBefore <= at && !over && !never
 }
 
 /** All processes must agree, so ties end in the kid. */

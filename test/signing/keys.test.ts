@@ -108,6 +108,15 @@ describe('key ring', () => {
     expect(ring.find(old.kid)?.revokedAt).toEqual(day(5))
   })
 
+  it('lets no older key take the place of a revoked one, but for one that was revoked before it began', () => {
+    const revoked = new KeyRing([old, { ...next, revokedAt: day(15) }])
+    expect(revoked.active('decision', day(9))?.kid).toBe(old.kid)
+    expect(revoked.active('decision', day(12))).toBeUndefined()
+    expect(revoked.active('decision', day(20))).toBeUndefined()
+    const announced = new KeyRing([old, { ...next, revokedAt: day(9) }])
+    expect(announced.active('decision', day(20))?.kid).toBe(old.kid)
+  })
+
   it('refuses a repeated kid, and a record whose parts do not belong together', () => {
     expect(() => new KeyRing([old, old])).toThrow('the key ring repeats a kid')
     expect(() => new KeyRing([{ ...old, seed: next.seed }])).toThrow(/does not match its seed/)
