@@ -5,20 +5,7 @@
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   ttl_seconds: ['ttl', 'expiresin', 'expiresinseconds', 'expiryseconds', 'timeout', 'timeoutseconds'],
   requires_individual_decision: ['highimpact', 'individualdecision', 'requiresindividual'],
-  context: [
-    ...[
-      'metadata',
-      'meta',
-      'details',
-      'arguments',
-      'args',
-      'toolarguments',
-      'toolargs',
-      'toolinput',
-      'input',
-    ],
-    ...['parameters', 'params', 'payload'],
-  ],
+  context: ['metadata', 'details', 'arguments', 'args', 'toolarguments', 'toolargs', 'toolinput', 'params'],
   context_sha256: ['contexthash', 'contextdigest', 'contextsha'],
   code_challenge: ['challenge', 'pkcechallenge'],
   sandbox: ['dryrun', 'test', 'testmode'],
