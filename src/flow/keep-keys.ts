@@ -94,7 +94,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     const generations = all.filter((key) => key.purpose === purpose).map((key) => key.generation)
     const generation = 1 + Math.max(0, ...generations)
     const createdAt = deps.clock.now()
-    const key = newSigningKey({ purpose, seed: deps.random.bytes(32), createdAt, notBefore })
+    const key = drawKey(deps.random, { purpose, createdAt, notBefore })
     const madeWith = (settings === 'keep' && all.at(-1)?.made_with) || deps.madeWith
     const sealed = { ...sealKey(deps, key, generation, actor), made_with: madeWith }
     const won = await deps.store.insert(sealed)
@@ -125,6 +125,15 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
       }
     },
   }
+}
+
+/** `countersign keys revoke <kid>` would take a kid that begins with "-", as one of 64 does, for an option: another is drawn. */
+function drawKey(
+  random: KeyDeps['random'],
+  facts: Pick<SigningKey, 'purpose' | 'createdAt' | 'notBefore'>,
+): SigningKey {
+  const key = newSigningKey({ ...facts, seed: random.bytes(32) })
+  return key.kid.startsWith('-') ? drawKey(random, facts) : key
 }
 
 function differing(theirs: SealedKey['made_with'], ours: SealedKey['made_with']): string[] {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, inject, it } from 'vitest'
 import { createKeyKeeper } from '../../src/flow/keep-keys.ts'
+import { newSigningKey } from '../../src/signing/keys.ts'
 import { createVault } from '../../src/signing/vault.ts'
 import type { SealedKey, SigningKeyStore } from '../../src/store/signing-keys.ts'
 import { newCaller, send, signIn } from '../support/caller.ts'
@@ -11,7 +12,7 @@ import { databaseUri, startService, TEST_SECRETS, type TestService, useService }
 const CLI = { kind: 'cli' } as const
 
 /** Two keepers as two processes have them, on one store that counts how often it is read. */
-async function twoKeepers() {
+async function twoKeepers(draw: (length: number) => Uint8Array = randomBytes) {
   const stored: SealedKey[] = []
   const state = { reads: 0, now: Date.now(), broken: false }
   const store: SigningKeyStore = {
@@ -35,13 +36,31 @@ async function twoKeepers() {
   })
   const silent = () => undefined
   const log = { debug: silent, info: silent, warn: silent, error: silent }
-  const random = { bytes: (length: number) => Uint8Array.from(randomBytes(length)) }
+  const random = { bytes: (length: number) => Uint8Array.from(draw(length)) }
   const deps = { store, vault, clock: { now: () => new Date(state.now) }, random, log, madeWith: {} }
   const [here, elsewhere] = [createKeyKeeper(deps), createKeyKeeper(deps)]
   await here.ensure()
   await elsewhere.ensure()
   return { here, elsewhere, state }
 }
+
+it('makes no key whose id a command would take for an option', async () => {
+  // The ids of the keys of these seeds begin with "-".
+  const taken = [7, 12, 18, 183].map((byte) => new Uint8Array(32).fill(byte))
+  expect(
+    taken.map((seed) => {
+      const at = new Date(0)
+      return newSigningKey({ purpose: 'decision', seed, createdAt: at, notBefore: at }).kid[0]
+    }),
+  ).toEqual(['-', '-', '-', '-'])
+  const drawn = [...taken]
+  const { here } = await twoKeepers((length) => (length === 32 && drawn.shift()) || randomBytes(length))
+  const ids = here
+    .ring()
+    .publicRecords()
+    .map(({ kid }) => kid)
+  expect([drawn.length, ids.length, ids.filter((kid) => kid.startsWith('-'))]).toEqual([0, 3, []])
+})
 
 it('T73: a session token signed after a rotation by another process is taken at once', async () => {
   const service = await useService()
