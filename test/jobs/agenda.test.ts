@@ -72,13 +72,13 @@ it("T75: keeps jobs in the database's time when the clock of the process is an h
     expect(job?.lockedAt).toBeNull()
     // Of whichever run was the last: the other sweeps may have taken their time to begin.
     expect(Math.abs(Number(job?.nextRunAt) - (asked.at(-1) ?? Number.NaN))).toBeLessThan(1_000)
-  })
+  }, 60_000)
   await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(1), 60_000)
   expect((runs.deliver[1] ?? 0) + HOUR_MS).toBeGreaterThanOrEqual(asked[0] ?? Number.NaN)
   await vi.waitFor(async () => {
     const standing = await worker.stored('jobs').find({ 'data.sweep': 'clean-up' }).toArray()
     expect(Number(standing[0]?.nextRunAt)).toBeGreaterThan(Date.now() + 1.9 * HOUR_MS)
-  })
+  }, 60_000)
 })
 
 it('leaves no job locked behind when it stops, so that another process goes on at once', async () => {
