@@ -137,7 +137,7 @@ describe('an agent that asks for a key, in Slack and Teams', () => {
 
   it('is shown as expired when nobody answered in time', async () => {
     const begun = await asked()
-    await setStored(both.service, begun.secret, { expires_at: new Date(Date.now() - 1) })
+    await setStored(both.service, begun.secret, { expires_at: new Date(Date.now() - 1_000) })
     expect((await pollOnce(both.service, begun.secret)).body).toMatchObject({ status: 'expired' })
     await untilShown(begun.id, 'Expired: no key was given out')
     await expectOnlyPage(begun.id)

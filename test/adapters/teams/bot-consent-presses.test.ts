@@ -128,7 +128,7 @@ describe('Refresh on the card of an agent that asks for a key', () => {
     const late = await begin(both.service, both.owner.email)
     const { id: request_id } = await stored(both.service, late.secret)
     await untilCardsRest(both, request_id, 2)
-    await setStored(both.service, late.secret, { expires_at: new Date(Date.now() - 1) })
+    await setStored(both.service, late.secret, { expires_at: new Date(Date.now() - 1_000) })
     const card = expectAnswer(await press(both.owners, REFRESH, { request_id }), CARD)
     expect(cardText(card)).toContain('Expired: no key was given out')
   })
