@@ -59,8 +59,8 @@ describe('docs/deploy.md', () => {
     const ports = [await freePort(), await freePort()]
     const block = startProcesses
       .replace("'mongodb://…'", `'${uri}'`)
-      .replace('PORT=3001', `PORT=${ports[0]}`)
-      .replace('PORT=3002', `PORT=${ports[1]}`)
+      .replace('PORT=3001 ', `PORT=${ports[0]} `)
+      .replace('PORT=3002 ', `PORT=${ports[1]} `)
     const processes = runBlock(block, env)
     await processes.line(/Countersign is running[\s\S]*Countersign is running/)
     for (const port of ports) expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
