@@ -36,6 +36,7 @@ describe('a new request', () => {
     const { worker, push, requester, browserOf } = setting
     const [laptop, phone] = [await browserOf(requester.user), await browserOf(requester.user, 'phone')]
     await worker.start()
+    const began = Date.now()
     const id = await ask(setting, { action: 'Pay $120.00\nto ACME', requires_individual_decision: true })
     await push.until('both were told', () => laptop.messages.length + phone.messages.length === 2)
     expect(push.problems).toEqual([])
@@ -48,7 +49,7 @@ describe('a new request', () => {
       tag: id,
     })
     expect(message?.urgency).toBe('high')
-    expect(message?.ttl).toBeGreaterThan(3590)
+    expect(message?.ttl).toBeGreaterThan(3599 - (Date.now() - began) / 1000)
     expect(message?.ttl).toBeLessThanOrEqual(3600)
     expect(message?.topic).toMatch(/^[0-9a-f]{32}$/)
     expect(message?.topic).not.toContain(id.slice(4, 12))
