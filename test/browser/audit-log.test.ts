@@ -241,9 +241,9 @@ describeInBrowser('the audit log', () => {
   })
 
   it('says a wrong filter at its field, and when there is nothing', async () => {
-    area.refuse = { field: 'subject', detail: 'subject must not exceed 64 characters' }
+    area.refuse = { field: 'subject', detail: 'must not exceed 64 characters' }
     await open(`/audit?subject=${'x'.repeat(65)}`)
-    await visitor.page.getByText('subject must not exceed 64 characters').waitFor()
+    await visitor.page.getByText('It must not exceed 64 characters.').waitFor()
     expect(await visitor.page.getByLabel('About').getAttribute('aria-invalid')).toBe('true')
     const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
     expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'fields in line').toBe(1)

@@ -84,7 +84,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
   'empty history': { path: '/requests', ready: '.history' },
   'history with a wrong filter': {
     prepare: (area) => {
-      area.refuse = { field: 'from', detail: 'from must be a day or a time such as 2026-03-04T09:30:00Z' }
+      area.refuse = { field: 'from', detail: 'must be a day or a time such as 2026-03-04T09:30:00Z' }
     },
     path: '/requests?from=yesterday',
     ready: '[aria-invalid="true"]',

@@ -174,7 +174,7 @@ describeInBrowser('the history of requests', () => {
   })
 
   it('puts what the service says about a filter at its field, with the focus there', async () => {
-    area.refuse = { field: 'q', detail: 'q must not exceed 200 characters' }
+    area.refuse = { field: 'q', detail: 'must not exceed 200 characters' }
     await open()
     let answer = (): void => {}
     const held = new Promise<void>((resolve) => {
@@ -190,7 +190,7 @@ describeInBrowser('the history of requests', () => {
     await typed
     await visitor.page.getByLabel('Search').press('Enter')
     answer()
-    await visitor.page.getByText('q must not exceed 200 characters').waitFor()
+    await visitor.page.getByText('It must not exceed 200 characters.').waitFor()
     await expect.poll(() => visitor.page.evaluate('document.activeElement.name')).toBe('q')
     expect(await visitor.page.getByLabel('Search').getAttribute('aria-invalid')).toBe('true')
     expect(await visitor.page.locator('.data-table').count()).toBe(0)
@@ -201,10 +201,13 @@ describeInBrowser('the history of requests', () => {
   })
 
   it('loses nothing of an address it does not know: the service judges it', async () => {
-    area.refuse = { field: 'status', detail: 'status must be pending, approved, rejected or expired' }
+    area.refuse = { field: 'status', detail: 'must be pending, approved, rejected or expired' }
     await open('/requests?status=lost')
-    await visitor.page.getByText('status must be pending, approved').waitFor()
+    await visitor.page.getByText('It must be pending, approved').waitFor()
     expect(await visitor.page.getByLabel('Status').inputValue()).toBe('lost')
+    await visitor.page.setViewportSize({ width: 768, height: 1024 })
+    const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
+    expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'three in a line of a tablet').toBe(2)
   })
 
   it('says when nothing was asked yet, and otherwise that nothing matches', async () => {
