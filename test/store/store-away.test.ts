@@ -10,7 +10,7 @@ import { type Line, type Part, type StoreProxy, startStoreProxy } from '../suppo
 import { startWaits } from '../support/waiting.ts'
 
 const READY_MS = 2_000
-const ANSWER_MS = 6_000
+const ANSWER_MS = 8_000
 
 /** On the same database: beside the proxy, and behind it. */
 let beside: TestService
@@ -21,7 +21,7 @@ beforeAll(async () => {
   beside = await startService()
   proxy = await startStoreProxy(inject('storeUri'))
   const database = beside.composition.connection.name
-  const env = { MONGODB_URI: proxy.uri(database), STORE_TIMEOUT_MS: '3000' }
+  const env = { MONGODB_URI: proxy.uri(database), STORE_TIMEOUT_MS: '5000' }
   service = await startService({ env, database, work: true })
 })
 afterAll(async () => {

@@ -50,7 +50,7 @@ export interface PushService {
 }
 
 /** Waiting ends as soon as the condition holds; this is how long a retry may take where others compute. */
-const SLOW_MACHINE_MS = 60_000
+const SLOW_MACHINE_MS = 240_000
 
 /** RFC 8291 §4: push services need not take more. */
 const MOST_BYTES = 4096
