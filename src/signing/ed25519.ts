@@ -6,7 +6,7 @@ import {
   verify as platformVerify,
 } from 'node:crypto'
 import { hashes, sign } from '@noble/ed25519'
-import { hasLengths, isReduced, isStrictPoint } from './strict-ed25519.ts'
+import { hasLengths, hasSmallR, isReduced, isStrictPoint } from './strict-ed25519.ts'
 
 hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message).digest())
 
@@ -73,11 +73,13 @@ export function platformAccepts(publicKey: Uint8Array, message: Uint8Array, sign
  * - A: node:crypto would take other spellings of a point, and points of small order. Both are properties of the key alone, so
  *   @noble/ed25519 judges them once per key (`isStrictPoint`).
  * - S: below L, or one signature had two spellings.
- * - R: node:crypto computes [S]B - [k]A and compares its one encoding with the bytes of R, so no other spelling of R passes.
+ * - R: node:crypto computes [S]B - [k]A and compares its one encoding with the bytes of R, so no other spelling of R passes. Whether
+ *   one of small order does depends on its version, so none does here.
  * - The equation: that is the one without cofactor. What it accepts holds times eight, too, which is what noble checks.
  */
 export function verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (!hasLengths(publicKey, message, signature) || !isReduced(signature)) return false
+  if (!hasLengths(publicKey, message, signature)) return false
+  if (!isReduced(signature) || hasSmallR(signature)) return false
   try {
     const { key, strict } = imported(publicKey)
     return strict && platformVerify(null, message, key, signature)

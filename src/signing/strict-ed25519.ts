@@ -17,7 +17,8 @@ export async function signatureHolds(
   message: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
-  if (!hasLengths(publicKey, message, signature) || isSmallOrder(publicKey)) return false
+  if (!hasLengths(publicKey, message, signature)) return false
+  if (isSmallOrder(publicKey) || hasSmallR(signature)) return false
   try {
     const accepted = await verifyAsync(signature, message, publicKey, { zip215: false })
     return accepted && (await holdsWithoutCofactor(publicKey, message, signature))
@@ -38,6 +39,11 @@ async function holdsWithoutCofactor(
   const k = etc.mod(littleEndian(digest), Point.CURVE().n)
   const A = Point.fromBytes(publicKey, false)
   return sameBytes(Point.BASE.multiply(S, false).subtract(A.multiply(k, false)).toBytes(), R)
+}
+
+/** Is its first half a point of small order? No signer makes one; node:crypto takes them up to Node 24.9, and not in 26.12. */
+export function hasSmallR(signature: Uint8Array): boolean {
+  return isSmallOrder(signature.subarray(0, 32))
 }
 
 /** Is the second half of the signature below the order of the group, so that it has one spelling? */
