@@ -61,7 +61,7 @@ async function run(block: string, variables: Record<string, string> = {}): Promi
     .replace(/(?<![/\w])(decision|jwks)\.json/g, join(folder, '$1.json'))
     .replace('teams package', `teams package --out ${join(folder, 'countersign-teams.zip')}`)
   // npm looks for a newer npm now and then, and tells of it on stderr.
-  const npm = { npm_config_update_notifier: 'false', STORE_TIMEOUT_MS: '30000' }
+  const npm = { npm_config_update_notifier: 'false', STORE_TIMEOUT_MS: '90000' }
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
   const env = { ...inherited, ...npm, ...environment, ...variables }
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', script], {

@@ -17,7 +17,7 @@ export function startProcess(
   args: string[],
   { cwd, env }: Pick<SpawnOptions, 'cwd'> & { env: NodeJS.ProcessEnv },
 ): WatchedProcess {
-  const waiting = { STORE_TIMEOUT_MS: '30000', ...env }
+  const waiting = { STORE_TIMEOUT_MS: '90000', ...env }
   return watchProcess(spawn(program, args, { cwd, env: waiting, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 

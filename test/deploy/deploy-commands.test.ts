@@ -24,7 +24,7 @@ function blocks(language: string): string[] {
 function runBlock(block: string, env: Record<string, string>) {
   const child = spawn('bash', ['--norc', '-euc', block], {
     cwd: packagePath('.'),
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', STORE_TIMEOUT_MS: '30000', ...env },
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', STORE_TIMEOUT_MS: '90000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })

@@ -50,7 +50,7 @@ export async function cli(arguments_: string[], options: CliOptions = {}): Promi
     },
   })
   const code = await runCli(arguments_, {
-    env: { STORE_TIMEOUT_MS: '30000', ...options.env },
+    env: { STORE_TIMEOUT_MS: '90000', ...options.env },
     stdin: Readable.from([Buffer.from(options.stdin ?? '')]),
     stdout: into('stdout'),
     stderr: into('stderr'),
@@ -128,7 +128,7 @@ function start(arguments_: string[], { env, cwd }: ProcessOptions): ChildProcess
   return spawn(process.execPath, [BIN, ...arguments_], {
     // Away from the package: a .env of the developer must not decide.
     cwd: cwd ?? tmpdir(),
-    env: { PATH: process.env.PATH ?? '', STORE_TIMEOUT_MS: '30000', ...env },
+    env: { PATH: process.env.PATH ?? '', STORE_TIMEOUT_MS: '90000', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
 }

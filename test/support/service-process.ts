@@ -32,7 +32,7 @@ export function spawnByNpm(env: Record<string, string>): ServiceProcess {
 function optionsFor(env: Record<string, string>) {
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
   // The machine of the tests may be busier than one that serves people.
-  return { env: { ...inherited, STORE_TIMEOUT_MS: '30000', ...env }, stdio: 'pipe' } as const
+  return { env: { ...inherited, STORE_TIMEOUT_MS: '90000', ...env }, stdio: 'pipe' } as const
 }
 
 function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {

@@ -52,7 +52,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     DATA_DIR: dataDir,
     MONGODB_URI: databaseUri(inject('storeUri'), database),
     // All test files share one store: on a busy machine it may be slow, and is not away.
-    STORE_TIMEOUT_MS: '30000',
+    STORE_TIMEOUT_MS: '90000',
     ...TEST_SECRETS,
     ...options.env,
   })
