@@ -151,7 +151,7 @@ function checkIntent({ payload, input: { intent }, sha256Hex }: CheckSubject): C
 
 function checkAction(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
   const { input, options } = subject
-  const next = input.claims.find(({ field }) => field === 'action')
+  const next = input.claims.filter(({ field }) => field === 'action')
   return checkContent(subject, 'action', next, options.expectedContent?.action)
 }
 
@@ -159,7 +159,7 @@ function checkContext(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
   const { input, options, sha256Hex } = subject
   const hashed = (text: string | undefined) => (text === undefined ? undefined : sha256Hex(text))
   const value = hashed(input.context)
-  const next = value === undefined ? undefined : { name: 'context', value }
+  const next = value === undefined ? [] : [{ name: 'context', value }]
   return checkContent(subject, 'context_sha256', next, hashed(options.expectedContent?.context))
 }
 
@@ -167,12 +167,13 @@ function checkContext(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
 function checkContent(
   { payload, input, sha256Hex }: CheckSubject,
   field: 'action' | 'context_sha256',
-  next: { name: string; value: unknown } | undefined,
+  next: readonly { name: string; value: unknown }[],
   expected: string | undefined,
 ): CheckOutcome | ReceiptRefusal {
-  if (input.intent === undefined || (next === undefined && expected === undefined)) return 'absent'
+  if (input.intent === undefined || (next.length === 0 && expected === undefined)) return 'absent'
   const said = openStatement(payload, input.intent, sha256Hex)?.[field]
-  if (next !== undefined && next.value !== said) return refuse('receipt_contradicts_payload', next.name)
+  const lie = next.find(({ value }) => value !== said)
+  if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
   const other = expected !== undefined && expected !== said
   return other ? refuse('receipt_unexpected', field === 'action' ? 'action' : 'context') : 'passed'
 }

@@ -46,10 +46,13 @@ const RECEIPT_CLAIMS: ClaimTable = {
 }
 const DECISION_CLAIMS: ClaimTable = {
   id: 'did',
+  request_id: 'rid',
+  action: 'action',
   approver: 'approver',
   decision: 'decision',
   method: 'method',
   decided_at: 'ts',
+  expires_at: 'exp',
   sandbox: 'sandbox',
 }
 const VERIFY_CLAIMS: ClaimTable = { ...RECEIPT_CLAIMS, id: 'rid', method: 'method' }
@@ -86,10 +89,12 @@ function readForm(outer: Fields): ReceiptInput {
   const found = [receipt, decision, answer].filter((part) => part !== undefined).length
   if (found > 1) throw new ReceiptError('receipt_unreadable')
   if (receipt) return fromReceipt(receipt, claimsOf(outer, CALLBACK_CLAIMS))
-  if (decision) return { ...fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS)), ...contextOf(outer) }
+  if (decision)
+    return { ...fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS)), ...contextOf(outer, decision) }
   if (answer) return fromVerifyAnswer(outer)
   if (outer.has('canonical_payload') && !outer.has('signed_payload')) return fromReceipt(outer, [])
-  if (outer.has('signed_payload') && !outer.has('canonical_payload')) return fromDecision(outer, [])
+  if (outer.has('signed_payload') && !outer.has('canonical_payload'))
+    return { ...fromDecision(outer, []), ...contextOf(outer) }
   throw new ReceiptError(isUndecided(outer) ? 'receipt_not_decided' : 'receipt_unreadable')
 }
 
@@ -98,9 +103,12 @@ function isUndecided(outer: Fields): boolean {
   return ['pending', 'expired'].some((status) => outer.get('status') === status)
 }
 
-function contextOf(outer: Fields): { context?: string } {
-  const context = outer.get('context')
-  return context === undefined ? {} : { context: attempt('receipt_unreadable', () => canonicalize(context)) }
+/** Next to the decision or inside of it; two that differ cannot both be what was decided on. */
+function contextOf(...parts: Fields[]): { context?: string } {
+  const contexts = parts.map((part) => part.get('context')).filter((context) => context !== undefined)
+  const [context, ...more] = contexts.map((value) => attempt('receipt_unreadable', () => canonicalize(value)))
+  if (more.some((other) => other !== context)) throw new ReceiptError('receipt_unreadable')
+  return context === undefined ? {} : { context }
 }
 
 function fromReceipt(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {

@@ -78,6 +78,26 @@ describe('the intent next to a receipt', () => {
       expect(verify({ ...body, context: other })).toEqual(refusal('receipt_contradicts_payload', 'context'))
   })
 
+  it('binds action and context also where they stand inside the decision, or next to it alone', () => {
+    const body = decidedBody()
+    const { decision, action } = body
+    expect(verify({ ...decision, action, context })).toMatchObject({
+      valid: true,
+      checked: { action: 'full', context: 'full' },
+    })
+    for (const [field, lie] of [
+      ['action', { action: 'Something else' }],
+      ['context', { context: {} }],
+      ['request_id', { request_id: `req_${'0'.repeat(26)}` }],
+      ['expires_at', { expires_at: '2020-01-01T00:00:00.000Z' }],
+    ] as const) {
+      const refused = refusal('receipt_contradicts_payload', field)
+      expect(verify({ ...decision, ...lie })).toEqual(refused)
+      const inside = verify({ ...body, decision: { ...decision, ...lie } })
+      expect(inside).toEqual(field === 'context' ? refusal('receipt_unreadable') : refused)
+    }
+  })
+
   it('does not mind the order of keys', () => {
     const reordered = { tool_arguments: { dry_run: false, version: '4.2' } }
     expect(verify({ ...decidedBody(), context: reordered })).toMatchObject({
@@ -90,6 +110,9 @@ describe('the intent next to a receipt', () => {
     const { a, b } = vectors<{ a: string; b: string }>('action-hash/collision16.json')
     const body = decidedBody(a)
     expect(verify({ ...body, action: b })).toEqual(refusal('receipt_contradicts_payload', 'action'))
+    expect(verify({ ...body, decision: { ...body.decision, action: b } })).toEqual(
+      refusal('receipt_contradicts_payload', 'action'),
+    )
     const { intent: _gone, ...bare } = body.decision
     expect(verify({ ...body, action: b, decision: bare })).toMatchObject({
       valid: true,
