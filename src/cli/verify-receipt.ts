@@ -10,7 +10,7 @@ import {
   type VerifyResult,
   verifyReceiptJson,
 } from '../signing/verify.ts'
-import { MAX_VOTES, problemOfVotes, type Receipts, splitVotes, type UnsignedVote } from '../signing/votes.ts'
+import { judgeTogether, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 
 export interface VerifyOptions {
@@ -41,19 +41,8 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     const alone = verifyReceiptJson(json, keys, asked)
     return alone.valid ? heldToIntent(alone, options) : alone
   }
-  const result = check(receipt)
-  if (!result.valid) return refused(result)
-  const { votes, unsigned } = votesIn(receipt)
-  if (votes.length + unsigned.length > MAX_VOTES) return disagree(`There are more than ${MAX_VOTES} votes.`)
-  const checked = votes.map(check)
-  const problem = problemOfVotes(result, checked, unsigned)
-  if (problem !== undefined) return disagree(problem)
-  return confirmed(
-    result,
-    receipt,
-    checked.filter((vote) => vote.valid),
-    unsigned,
-  )
+  const { result, votes, unsigned } = judgeTogether(receipt, check)
+  return result.valid ? confirmed(result, receipt, votes, unsigned) : refused(result)
 }
 
 /** What the caller knows that must have been decided on; every vote is held to it, too. */
@@ -89,16 +78,6 @@ function contextText(json: string): string {
   return canonicalize(context)
 }
 
-function votesIn(receipt: unknown): Receipts {
-  return typeof receipt === 'object' && receipt !== null ? splitVotes(receipt) : { votes: [], unsigned: [] }
-}
-
-function disagree(problem: string): CommandResult {
-  const code = 'receipt_votes_disagree'
-  const message = `${RECEIPT_ERRORS[code]} ${problem}`
-  return refused({ valid: false, code, message, field: 'votes' })
-}
-
 function confirmed(
   result: VerifiedReceipt,
   receipt: unknown,
@@ -114,7 +93,7 @@ function confirmed(
     checked: vote.checked,
     ...acted(vote.delegate),
   }))
-  const unproven = [result, ...votes].some((one) => one.unproven === true)
+  const { unproven } = result
   return {
     ...(unproven ? UNPROVEN : payload.decision === 'rejected' ? REJECTED : {}),
     value: {
@@ -128,7 +107,7 @@ function confirmed(
       ...(of.length > 0 ? { votes: of } : {}),
       ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),
     },
-    text: describeReceipt(unproven ? { ...result, unproven } : result, receipt, votes, unsigned),
+    text: describeReceipt(result, receipt, votes, unsigned),
   }
 }
 

@@ -3,11 +3,12 @@ import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
-import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
+import type { ApprovalRequest, Decision, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { sha256Hex, toBase64 } from '../signing/encoding.ts'
 import type { VerificationKey } from '../signing/key-record.ts'
 import { verifyReceiptJson } from '../signing/verify.ts'
+import { disagreement } from '../signing/votes.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
@@ -96,10 +97,16 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
   const decision = request.decision
   if (decision === undefined) return undecided(request)
   const { receipt } = decision
-  const key = await deps.keys.find(receipt.public_key_id)
   const shown = { decision_id: decision.id, decision: decision.decision, ...receipt }
-  const result = verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox: request.sandbox })
+  const { key, result } = await verifySigned(deps, request, shown)
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
+  for (const { decision_id, decision: outcome, receipt: signed } of request.votes) {
+    if (signed === undefined || decision_id === decision.id) continue
+    const other = await verifySigned(deps, request, { decision_id, decision: outcome, ...signed })
+    if (other.result.valid) continue
+    const { message: error, code } = disagreement('One of the votes does not hold.')
+    return { valid: false, status: request.status, error, code }
+  }
   const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
   const same = vote !== undefined && departsFromPayload(request, vote, result.payload) === undefined
   if (key === undefined || !same) return contradiction(request.status)
@@ -115,6 +122,15 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
     publicKey,
     at: deps.clock.now(),
   }
+}
+
+async function verifySigned(
+  { keys }: Pick<FlowDeps, 'keys'>,
+  { sandbox: allowSandbox }: ApprovalRequest,
+  shown: Decision['receipt'] & Pick<Vote, 'decision_id' | 'decision'>,
+) {
+  const key = await keys.find(shown.public_key_id)
+  return { key, result: verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox }) }
 }
 
 function undecided({ status, cancelled }: ApprovalRequest): Verdict {

@@ -1,4 +1,5 @@
-import type { VerifyResult } from './verify-core.ts'
+import { type ReceiptRefusal, refuse } from './receipt-error.ts'
+import type { VerifiedReceipt, VerifyResult } from './verify-core.ts'
 
 /** The receipts in one JSON text: that of the decision, and one for each vote where several people had to agree. */
 export interface Receipts {
@@ -12,6 +13,34 @@ export interface Receipts {
 /** Words that nothing proves; `approver` is whose vote it is said to be, where that is a reference. */
 export interface UnsignedVote {
   approver?: string
+}
+
+/** A receipt and the votes next to it that hold, or why it is refused. */
+export interface JudgedTogether {
+  result: VerifyResult
+  votes: VerifiedReceipt[]
+  unsigned: UnsignedVote[]
+}
+
+/** The verdict on a receipt with all votes next to it: as valid as the least of them. @param check judges one alone */
+export function judgeTogether(json: unknown, check: (json: unknown) => VerifyResult): JudgedTogether {
+  const alone = check(json)
+  if (!alone.valid || !isObject(json)) return { result: alone, votes: [], unsigned: [] }
+  const { votes, unsigned } = splitVotes(json)
+  const refused = (problem: string) => ({ result: disagreement(problem), votes: [], unsigned: [] })
+  if (votes.length + unsigned.length > MAX_VOTES) return refused(`There are more than ${MAX_VOTES} votes.`)
+  const checked = votes.map(check)
+  const problem = problemOfVotes(alone, checked, unsigned)
+  if (problem !== undefined) return refused(problem)
+  const holding = checked.filter((vote) => vote.valid)
+  const unproven = [alone, ...holding].some((one) => one.unproven)
+  return { result: unproven ? { ...alone, unproven } : alone, votes: holding, unsigned }
+}
+
+/** @param problem as `problemOfVotes` says it */
+export function disagreement(problem: string): ReceiptRefusal {
+  const refusal = refuse('receipt_votes_disagree', 'votes')
+  return { ...refusal, message: `${refusal.message} ${problem}` }
 }
 
 /** More people than can ever have to agree on one request. */

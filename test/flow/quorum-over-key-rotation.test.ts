@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { decide } from '../../src/flow/decide.ts'
+import { verifyDecision } from '../../src/flow/verify-receipt.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
 import { enrolWithPasskey } from '../support/enrolled.ts'
@@ -29,4 +30,10 @@ it('T73: signs a vote cast before a key rotation with the key of its time, so th
     const shown = { decision_id: vote.decision_id, decision: vote.decision, ...vote.receipt }
     expect(verifyReceiptJson(shown, deps.keys.ring().publicRecords())).toMatchObject({ valid: true })
   }
+  const online = () => verifyDecision(deps, id, { kind: 'public', address: '192.0.2.1' })
+  expect(await online()).toMatchObject({ valid: true })
+  ahead = 60_000
+  await deps.keys.revoke(before?.kid ?? '', new Date(Date.now() - 60_000), { kind: 'cli' })
+  // As offline: the first of the two approvals does not count any more.
+  expect(await online()).toMatchObject({ valid: false, code: 'receipt_votes_disagree' })
 })

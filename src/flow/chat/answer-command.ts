@@ -6,6 +6,7 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
+import { judgeTogether } from '../../signing/votes.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn, waiterFor } from '../people/delegates.ts'
 import {
@@ -208,7 +209,8 @@ async function verdictOn(
 /** As anyone could offline with our published keys; a key that another process made just now counts, too. */
 async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
   const options = { allowSandbox: true, now: clock.now() }
-  const verify = () => verifyReceiptJson(receipt, keys.ring().publicRecords(), options)
+  const check = (json: unknown) => verifyReceiptJson(json, keys.ring().publicRecords(), options)
+  const verify = () => judgeTogether(receipt, check).result
   const result = verify()
   if (result.valid || result.code !== 'receipt_key_unknown') return result
   const { kid } = parseReceiptInput(receipt)

@@ -141,6 +141,17 @@ describe('verify', () => {
     expect(logged.at(-1)?.detail?.result).toMatch(/^receipt_/)
   })
 
+  it('finds a receipt invalid beside which stand votes that do not hold', async () => {
+    const { body } = await approved()
+    const decision = Object(body.decision)
+    const votes = [decision, { ...decision, id: `dec_${'0'.repeat(26)}` }]
+    const { view } = await verdict(`verify ${JSON.stringify({ ...body, decision: { ...decision, votes } })}`)
+    expect(view).toMatchObject({
+      kind: 'invalid',
+      sentence: expect.stringContaining('One of the votes does not hold.'),
+    })
+  })
+
   it('calls no receipt valid whose action and context nothing proves', async () => {
     const { body } = await approved()
     const { intent: _gone, ...decision } = Object(body.decision)
