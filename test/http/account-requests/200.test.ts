@@ -252,6 +252,9 @@ describe('the requests of an account as a file', () => {
     expect(names.at(-1)).toBe('comment')
     expect(rows.map((row) => row.at(-1))).toEqual(["'=2+2", ''])
     expect(readCsv(await take('format=csv&q=acme'))).toHaveLength(2)
+    // Where cells are parted at semicolons, these would begin with a formula.
+    await ask(setting, { action: 'Split;=1+1;"@SUM(A1)\n-2+3;x=1' })
+    expect(await take('format=csv&q=split')).toContain(`,"Split;'=1+1;""'@SUM(A1)\n'-2+3;x=1",`)
   })
 })
 
