@@ -16,7 +16,7 @@ export interface UnsignedVote {
 }
 
 /** A receipt and the votes next to it that hold, or why it is refused. */
-export interface JudgedTogether {
+interface JudgedTogether {
   result: VerifyResult
   votes: VerifiedReceipt[]
   unsigned: UnsignedVote[]
