@@ -207,7 +207,7 @@ describeInBrowser('the history of requests', () => {
     expect(await visitor.page.getByLabel('Status').inputValue()).toBe('lost')
     await visitor.page.setViewportSize({ width: 768, height: 1024 })
     const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
-    expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'labels in one line on a tablet').toBe(2)
+    expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'labels in line on a tablet').toBe(2)
   })
 
   it('says when nothing was asked yet, and otherwise that nothing matches', async () => {
