@@ -1,9 +1,23 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Db, MongoClient, MongoServerError } from 'mongodb'
 import { socketUri } from '../src/data-directory.ts'
 import { type ServeOptions, type StoreServer, serveStore } from '../src/store-server.ts'
+
+/**
+ * A driver (mongodb 7.8) that writes in the very moment its connection closes waits for the socket to drain, which it never
+ * does: an operation, or `close`, beside a store that ends would hang for ever.
+ */
+subscribe('net.client.socket', (message) => {
+  const { socket } = { socket: undefined, ...Object(message) }
+  if (!(socket instanceof Socket)) return
+  socket.once('connect', () => {
+    if (socket.remotePort === undefined) socket.once('close', () => socket.emit('drain'))
+  })
+})
 
 export interface TestStore {
   dataDir: string
