@@ -70,7 +70,7 @@ export function runResetUser(address: string, options: { json?: boolean }): Prom
       text: [
         `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
         `They sign in and decide again only after a new link: countersign user invite ${email} --renew`,
-        `API keys of their account go on, also one they consented to and no agent collected yet (look again in an hour): countersign key list --owner ${email}`,
+        `API keys of their account go on: countersign key list --owner ${email}`,
       ].join('\n'),
     }
   })

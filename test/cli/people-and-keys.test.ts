@@ -187,7 +187,7 @@ describe('countersign user reset', () => {
       [
         `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session.`,
         'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
-        'API keys of their account go on, also one they consented to and no agent collected yet (look again in an hour): countersign key list --owner ann@example.com\n',
+        'API keys of their account go on: countersign key list --owner ann@example.com\n',
       ].join('\n'),
     )
     expect((await owner.browser.get('/api/v1/session')).status).toBe(401)

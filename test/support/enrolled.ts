@@ -35,12 +35,13 @@ export async function enrolWithPasskey(
   return { browser, authenticator, token: answer.token, userId: answer.user.id, email }
 }
 
-/** Invites a person and enrols them with codes, over HTTP. The first code of the seed is used up by that. */
+/** Invites a person, without a `link` of theirs, and enrols them with codes, over HTTP. The first code of the seed is used up by that. */
 export async function enrolWithTotp(
   service: TestService,
   email: string,
+  link?: string,
 ): Promise<Omit<EnrolledPerson, 'authenticator'> & { secret: string; backupCodes: string[] }> {
-  const token = await invitationFor(service, email)
+  const token = link ?? (await invitationFor(service, email))
   const browser = createHttpClient(service.url)
   const setUp = expectStatus(await browser.post('/api/v1/enrollment/totp/options', { token }), 200)
   const code = codeAt(setUp.secret, service.composition.deps.clock.now())

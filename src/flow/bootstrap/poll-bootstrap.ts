@@ -49,10 +49,25 @@ export async function pollBootstrap(deps: FlowDeps, poll: Poll): Promise<PollAns
   const { status } = bootstrap
   if (status === 'expired') return { status, reason: 'not_answered', bootstrap }
   if (status !== 'approved') return { status, bootstrap }
+  if (bootstrap.collected === undefined && !(await stillStands(deps, bootstrap)))
+    return { status: 'expired', reason: 'not_collected', bootstrap }
   const api_key = await handOutKey(deps, bootstrap, poll.address)
   if (api_key !== undefined) return { status, api_key, bootstrap }
   const reason = mayCollect(bootstrap, now) ? 'already_collected' : 'not_collected'
   return { status: 'expired', reason, bootstrap }
+}
+
+/**
+ * Does the owner still have the factor that consented? Whoever held a stolen one could have consented to a key of their own,
+ * and would collect it after the factor was taken away (T23).
+ */
+async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
+  if (consent === undefined) return false
+  const owner = await users.find(consent.user_id)
+  const { at, evidence } = consent
+  if (evidence.type === 'passkey')
+    return owner?.passkeys.some((one) => one.credential_id === evidence.credential_id) ?? false
+  return owner?.totp !== undefined && owner.totp.confirmed_at <= at
 }
 
 /** Was the key collected, or is there time left in which it could have been? */

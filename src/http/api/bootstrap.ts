@@ -84,7 +84,7 @@ export const bootstrapStatusAnswer = z
       }),
     reason: z.enum(['not_answered', 'not_collected', 'already_collected']).optional().meta({
       description:
-        'With `expired`: the owner did not answer in time, or consented and the key was not asked for within an hour, or it was given out before.',
+        'With `expired`: the owner did not answer in time, or consented and the key was not asked for within an hour (and while the owner had the factor that consented), or it was given out before.',
     }),
     message: z
       .string()
@@ -113,7 +113,7 @@ export function presentStarted(
 
 const ENDS: Readonly<Record<BootstrapEnd, string>> = {
   not_answered: `The owner did not answer within ${BOOTSTRAP_MINUTES} minutes. Start again.`,
-  not_collected: `The owner consented, but the key was not asked for within ${COLLECT_MINUTES} minutes, so none was made. Start again.`,
+  not_collected: `The owner consented, but the key was not asked for within ${COLLECT_MINUTES} minutes, or the owner lost the factor that consented before it was, so none was made. Start again.`,
   already_collected:
     'The key was given out before. If it did not reach you, ask the owner to revoke it, and start again; begun with a code_challenge, a lost key is replaced within a minute.',
 }

@@ -1,17 +1,28 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { handOutKey } from '../../../src/flow/bootstrap/poll-bootstrap.ts'
+import { renewInvitation, resetPerson } from '../../../src/flow/people/invite-user.ts'
 import {
+  type Begun,
   begin,
   codeChallenge,
   consent,
+  consentPath,
   pollOnce,
   pollRested,
   setStored,
   stored,
 } from '../../support/bootstraps.ts'
-import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import {
+  codeAt,
+  type EnrolledPerson,
+  enrolWithPasskey,
+  enrolWithTotp,
+  expectStatus,
+  linkToken,
+} from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -23,6 +34,21 @@ let owners = 0
 function newOwner(): Promise<EnrolledPerson> {
   owners += 1
   return enrolWithPasskey(service, `owner${owners}@example.com`)
+}
+
+async function newOwnerWithCodes() {
+  owners += 1
+  const owner = await enrolWithTotp(service, `owner${owners}@example.com`)
+  return { ...owner, authenticator: createSoftAuthenticator() }
+}
+
+/** The owner's word, by the code that made their codes known: it is fresh again. */
+async function consentByCode(_: TestService, owner: { secret?: string } & EnrolledPerson, begun: Begun) {
+  const { connection, deps } = service.composition
+  const users = connection.collection<{ _id: string }>('users')
+  await users.updateOne({ _id: owner.userId }, { $set: { 'totp.last_step': 0 } })
+  const said = { decision: 'approved', code: begun.code, totp: codeAt(owner.secret ?? '', deps.clock.now()) }
+  return owner.browser.post(`${await consentPath(service, begun)}/decision`, said)
 }
 
 function nextPoll(secret: string, verifier?: string) {
@@ -37,7 +63,7 @@ function ask(rawKey: string) {
   )
 }
 
-async function keysOf({ browser }: EnrolledPerson) {
+async function keysOf({ browser }: Pick<EnrolledPerson, 'browser'>) {
   return expectStatus(await browser.get('/api/v1/account/api-keys'), 200).data
 }
 
@@ -168,6 +194,21 @@ describe('collecting the key of a bootstrap', () => {
     for (let poll = 0; poll < 2; poll += 1)
       expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
     expect(await keysOf(owner)).toEqual([])
+  })
+
+  it.each([
+    { factor: 'passkey', enrol: newOwner, say: consent },
+    { factor: 'codes', enrol: newOwnerWithCodes, say: consentByCode },
+  ])('T23: makes no key once the $factor that consented went, though codes came after', async (by) => {
+    const { deps } = service.composition
+    const owner = await by.enrol()
+    const begun = await begin(service, owner.email)
+    expectStatus(await by.say(service, owner, begun), 200)
+    await resetPerson(deps, owner, { kind: 'cli' })
+    const { link } = await renewInvitation(deps, owner, { kind: 'cli' })
+    const back = await enrolWithTotp(service, owner.email, linkToken(link.url))
+    expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
+    expect(await keysOf(back)).toEqual([])
   })
 
   it('tells the owner who collected: in the audit trail, on the consent and with key.created', async () => {
