@@ -78,7 +78,7 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
         type: 'search',
         value: value('q'),
         autocomplete: 'off',
-        placeholder: 'Part of a name, type, id, address or detail',
+        placeholder: 'Name, id, address, detail',
       },
     }),
     others: [

@@ -92,7 +92,7 @@ function requestFilterFields(
         type: 'search',
         value: value('q'),
         autocomplete: 'off',
-        placeholder: 'Part of the action, or a whole id',
+        placeholder: 'Action, or a whole id',
       },
     }),
     others: [

@@ -112,8 +112,12 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     }
   })
 
-  it('checks the id in its own address at once, and shows nothing before that would move', async () => {
-    const { page } = await suite.visit({ viewport: { width: 1280, height: 900 } })
+  it.each([
+    ['a laptop', { width: 1280, height: 900 }],
+    ['a laptop at 200 %', { width: 640, height: 450 }],
+    ['a phone', { width: 390, height: 844 }],
+  ])('checks the id in its own address at once, and moves nothing meanwhile on %s', async (_, viewport) => {
+    const { page } = await suite.visit({ viewport })
     await page.addInitScript(NOTE_SHIFTS)
     await page.route('**/verify', async (route) => {
       if (!route.request().url().includes('/api/')) return route.continue()
@@ -124,14 +128,18 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       await route.continue()
     })
     await page.goto(`/verify#${approvedId}`)
-    await shownVerdict(page)
+    expect((await shownVerdict(page)).kind).toBe('approved')
     await page.evaluate(PAINTED)
     expect(await page.evaluate('window.shifts.reduce((all, { value }) => all + value, 0)')).toBeLessThan(0.1)
+  })
+
+  it('leads from the id in its own address to signing in and back, where the text is checked, too', async () => {
+    const { page } = await suite.visit()
+    await page.goto(`/verify#${approvedId}`)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
     expect(verdict.text).toContain('This confirms the decision and not its text')
     expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
-    // Whoever signs in to have the text checked, too, comes back to this receipt.
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await signInOwner(page)
