@@ -10,17 +10,20 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ifStale = process.argv.includes('--if-stale')
 
+/** `npm run check` looks at the types, which takes eight times as long and changes nothing of what is written. */
+const COMPILE = ['tsc', '--noCheck', '-p']
+
 const parts = [
   {
     name: 'embedded-mongo',
     sources: ['embedded-mongo/src', 'embedded-mongo/tsconfig.build.json', 'tsconfig.json'],
-    command: ['tsc', '-p', 'embedded-mongo/tsconfig.build.json'],
+    command: [...COMPILE, 'embedded-mongo/tsconfig.build.json'],
     output: 'embedded-mongo/dist',
   },
   {
     name: 'server',
     sources: ['src', 'embedded-mongo/src', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
-    command: ['tsc', '-p', 'tsconfig.build.json'],
+    command: [...COMPILE, 'tsconfig.build.json'],
   },
   {
     name: 'service',
