@@ -24,9 +24,14 @@ beforeAll(async () => {
   store = await openStore()
 })
 afterAll(() => store.close())
+/** The documents stand as they were made: so many take longer than most that is asked of them. */
+let untouched = false
 beforeEach(async () => {
-  await store.db.dropDatabase()
-  await items().insertMany(Array.from({ length: MANY }, (_, _id) => ({ _id, n: 0 })))
+  if (!untouched) {
+    await store.db.dropDatabase()
+    await items().insertMany(Array.from({ length: MANY }, (_, _id) => ({ _id, n: 0 })))
+  }
+  untouched = false
 })
 
 function items(): Collection<Item> {
@@ -79,13 +84,19 @@ describe('a statement over many documents', () => {
   const fresh = Array.from({ length: MANY }, (_, index) => ({ _id: MANY + index, n: 1 }))
   it.each<[string, () => Promise<unknown>]>([
     ['an insert', () => items().insertMany(fresh)],
+    ['an update', () => items().updateMany({}, { $inc: { n: 1 } })],
+    ['a removal', () => items().deleteMany({ n: 0 })],
+    ['a new index', () => items().createIndex({ n: 1 })],
+  ])('gives other clients their turn: %s', async (_name, work) => {
+    // One that held the others would let through what came before it, and what waited behind it.
+    expect(await answersDuring(work())).toBeGreaterThan(2)
+  })
+
+  it.each<[string, () => Promise<unknown>]>([
     ['a count without an index', () => items().countDocuments({ state: 'none' })],
     ['a search that finds nothing', () => items().find({ state: 'none' }).toArray()],
     ['a sort without an index', () => items().find().sort({ n: 1, _id: -1 }).toArray()],
-    ['an update', () => items().updateMany({}, { $inc: { n: 1 } })],
-    ['a removal', () => items().deleteMany({ n: 0 })],
     ['distinct values', () => items().distinct('n')],
-    ['a new index', () => items().createIndex({ n: 1 })],
     [
       'a pipeline',
       () =>
@@ -93,9 +104,9 @@ describe('a statement over many documents', () => {
           .aggregate([{ $group: { _id: '$n', count: { $sum: 1 } } }])
           .toArray(),
     ],
-  ])('gives other clients their turn: %s', async (_name, work) => {
-    // One that held the others would let through what came before it, and what waited behind it.
+  ])('gives other clients their turn: %s, which only reads', async (_name, work) => {
     expect(await answersDuring(work())).toBeGreaterThan(2)
+    untouched = true
   })
 
   it('holds no other client for long, however large it is', async () => {
