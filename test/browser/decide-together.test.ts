@@ -69,7 +69,7 @@ describeInBrowser('several requests under one gesture', () => {
   beforeEach(async () => {
     visitor = await suite.visit()
     page = visitor.page
-    await visitor.context.addInitScript(COUNT_PASSKEYS)
+    await visitor.page.addInitScript(COUNT_PASSKEYS)
   })
   const dialog = (): Locator => page.getByRole('dialog')
   const heading = (): Promise<string> => dialog().getByRole('heading', { level: 2 }).first().innerText()

@@ -40,7 +40,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
   beforeEach(async () => {
     server = suite.server()
     visitor = await suite.visit()
-    await visitor.context.addInitScript(COUNT_PASSKEYS)
+    await visitor.page.addInitScript(COUNT_PASSKEYS)
   })
 
   const open = async (search = ''): Promise<void> => {
