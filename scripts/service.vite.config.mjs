@@ -33,6 +33,8 @@ export default defineConfig({
     sourcemap: true,
     rolldownOptions: {
       input: { main: 'src/main.ts', cli: 'src/cli/run-cli.ts' },
+      // It would drop a call of a built-in whose result is not used, as in `try { decodeURIComponent(text) }`, though it may throw.
+      treeshake: false,
       output: {
         entryFileNames: '[name].js',
         chunkFileNames: '[name]-[hash].js',

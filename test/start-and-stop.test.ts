@@ -82,11 +82,14 @@ it.each([
   expect(existsSync(join(env.DATA_DIR ?? '', 'store.db-wal'))).toBe(false)
 })
 
-it('stops when the npm that started it is stopped, before that npm is gone', async () => {
+it('is the program of the sources, and stops when the npm that started it is stopped, before that npm is gone', async () => {
   const [port, { env }] = [await freePort(), await useDataDir()]
   const service = spawnByNpm({ ...env, PORT: String(port), BASE_URL: `http://localhost:${port}` })
   onTestFinished(() => endGroup(service.child.pid))
   await service.line(/Countersign is running/)
+  // A bundler that takes a built-in's throw for nothing leaves a guard out.
+  const malformed = await fetch(`http://localhost:${port}/api/v1/approvals/%ff/verify`)
+  expect([malformed.status, await malformed.json()]).toMatchObject([404, { error: 'request not found' }])
   service.child.kill('SIGTERM')
   const [code, signal]: unknown[] = await once(service.child, 'exit')
   expect([code, signal, await answers(port)], service.output()).toEqual([0, null, false])
