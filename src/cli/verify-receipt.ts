@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { parseJson } from '../domain/parse-json.ts'
+import { parseUnambiguous } from '../domain/parse-json.ts'
 import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
@@ -31,7 +31,7 @@ export interface VerifyOptions {
  */
 export async function runVerifyReceipt(path: string, options: VerifyOptions): Promise<CommandResult> {
   const keys = await readKeys(options.jwks)
-  const receipt = parseJson(await readInput(path))
+  const receipt = parseUnambiguous(await readInput(path))
   const asked = {
     allowSandbox: options.allowSandbox ?? false,
     now: new Date(),
@@ -72,7 +72,7 @@ function heldToIntent(
 }
 
 function contextText(json: string): string {
-  const context = parseJson(json)
+  const context = parseUnambiguous(json)
   if (typeof context !== 'object' || context === null || Array.isArray(context))
     throw usageError('--expect-context takes a JSON object, or @ and the name of a file with one.')
   return canonicalize(context)
@@ -135,7 +135,7 @@ function refused({ code, message, field }: ReceiptRefusal): CommandResult {
 async function readKeys(source: string): Promise<VerificationKey[]> {
   const text = isAddress(source) ? await fetchText(source) : await readInput(source)
   try {
-    return parseJwks(parseJson(text))
+    return parseJwks(parseUnambiguous(text))
   } catch (error) {
     if (error instanceof JwksError) throw usageError(`${source} is not a key set to trust: ${error.message}`)
     throw error
@@ -200,7 +200,11 @@ async function readAll(stream: AsyncIterable<Uint8Array | string>, name: string)
     if (size > MAX_BYTES) throw usageError(`${name} is larger than 1 MiB.`)
     chunks.push(bytes)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch {
+    throw usageError(`${name} is no text in UTF-8.`)
+  }
 }
 
 function isLoopback(host: string): boolean {

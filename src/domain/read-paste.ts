@@ -1,4 +1,4 @@
-import { parseJson } from './parse-json.ts'
+import { parseJson, parseUnambiguous } from './parse-json.ts'
 
 /** Longer than any answer of ours: a context has 64 KiB at most. */
 const LONGEST = 300_000
@@ -11,15 +11,12 @@ const ODD_BLANKS = /[\u00a0\u2007\u202f\u200b\ufeff]/g
  * Reads JSON that a person pasted, into a chat or a page. Text that is no JSON is read again without what a chat client may
  * have done to it; whatever comes out still has to pass every check, so that can only ever refuse a good receipt.
  * @param longest in UTF-16 units; longer texts are not read at all
- * @returns undefined for what is no JSON object either way
+ * @returns undefined for what is no JSON object either way, or names a member twice
  */
 export function readPaste(text: string, longest = LONGEST): object | undefined {
   if (text.length > longest) return undefined
-  const asTyped = parseObject(text)
-  return asTyped ?? parseObject(text.replace(SMART_QUOTES, '"').replace(ODD_BLANKS, ' '))
-}
-
-function parseObject(text: string): object | undefined {
-  const value = parseJson(text)
+  const typed =
+    parseJson(text) === undefined ? text.replace(SMART_QUOTES, '"').replace(ODD_BLANKS, ' ') : text
+  const value = parseUnambiguous(typed)
   return value !== null && typeof value === 'object' ? value : undefined
 }

@@ -50,7 +50,8 @@ async function sandboxReceipt({ owner }: LiveSetting): Promise<unknown> {
 
 function file(name: string, content: string | object): string {
   const path = join(folder, name)
-  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  const asIs = typeof content === 'string' || content instanceof Buffer
+  writeFileSync(path, asIs ? content : JSON.stringify(content))
   return path
 }
 
@@ -308,6 +309,11 @@ describe('countersign verify', () => {
     ['an unknown key', () => ({ ...live.decision, public_key_id: 'x'.repeat(43) }), 'receipt_key_unknown'],
     ['no receipt', () => ({ hello: 'world' }), 'receipt_unreadable'],
     ['no JSON', () => 'hello', 'receipt_unreadable'],
+    [
+      'a member named twice',
+      () => JSON.stringify(live).replace('{', '{"action":"Other",'),
+      'receipt_unreadable',
+    ],
   ])('refuses %s with exit code 1', async (_what, tampered, code) => {
     const run = await verify(file('tampered.json', tampered()))
     expect(run.code).toBe(1)
@@ -326,6 +332,10 @@ describe('countersign verify', () => {
       2,
       `${join(folder, 'large.json')} is larger than 1 MiB.`,
     ])
+    const text = JSON.stringify({ ...live, note: '\u00ff' })
+    const latin = await verify(file('latin.json', Buffer.from(text, 'latin1')), ['--json'])
+    expect([latin.code, latin.error().message]).toEqual([2, expect.stringContaining('is no text in UTF-8.')])
+    expect(await verify(file('marked.json', `\ufeff${text}`))).toMatchObject({ code: 0 })
     const receipt = file('live.json', live)
     const noKeys = await cli(['verify', receipt, '--jwks', receipt, '--json'], { env: NOWHERE })
     expect(noKeys.code).toBe(2)

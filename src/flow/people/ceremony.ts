@@ -1,4 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
+import { hasTwins } from '../../domain/parse-json.ts'
 import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
@@ -45,7 +46,7 @@ export function checkClientData(
 ): void {
   const text = textOf(clientDataJSON)
   const data = parseClientData(text)
-  if (hasTwins(text)) throw new CeremonyError('client data names a member twice')
+  if (hasTwins(text, fold)) throw new CeremonyError('client data names a member twice')
   if (
     Object.keys(data).some(
       (name) => MEMBERS.get(fold(name)) !== undefined && MEMBERS.get(fold(name)) !== name,
@@ -88,22 +89,6 @@ function fold(name: string): string {
 const MEMBERS = new Map(
   ['type', 'challenge', 'origin', 'crossOrigin', 'topOrigin'].map((name) => [fold(name), name]),
 )
-
-/** Does any object in this JSON name a member twice? JSON.parse keeps the last, other readers the first, or either in any case. */
-function hasTwins(json: string): boolean {
-  const open: Set<string>[] = []
-  for (const [token, name] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")(?:\s*:)?/g)) {
-    if (token === '{') open.push(new Set())
-    else if (token === '}') open.pop()
-    else if (name !== undefined && token.endsWith(':')) {
-      const names = open.at(-1)
-      const folded = fold(String(JSON.parse(name)))
-      if (names?.has(folded)) return true
-      names?.add(folded)
-    }
-  }
-  return false
-}
 
 /** What a new challenge is bound to. */
 type ChallengeBinding = Omit<Challenge, 'id' | 'expires_at'>

@@ -175,6 +175,13 @@ describe('a pasted receipt', () => {
     expect(readPaste('{"a":"say “hi”\u00a0now"}')).toEqual({ a: 'say “hi”\u00a0now' })
   })
 
+  it.each(['{"a":{"b":1,"\\u0062":2}}', '[{"a":1,"a":1}]', '{"a":"“,","a":1}'])(
+    'is refused when readers could find other members in it: %j',
+    (text) => {
+      expect(readPaste(text)).toBeUndefined()
+    },
+  )
+
   it.each(['{', '{"a":1', '"text"', 'null', '{“a: 1}', `{"a":"${'x'.repeat(300_001)}"}`])(
     'is refused when it is no whole object: %.20j',
     (text) => {
