@@ -113,7 +113,7 @@ function checkSandbox({ payload, options }: CheckSubject): CheckOutcome | Receip
 }
 
 function checkClaims({ payload, input }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  const claims = input.claims.filter(({ field }) => field !== 'action')
+  const claims = input.claims.filter(({ field }) => field !== 'action' && field !== 'delegate')
   const lie = claims.find((claim) => !agrees(claim, payload))
   if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
   return claims.length === 0 ? 'absent' : 'passed'
@@ -143,10 +143,12 @@ function checkClock({ payload, options: { now } }: CheckSubject): CheckOutcome |
   return early ? 'passed' : refuse('receipt_from_future', 'ts')
 }
 
-function checkIntent({ payload, input: { intent }, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  if (intent === undefined) return 'absent'
-  const opened = openStatement(payload, intent, sha256Hex)
-  return opened === undefined ? refuse('receipt_intent_mismatch', 'intent') : 'passed'
+function checkIntent({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+  if (input.intent === undefined) return 'absent'
+  const opened = openStatement(payload, input.intent, sha256Hex)
+  if (opened === undefined) return refuse('receipt_intent_mismatch', 'intent')
+  const lie = input.claims.find(({ field, value }) => field === 'delegate' && value !== opened.delegate)
+  return lie === undefined ? 'passed' : refuse('receipt_contradicts_payload', lie.name)
 }
 
 function checkAction(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
@@ -182,12 +184,20 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
   switch (field) {
     case 'ts':
     case 'exp':
-      return typeof value === 'string' && Math.floor(Date.parse(value) / 1000) === payload[field]
+      return typeof value === 'string' && secondsOf(value) === payload[field]
     case 'sandbox':
       return value === (payload.sandbox === true)
+    case 'delegate':
+      return false
     default:
       return value === payload[field]
   }
+}
+
+/** In the one spelling of the service: Date.parse reads others by the reader's zone, and passes over what is in brackets. */
+function secondsOf(time: string): number {
+  const at = Date.parse(time)
+  return !Number.isNaN(at) && new Date(at).toISOString() === time ? Math.floor(at / 1000) : Number.NaN
 }
 
 /** A lone surrogate would become U+FFFD: the hash of another text. */

@@ -2,8 +2,18 @@ import { fromBase64, fromBase64Url } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
-/** Payload field a statement around the receipt is compared with. */
-type ClaimField = 'rid' | 'did' | 'approver' | 'decision' | 'method' | 'ts' | 'exp' | 'sandbox' | 'action'
+/** Payload field a statement around the receipt is compared with; a delegate is named in the intent alone. */
+type ClaimField =
+  | 'rid'
+  | 'did'
+  | 'approver'
+  | 'delegate'
+  | 'decision'
+  | 'method'
+  | 'ts'
+  | 'exp'
+  | 'sandbox'
+  | 'action'
 
 /** One unsigned statement made around the receipt; `name` is its own field name there. */
 export interface ReceiptClaim {
@@ -32,38 +42,21 @@ export interface ReceiptInput {
 type Fields = ReadonlyMap<string, unknown>
 type ClaimTable = Readonly<Record<string, ClaimField>>
 
-const CALLBACK_CLAIMS: ClaimTable = {
+/** What these names say next to a receipt of any form. */
+const CLAIMS: ClaimTable = {
   request_id: 'rid',
-  decision: 'decision',
-  decided_at: 'ts',
-  sandbox: 'sandbox',
-}
-const RECEIPT_CLAIMS: ClaimTable = {
   decision_id: 'did',
-  request_id: 'rid',
-  decision: 'decision',
-  sandbox: 'sandbox',
-}
-const DECISION_CLAIMS: ClaimTable = {
-  id: 'did',
-  request_id: 'rid',
-  action: 'action',
   approver: 'approver',
+  delegate: 'delegate',
   decision: 'decision',
   method: 'method',
   decided_at: 'ts',
   expires_at: 'exp',
   sandbox: 'sandbox',
 }
-const VERIFY_CLAIMS: ClaimTable = { ...RECEIPT_CLAIMS, id: 'rid', method: 'method' }
-const REQUEST_CLAIMS: ClaimTable = {
-  id: 'rid',
-  request_id: 'rid',
-  status: 'decision',
-  action: 'action',
-  expires_at: 'exp',
-  sandbox: 'sandbox',
-}
+const DECISION_CLAIMS: ClaimTable = { ...CLAIMS, id: 'did', action: 'action' }
+const VERIFY_CLAIMS: ClaimTable = { ...CLAIMS, id: 'rid' }
+const REQUEST_CLAIMS: ClaimTable = { ...CLAIMS, id: 'rid', status: 'decision', action: 'action' }
 
 /** A payload of format 1 has fewer than 400 bytes; more is never hashed for a stranger. */
 const MAX_PAYLOAD_BYTES = 4096
@@ -86,16 +79,21 @@ function readForm(outer: Fields): ReceiptInput {
   const receipt = fieldsOf(outer.get('signed_receipt'))
   const decision = fieldsOf(outer.get('decision'))
   const answer = fieldsOf(outer.get('payload'))
-  const found = [receipt, decision, answer].filter((part) => part !== undefined).length
-  if (found > 1) throw new ReceiptError('receipt_unreadable')
-  if (receipt) return fromReceipt(receipt, claimsOf(outer, CALLBACK_CLAIMS))
+  const whole = [receipt, decision, answer].filter((part) => part !== undefined)
+  const found = whole.length + [outer, ...whole].flatMap(payloadsIn).length
+  // Each of the first two holds its payload, in one form; of several, a reader could take another than was checked.
+  if (found > (receipt || decision ? 2 : 1)) throw new ReceiptError('receipt_unreadable')
+  if (receipt) return fromReceipt(receipt, claimsOf(outer, CLAIMS))
   if (decision)
     return { ...fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS)), ...contextOf(outer, decision) }
   if (answer) return fromVerifyAnswer(outer)
-  if (outer.has('canonical_payload') && !outer.has('signed_payload')) return fromReceipt(outer, [])
-  if (outer.has('signed_payload') && !outer.has('canonical_payload'))
-    return { ...fromDecision(outer, []), ...contextOf(outer) }
+  if (outer.has('canonical_payload')) return fromReceipt(outer, [])
+  if (outer.has('signed_payload')) return { ...fromDecision(outer, []), ...contextOf(outer) }
   throw new ReceiptError(isUndecided(outer) ? 'receipt_not_decided' : 'receipt_unreadable')
+}
+
+function payloadsIn(part: Fields): string[] {
+  return ['canonical_payload', 'signed_payload'].filter((name) => part.has(name))
 }
 
 /** The body of a request without a decision (yet). */
@@ -112,10 +110,7 @@ function contextOf(...parts: Fields[]): { context?: string } {
 }
 
 function fromReceipt(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
-  return assemble(fields, utf8(fields.get('canonical_payload')), [
-    ...claims,
-    ...claimsOf(fields, RECEIPT_CLAIMS),
-  ])
+  return assemble(fields, utf8(fields.get('canonical_payload')), [...claims, ...claimsOf(fields, CLAIMS)])
 }
 
 function fromDecision(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {

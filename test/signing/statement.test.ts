@@ -90,6 +90,7 @@ describe('the intent next to a receipt', () => {
       ['context', { context: {} }],
       ['request_id', { request_id: `req_${'0'.repeat(26)}` }],
       ['expires_at', { expires_at: '2020-01-01T00:00:00.000Z' }],
+      ['delegate', { delegate: 'f'.repeat(16) }],
     ] as const) {
       const refused = refusal('receipt_contradicts_payload', field)
       expect(verify({ ...decision, ...lie })).toEqual(refused)
