@@ -3,12 +3,12 @@ import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
-import type { ApprovalRequest, Decision, RequestStatus, Vote } from '../domain/request.ts'
+import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
-import { sha256Hex, toBase64 } from '../signing/encoding.ts'
+import { sha256Hex, toBase64, toBase64Url } from '../signing/encoding.ts'
 import type { VerificationKey } from '../signing/key-record.ts'
-import { verifyReceiptJson } from '../signing/verify.ts'
-import { disagreement } from '../signing/votes.ts'
+import { type VerifyResult, verifyReceiptJson } from '../signing/verify.ts'
+import { disagreement, problemOfVotes } from '../signing/votes.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
@@ -96,23 +96,24 @@ const UNKNOWN: Verdict = { valid: false, error: 'request not found', code: 'not_
 async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict> {
   const decision = request.decision
   if (decision === undefined) return undecided(request)
-  const { receipt } = decision
-  const shown = { decision_id: decision.id, decision: decision.decision, ...receipt }
-  const { key, result } = await verifySigned(deps, request, shown)
+  const closing = request.votes.find((vote) => vote.decision_id === decision.id)
+  if (closing === undefined) return contradiction(request.status)
+  const { receipt, decided_at: at } = decision
+  const { key, result } = await verifyVote(deps, request, { ...closing, ...decision, at })
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
-  for (const { decision_id, decision: outcome, receipt: signed } of request.votes) {
-    if (signed === undefined || decision_id === decision.id) continue
-    const other = await verifySigned(deps, request, { decision_id, decision: outcome, ...signed })
-    if (other.result.valid) continue
-    const { message: error, code } = disagreement('One of the votes does not hold.')
+  const problem = await problemOfStored(deps, request, result)
+  if (problem !== undefined) {
+    const { message: error, code } = disagreement(problem)
     return { valid: false, status: request.status, error, code }
   }
-  const vote = request.votes.find((candidate) => candidate.decision_id === decision.id)
-  const same = vote !== undefined && departsFromPayload(request, vote, result.payload) === undefined
-  if (key === undefined || !same) return contradiction(request.status)
+  const departed = [
+    departsFromPayload(request, closing, result.payload),
+    ...request.votes.map((vote) => departsFromIntent(request, vote)),
+  ]
+  if (key === undefined || departed.some((part) => part !== undefined)) return contradiction(request.status)
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
-  const acted = vote.delegate === undefined ? {} : { delegate: vote.delegate }
+  const acted = closing.delegate === undefined ? {} : { delegate: closing.delegate }
   return {
     valid: true,
     payload: result.payload,
@@ -124,13 +125,34 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
   }
 }
 
-async function verifySigned(
+/** Why the stored votes do not belong together, as the other verifiers say it of the answer that has them. */
+async function problemOfStored(
+  deps: Pick<FlowDeps, 'keys'>,
+  request: ApprovalRequest,
+  decision: VerifyResult,
+): Promise<string | undefined> {
+  const unsigned = request.votes.filter((vote) => vote.receipt === undefined && vote.decision === 'approved')
+  const signed: VerifyResult[] = []
+  for (const vote of request.votes)
+    if (!unsigned.includes(vote)) signed.push((await verifyVote(deps, request, vote)).result)
+  return problemOfVotes(decision, signed, unsigned)
+}
+
+/** Judges a vote with what is stored of it. */
+async function verifyVote(
   { keys }: Pick<FlowDeps, 'keys'>,
-  { sandbox: allowSandbox }: ApprovalRequest,
-  shown: Decision['receipt'] & Pick<Vote, 'decision_id' | 'decision'>,
+  { id: request_id, sandbox }: ApprovalRequest,
+  { decision_id, decision, method, approver, delegate, at, intent_json: intent, receipt }: Vote,
 ) {
-  const key = await keys.find(shown.public_key_id)
-  return { key, result: verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox }) }
+  const key = receipt === undefined ? undefined : await keys.find(receipt.public_key_id)
+  const { canonical_payload, ...signed } = { canonical_payload: '', ...receipt }
+  const shown = {
+    ...{ id: decision_id, request_id, decision, method, approver, delegate, sandbox, intent },
+    decided_at: at.toISOString(),
+    ...{ signed_payload: toBase64Url(new TextEncoder().encode(canonical_payload)), ...signed },
+  }
+  const result = verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox: sandbox })
+  return { key, result }
 }
 
 function undecided({ status, cancelled }: ApprovalRequest): Verdict {

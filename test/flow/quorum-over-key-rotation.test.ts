@@ -37,3 +37,35 @@ it('T73: signs a vote cast before a key rotation with the key of its time, so th
   // As offline: the first of the two approvals does not count any more.
   expect(await online()).toMatchObject({ valid: false, code: 'receipt_votes_disagree' })
 })
+
+it('is not valid online, either, where the votes in the store are not those that were signed', async () => {
+  const service = await useService()
+  const { deps, connection } = service.composition
+  const setting = await setUpOwner(service)
+  const first = await deciderOf(service, setting.owner)
+  const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
+  const approvers = [first.user.id, second.user.id]
+  await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
+  const id = await ask(setting)
+  for (const one of [first, second]) await decide(deps, one, await proveFor(deps, one, id, 'approved'))
+  const { votes = [], decision } = (await deps.requests.find(id)) ?? {}
+  const [vote, closing] = votes
+  const { receipt: _gone, ...unsigned } = vote ?? {}
+  const online = () => verifyDecision(deps, id, { kind: 'public', address: '192.0.2.1' })
+  const requests = connection.collection<{ _id: string }>('requests')
+  for (const altered of [
+    { votes: [closing] },
+    { votes: [closing, closing] },
+    { votes: [unsigned, closing] },
+    { votes: [{ ...vote, approver: 'f'.repeat(16) }, closing] },
+    { votes: [{ ...vote, method: 'totp' }, closing] },
+    { votes: [{ ...vote, intent_json: closing?.intent_json }, closing] },
+    { decision: { ...decision, approver: 'f'.repeat(16) } },
+  ]) {
+    expect(await online()).toMatchObject({ valid: true })
+    const before = await requests.findOne({ _id: id })
+    await requests.updateOne({ _id: id }, { $set: altered })
+    expect(await online(), Object.keys(altered).join()).toMatchObject({ valid: false })
+    await requests.replaceOne({ _id: id }, Object(before))
+  }
+})
