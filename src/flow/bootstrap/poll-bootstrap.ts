@@ -8,6 +8,7 @@ import {
   REPLACE_SECONDS,
 } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
+import { factorsOf, usablePasskeys } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { drawKey, drawSecret } from '../manage-api-keys.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
@@ -58,16 +59,17 @@ export async function pollBootstrap(deps: FlowDeps, poll: Poll): Promise<PollAns
 }
 
 /**
- * Does the owner still have the factor that consented? Whoever held a stolen one could have consented to a key of their own,
+ * Does the owner still have the factor that consented, and does it count (T30)? Whoever held a stolen one could have consented to a key of their own,
  * and would collect it after the factor was taken away (T23).
  */
 async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
   if (consent === undefined) return false
   const owner = await users.find(consent.user_id)
+  if (owner === undefined) return false
   const { at, evidence } = consent
   if (evidence.type === 'passkey')
-    return owner?.passkeys.some((one) => one.credential_id === evidence.credential_id) ?? false
-  return owner?.totp !== undefined && owner.totp.confirmed_at <= at
+    return usablePasskeys(owner).some((one) => one.credential_id === evidence.credential_id)
+  return factorsOf(owner).has_totp && owner.totp !== undefined && owner.totp.confirmed_at <= at
 }
 
 /** Was the key collected, or is there time left in which it could have been? */

@@ -211,6 +211,19 @@ describe('collecting the key of a bootstrap', () => {
     expect(await keysOf(back)).toEqual([])
   })
 
+  it.each([
+    { factor: 'passkey', enrol: newOwner, say: consent, ended: 'passkeys.0.suspended_at' },
+    { factor: 'codes', enrol: newOwnerWithCodes, say: consentByCode, ended: 'totp.disabled_at' },
+  ])('T30: makes no key once the $factor that consented ceased to count', async (by) => {
+    const owner = await by.enrol()
+    const begun = await begin(service, owner.email)
+    expectStatus(await by.say(service, owner, begun), 200)
+    const users = service.composition.connection.collection<{ _id: string }>('users')
+    await users.updateOne({ _id: owner.userId }, { $set: { [by.ended]: new Date() } })
+    expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
+    expect(await keysOf(owner)).toEqual([])
+  })
+
   it('tells the owner who collected: in the audit trail, on the consent and with key.created', async () => {
     const owner = await newOwner()
     const begun = await begin(service, owner.email)
