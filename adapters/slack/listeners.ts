@@ -175,9 +175,12 @@ async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Pro
   )
 }
 
-/** In messages, unlike in commands, Slack makes links of addresses: `<https://a.example|a.example>`. */
+/**
+ * In messages, unlike in commands, Slack makes links of addresses: `<https://a.example>`, `<http://a.example|a.example>`. What stands
+ * behind the bar is what was typed, and what is read; a receipt with another text would be judged.
+ */
 function typedText(text: string): string {
-  return unescapeText(text.replace(/<(https?:[^|>]+)(?:\|[^>]*)?>/g, '$1')).trim()
+  return unescapeText(text.replace(/<(?:https?|mailto):[^|>]+\|([^>]*)>|<(https?:[^|>]+)>/g, '$1$2')).trim()
 }
 
 const eventSchema = z.object({

@@ -198,10 +198,12 @@ describe('the app’s own place', () => {
     const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
     await driver.event(typed(`verify <${page}|${page}>`))
     await answered('There is no such request')
-    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(3))
+    await driver.event(typed(`verify <${page}|what is seen>`))
+    await answered('That is nothing to verify')
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(4))
     const fields = { event_id: 'Ev0TWICE' }
     for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })
-    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(4))
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(5))
     for (const more of [
       { bot_id: 'B1' },
       { subtype: 'message_changed' },
@@ -211,7 +213,7 @@ describe('the app’s own place', () => {
       { user: 'USLACKBOT', text: 'You have been removed from #deploys by <@U0000ANA>' },
     ])
       expect((await driver.event(typed('help', more))).status).toBe(200)
-    expect(taken('chat.postMessage')).toHaveLength(4)
+    expect(taken('chat.postMessage')).toHaveLength(5)
   })
 })
 
