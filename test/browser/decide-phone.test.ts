@@ -286,6 +286,43 @@ describeInBrowser('deciding on a phone', () => {
     expect(await overflow(page)).toBe(0)
   })
 
+  it('breaks no word of up to ten letters of a drawn table, and draws none without room for them', async () => {
+    const payment = {
+      amount: '1834.15',
+      currency: 'EUR',
+      due: '2026-11-30',
+      line: 2,
+      payee: 'Supplier of figs',
+    }
+    const iban = 'DE89370400440532013002'
+    suite.server().state.review = sampleReview(
+      {},
+      { display: 'table', tool_arguments: [{ ...payment, iban }] },
+    )
+    const page = await open({ width: 800, height: 844 })
+    const broken = `[...document.querySelectorAll('.drawn :is(th, td)')].flatMap((cell) => {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+      const found = []
+      for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+        for (const { 0: word, index } of text.data.matchAll(/\\S+/g)) {
+          const range = document.createRange()
+          range.setStart(text, index)
+          range.setEnd(text, index + word.length)
+          if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) found.push(word)
+        }
+      }
+      return found
+    })`
+    expect(await page.evaluate(broken)).toEqual([iban])
+    expect(await overflow(page)).toBe(0)
+    const crowded = { ...payment, iban, line: 'abcdefghij', payee: 'abcdefghij' }
+    suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments: [crowded] })
+    await page.reload()
+    await page.locator('.decision-form').waitFor()
+    expect(await page.locator('.drawn').count()).toBe(0)
+    expect(await page.locator('.caller-box').innerText()).toContain(iban)
+  })
+
   it('counts as seen neither what is folded nor the rest of a text that scrolls, and asks only for a high impact', async () => {
     const context = { ...DEEP, reason: 'word '.repeat(400) }
     suite.server().state.review = sampleReview({ high_impact: false, methods: ['totp'] }, context)

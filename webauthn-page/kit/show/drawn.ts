@@ -100,26 +100,54 @@ function table(value: JsonValue): HTMLElement | undefined {
     Object.values(row).every((cell) => typeof cell !== 'object' || cell === null),
   )
   if (!flat || names.length === 0 || names.length > room) return undefined
+  const size = sizeOf(names.map((name) => [name, ...value.map((row) => shownText(row[name]))]))
+  if (size === '' && names.length > COLUMNS.phone) return undefined
+  const head = (name: string) => el('th', { scope: 'col', class: wholeWords(name) }, fieldName(name))
   const part = (rows: typeof value): HTMLElement =>
     el(
       'table',
-      {},
-      el('thead', {}, el('tr', {}, ...names.map((name) => el('th', { scope: 'col' }, fieldName(name))))),
-      el(
-        'tbody',
-        {},
-        ...rows.map((row) => el('tr', {}, ...names.map((name) => el('td', {}, cell(row, name))))),
-      ),
+      { class: size },
+      el('thead', {}, el('tr', {}, ...names.map(head))),
+      el('tbody', {}, ...rows.map((row) => el('tr', {}, ...names.map((name) => cell(row, name))))),
     )
   const rest = value.slice(ROWS)
   const more = rest.length > 0 && el('details', {}, el('summary', {}, `${rest.length} more rows`), part(rest))
   return drawn(value, div('', part(value.slice(0, ROWS)), more))
 }
 
-function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement | undefined {
-  if (!Object.hasOwn(row, name)) return undefined
+function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement {
+  if (!Object.hasOwn(row, name)) return el('td', {})
   const value = row[name] ?? null
-  return typeof value === 'string' ? textBox(value, '', wholeFigures) : valueTree(value)
+  const shown = typeof value === 'string' ? textBox(value, '', wholeFigures) : valueTree(value)
+  return el('td', { class: wholeWords(shownText(value)) }, shown)
+}
+
+/** A value with the word for its kind, as `valueTree` shows it. */
+function shownText(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : `${value} ${typeof value}`
+}
+
+/** Letters of a word that is not broken: "183" on one line and "4.15" on the next would be read as two. */
+const WHOLE = 10
+
+function wholeWords(text: string): string {
+  return wordsOf(text).every((word) => word.length <= WHOLE) ? 'whole' : ''
+}
+
+/** An amount with blanks is one. */
+function wordsOf(text: string): string[] {
+  return text.replace(/(\d) (?=\d{3})/g, '$1_').split(/\s+/)
+}
+
+/** The least width that breaks no short word: `slim` is 17.5rem, `wide` 32rem, none more. In the widest of usual fonts. */
+function sizeOf(columns: string[][]): '' | 'slim' | 'wide' {
+  const lettersOf = (word: string) =>
+    word.length <= WHOLE || /^\d{4}-\d\d-\d\d/.test(word) ? Math.min(word.length, WHOLE) : 3
+  const width = columns
+    .map((texts) => Math.max(...texts.flatMap(wordsOf).map(lettersOf)))
+    .reduce((all, letters) => all + letters * 0.58 + 1.1, 0)
+  if (width <= 17.5) return 'slim'
+  return width <= 32 ? 'wide' : ''
 }
 
 /**
