@@ -82,6 +82,7 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
       ),
       buttonRow(button('I saved the secret', 'primary', () => after.done('The secret is rotated.'))),
     ),
+    'once',
   )
 }
 

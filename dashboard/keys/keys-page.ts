@@ -193,7 +193,7 @@ function times(key: Key): Child[] {
 function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
   const make = async (): Promise<void> => {
     const made = await makeSuccessor(key)
-    if (made !== undefined) panel.show(successorView(made, key, context))
+    if (made !== undefined) panel.show(successorView(made, key, context), 'once')
   }
   const go = button('Make the new key', 'primary', () => panel.slot.attempt(make))
   panel.show(

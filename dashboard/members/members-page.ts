@@ -135,7 +135,10 @@ function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
 function lacking({ user_id }: Member, reader: string): HTMLElement {
   const own = user_id === reader
   const sentence = `No passkey or code of ${own ? 'yours' : 'theirs'} works, so ${own ? 'you' : 'they'} cannot decide. `
-  return el('p', { class: 'field-error' }, sentence, own && link('/account', 'See what helps'))
+  const helps = own
+    ? link('/account', 'See what helps')
+    : 'The operator of the service can give them a new link.'
+  return el('p', { class: 'field-error' }, sentence, helps)
 }
 
 function times({ invited_at, joined_at }: Member): Child[] {
@@ -158,7 +161,7 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
   const proof = await stepUp('member.invite', purpose, member.user_id)
   if (proof === undefined) return
   const { link } = await post(`/account/members/${member.user_id}/link`, { proof }, newLinkShape)
-  panel.show(linkView(callerText(member.email), link, panel.close))
+  panel.show(linkView(callerText(member.email), link, panel.close), 'once')
 }
 
 function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {

@@ -24,11 +24,11 @@ export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): 
 export interface RowPanel {
   element: HTMLElement
   slot: NoticeSlot
-  /** Shows it in place of what was there; the focus goes to its first field or heading. */
-  show(content: HTMLElement): void
+  /** Shows it in place of what was there; the focus goes to its first field or heading. @param once it cannot be shown again */
+  show(content: HTMLElement, once?: 'once'): void
   /** Empties it; the focus goes back to the button that filled it. */
   close(): void
-  /** A quiet button of the row: empties the panel, then runs `work`; what that throws is shown in the panel. */
+  /** A quiet button of the row: empties the panel of what can be shown again, then runs `work`; what that throws is shown in it. */
   opener(label: string, attributes: Attributes, work: () => void | Promise<void>): HTMLButtonElement
 }
 
@@ -37,16 +37,19 @@ export function rowPanel(): RowPanel {
   const content = div('panel-content')
   const element = div('row-panel', slot.element, content)
   let opened: HTMLElement | undefined
+  let lasting = false
   return {
     element,
     slot,
-    show(shown) {
+    show(shown, once) {
+      lasting = once !== undefined
       content.replaceChildren(shown)
       const first = shown.querySelector<HTMLElement>('input:not([type=hidden]), h3')
       if (first?.matches('h3')) first.tabIndex = -1
       first?.focus()
     },
     close() {
+      lasting = false
       slot.clear()
       content.replaceChildren()
       opened?.focus()
@@ -56,7 +59,7 @@ export function rowPanel(): RowPanel {
         label,
         'quiet',
         () => {
-          content.replaceChildren()
+          if (!lasting) content.replaceChildren()
           opened = opener
           return slot.attempt(work)
         },

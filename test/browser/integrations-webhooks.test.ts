@@ -154,6 +154,8 @@ describeInBrowser('webhooks on the page of integrations', () => {
     expect(area.sent).toEqual([])
     await press(`Rotate secret of ${URL_1}`)
     await answer('Rotate')
+    await press(`Send a test to ${URL_1}`)
+    await page.locator('.row-panel .notice').waitFor()
     expect(await page.locator('.row-panel .secret-box code').innerText()).toMatch(SHOWN_ONCE)
     await press('I saved the secret')
     await page.getByText('The secret is rotated.').waitFor()
