@@ -129,10 +129,22 @@ const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request,
 }
 
 const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
-  const use = { ...parseBody(consumeBody, request.body), key: idempotencyKeyOf(request) }
+  const running = parseBody(consumeBody, request.body)
+  const ignored = ignoredIn(consumeBody, request.body)
+  refuseUncompared(running, ignored)
+  const use = { ...running, key: idempotencyKeyOf(request) }
   const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
   if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
-  response.json({ ...presentConsumed(used.request), ...ignoredIn(consumeBody, request.body) })
+  response.json({ ...presentConsumed(used.request), ...ignored })
+}
+
+/** A caller that says what is about to run, by names that are not compared alone, would take the answer for a comparison. */
+function refuseUncompared(
+  running: object,
+  { ignored_fields: [unknown] = [] }: { ignored_fields?: string[] },
+): void {
+  if (unknown !== undefined && Object.keys(running).length === 0)
+    throw invalidField(unknown, 'is not known, and nothing here can be compared; send `action` and `context`')
 }
 
 /** A stream ends after an hour at the latest; clients come back by themselves. */

@@ -117,6 +117,7 @@ describe('400 and 415', () => {
     ['context_sha256', { context_sha256: 'abc' }],
     ['context_sha256', { context_sha256: 'A'.repeat(64) }],
     ['context_sha256', { context_sha256: { $ne: '' } }],
+    ['parameters', { parameters: { amount: '900' } }],
   ])('refuses an odd %s rather than leaving it out of the comparison: %j', async (field, json) => {
     const id = await decidedId(service, caller)
     const answer = await consume(id, json)
