@@ -179,7 +179,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
   if (done.refused === 'unknown')
     return new CliError(
       'signing_key_not_found',
-      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}.`,
+      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}. Their ids stand in /.well-known/jwks.json.`,
     )
   if (done.refused === 'revoked')
     return new CliError(

@@ -9,7 +9,7 @@ export const RECEIPT_ERRORS = {
     'The signature is not the standard padded base64 of 64 bytes; it was cut, re-encoded or altered.',
   receipt_key_missing: 'The receipt does not name its key; pass it together with its public_key_id.',
   receipt_key_unknown:
-    'The key of this receipt is not in the key set that it was checked against; a key set comes from the service itself, never along with a receipt.',
+    'The key of this receipt is not in the key set that it was checked against; a key set comes from the service itself, never along with a receipt. Fetch it again if the service has rotated its keys since.',
   receipt_key_mismatch: 'The receipt names a key id and a public key that do not belong together.',
   receipt_signature_invalid:
     'The signature does not fit the payload and key; the receipt was altered or forged.',
