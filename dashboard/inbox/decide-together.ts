@@ -210,8 +210,10 @@ export class DecideTogether {
 
   #showResults(items: readonly CheckedReview[], results: readonly BatchItem[]): void {
     const recorded = results.filter((result) => !('error' in result)).length
+    // With a quorum a recorded approval is not yet an approved request.
+    const over = results.filter((result) => !('error' in result) && result.status !== 'pending').length
     this.#show(
-      recorded === items.length
+      over === items.length
         ? `${this.#decision === 'approved' ? 'Approved' : 'Rejected'}: ${counted(recorded)}`
         : `${recorded} of ${counted(items.length)} recorded`,
       this.#closing('Back to the inbox'),

@@ -24,7 +24,7 @@ interface Waiting {
 }
 
 const AUDITORS =
-  'New requests of this account do not name auditors: you find them all under Requests. Here stands what names you all the same, of any account.'
+  'New requests of this account do not name auditors: you find them all under Requests. What names you all the same, in any account, is listed here.'
 
 /** What waits for this person, kept up to date while it can be seen. */
 export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {

@@ -280,19 +280,18 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await dialog().getByRole('button', { name: 'Approve 3 requests' }).count()).toBe(0)
   })
 
-  it('says that it waits for others, and what was lost while writing', async () => {
-    area.state.reviews = area.state.reviews.map((review) =>
-      review.id === 'req_1' ? { ...review, quorum: { needed: 2, approved: 0 } } : review,
-    )
-    area.state.lost = ['req_2']
+  it.each([
+    { lost: [], name: '3 of 3 requests recorded', last: 'Approved.' },
+    { lost: ['req_2'], name: '2 of 3 requests recorded', last: 'Not recorded: It ran out meanwhile.' },
+  ])('says that it waits for others, and what was lost while writing: $lost', async (by) => {
+    const [first = {}] = area.state.reviews.filter(({ id }) => id === 'req_1')
+    Object.assign(first, { quorum: { needed: 2, approved: 0 } })
+    area.state.lost = by.lost
     await open()
     await confirmWithCode('Approve 3 requests')
-    await dialog().getByRole('heading', { name: '2 of 3 requests recorded' }).waitFor()
-    expect(await dialog().locator('.batch-outcome').allInnerTexts()).toEqual([
-      'Approved.',
-      'Your approval is recorded. It waits for others.',
-      'Not recorded: It ran out meanwhile.',
-    ])
+    await dialog().getByRole('heading', { name: by.name }).waitFor()
+    const outcomes = await dialog().locator('.batch-outcome').allInnerTexts()
+    expect(outcomes).toEqual(['Approved.', 'Your approval is recorded. It waits for others.', by.last])
   })
 
   it('finds out what is recorded when the answer is lost, and calls nothing undone that is', async () => {
