@@ -13,8 +13,8 @@ const LIMIT_MS = full ? 1_800_000 : 600_000
 
 export default defineConfig({
   test: {
-    // Half of a test's time is waiting: for a browser, a process, a lease. On two cores, four leave a tenth of them idle.
-    maxWorkers: Number(process.env.VITEST_MAX_WORKERS ?? Math.max(6, 2 * availableParallelism())),
+    // Half of a test's time is waiting: for a browser, a process, a lease. Six on two cores take as long as four, and more CPU.
+    maxWorkers: Number(process.env.VITEST_MAX_WORKERS ?? 2 * availableParallelism()),
     reporters: ['default', new Durations()],
     globalSetup: ['test/support/global-setup.ts'],
     projects: [
