@@ -24,7 +24,7 @@ export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): 
 export interface RowPanel {
   element: HTMLElement
   slot: NoticeSlot
-  /** Shows it in place of what was there; the focus goes to its first field or heading. @param once it cannot be shown again */
+  /** Shows it; the focus goes to its first field or heading. What can be shown `once` alone stays below what comes after it. */
   show(content: HTMLElement, once?: 'once'): void
   /** Empties it; the focus goes back to the button that filled it. */
   close(): void
@@ -37,21 +37,22 @@ export function rowPanel(): RowPanel {
   const content = div('panel-content')
   const element = div('row-panel', slot.element, content)
   let opened: HTMLElement | undefined
-  let lasting = false
+  let kept: HTMLElement[] = []
   return {
     element,
     slot,
     show(shown, once) {
-      lasting = once !== undefined
-      content.replaceChildren(shown)
+      if (once !== undefined) kept = []
+      content.replaceChildren(shown, ...kept)
+      if (once !== undefined) kept = [shown]
       const first = shown.querySelector<HTMLElement>('input:not([type=hidden]), h3')
       if (first?.matches('h3')) first.tabIndex = -1
       first?.focus()
     },
     close() {
-      lasting = false
       slot.clear()
-      content.replaceChildren()
+      if (content.firstElementChild === kept[0]) kept = []
+      content.replaceChildren(...kept)
       opened?.focus()
     },
     opener(label, attributes, work) {
@@ -59,7 +60,7 @@ export function rowPanel(): RowPanel {
         label,
         'quiet',
         () => {
-          if (!lasting) content.replaceChildren()
+          content.replaceChildren(...kept)
           opened = opener
           return slot.attempt(work)
         },
