@@ -314,6 +314,7 @@ describeInBrowser('deciding on a phone', () => {
       return found
     })`
     expect(await page.evaluate(broken)).toEqual([iban])
+    expect(await page.evaluate(`document.querySelector('.drawn').offsetWidth`)).toBeGreaterThan(600)
     expect(await overflow(page)).toBe(0)
     const crowded = { ...payment, iban, line: 'abcdefghij', payee: 'abcdefghij' }
     suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments: [crowded] })

@@ -78,9 +78,10 @@ function knownRow(key: string, label: string, context: CallerWords['context']): 
   return row(el('dt', {}, label), el('dd', {}, ...knownValue(key, context)), context[key])
 }
 
-/** On a phone, a single value stands beside its name where there is room; a list or an object begins below it. */
+/** On a phone, a single value stands beside its name where there is room; a list or an object begins below it, a wide table everywhere. */
 function row(name: HTMLElement, shown: HTMLElement, value: JsonValue | undefined): HTMLElement {
-  return div(typeof value === 'object' && value !== null ? 'caller-row' : 'caller-row single', name, shown)
+  const broad = shown.querySelector('.wide') === null ? '' : ' whole-row'
+  return div(`caller-row${typeof value === 'object' && value !== null ? broad : ' single'}`, name, shown)
 }
 
 function knownValue(key: string, context: CallerWords['context']): HTMLElement[] {
