@@ -99,9 +99,10 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
   if (closing === undefined) return contradiction(request.status)
   const { receipt, decided_at: at } = decision
-  const { key, result } = await verifyVote(deps, request, { ...closing, ...decision, at })
+  const decided = shownVote(request, { ...closing, ...decision, at })
+  const { key, result } = await verifyVote(deps, decided)
   if (!result.valid) return { valid: false, status: request.status, error: result.message, code: result.code }
-  const problem = await problemOfStored(deps, request, result)
+  const problem = await problemOfStored(deps, request, { decided, result })
   if (problem !== undefined) {
     const { message: error, code } = disagreement(problem)
     return { valid: false, status: request.status, error, code }
@@ -129,30 +130,35 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
 async function problemOfStored(
   deps: Pick<FlowDeps, 'keys'>,
   request: ApprovalRequest,
-  decision: VerifyResult,
+  { decided, result }: { decided: object; result: VerifyResult },
 ): Promise<string | undefined> {
   const unsigned = request.votes.filter((vote) => vote.receipt === undefined && vote.decision === 'approved')
   const signed: VerifyResult[] = []
-  for (const vote of request.votes)
-    if (!unsigned.includes(vote)) signed.push((await verifyVote(deps, request, vote)).result)
-  return problemOfVotes(decision, signed, unsigned)
+  for (const vote of request.votes.filter((one) => !unsigned.includes(one))) {
+    const shown = shownVote(request, vote)
+    // The vote that closed the request is the decision, as a rule: a signature is checked once.
+    signed.push(isDeepStrictEqual(shown, decided) ? result : (await verifyVote(deps, shown)).result)
+  }
+  return problemOfVotes(result, signed, unsigned)
 }
 
-/** Judges a vote with what is stored of it. */
-async function verifyVote(
-  { keys }: Pick<FlowDeps, 'keys'>,
+/** A vote as an answer shows it, with all that is stored of it. */
+function shownVote(
   { id: request_id, sandbox }: ApprovalRequest,
   { decision_id, decision, method, approver, delegate, at, intent_json: intent, receipt }: Vote,
 ) {
-  const key = receipt === undefined ? undefined : await keys.find(receipt.public_key_id)
-  const { canonical_payload, ...signed } = { canonical_payload: '', ...receipt }
-  const shown = {
+  const { canonical_payload, ...signed } = { canonical_payload: '', public_key_id: '', ...receipt }
+  return {
     ...{ id: decision_id, request_id, decision, method, approver, delegate, sandbox, intent },
     decided_at: at.toISOString(),
     ...{ signed_payload: toBase64Url(new TextEncoder().encode(canonical_payload)), ...signed },
   }
-  const result = verifyReceiptJson(shown, key === undefined ? [] : [key], { allowSandbox: sandbox })
-  return { key, result }
+}
+
+async function verifyVote({ keys }: Pick<FlowDeps, 'keys'>, shown: ReturnType<typeof shownVote>) {
+  const key = await keys.find(shown.public_key_id)
+  const options = { allowSandbox: shown.sandbox }
+  return { key, result: verifyReceiptJson(shown, key === undefined ? [] : [key], options) }
 }
 
 function undecided({ status, cancelled }: ApprovalRequest): Verdict {

@@ -5,18 +5,24 @@ import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
 import { enrolWithPasskey } from '../support/enrolled.ts'
 import { ask, setUpOwner } from '../support/live.ts'
-import { useService } from '../support/service.ts'
+import { type TestService, useService } from '../support/service.ts'
 
-it('T73: signs a vote cast before a key rotation with the key of its time, so that the quorum can still close', async () => {
-  let ahead = 0
-  const service = await useService({ localTime: () => Date.now() + ahead })
-  const { deps } = service.composition
+/** A request that both of two people must approve. */
+async function askTwo(service: TestService) {
   const setting = await setUpOwner(service)
   const first = await deciderOf(service, setting.owner)
   const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
   const approvers = [first.user.id, second.user.id]
   await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
   const id = await ask(setting)
+  return { first, second, id }
+}
+
+it('T73: signs a vote cast before a key rotation with the key of its time, so that the quorum can still close', async () => {
+  let ahead = 0
+  const service = await useService({ localTime: () => Date.now() + ahead })
+  const { deps } = service.composition
+  const { first, second, id } = await askTwo(service)
   const before = deps.keys.ring().active('decision', deps.clock.now())
   await decide(deps, first, await proveFor(deps, first, id, 'approved'))
   ahead = 2_000
@@ -41,12 +47,7 @@ it('T73: signs a vote cast before a key rotation with the key of its time, so th
 it('is not valid online, either, where the votes in the store are not those that were signed', async () => {
   const service = await useService()
   const { deps, connection } = service.composition
-  const setting = await setUpOwner(service)
-  const first = await deciderOf(service, setting.owner)
-  const second = await deciderOf(service, await enrolWithPasskey(service, 'second@example.com'))
-  const approvers = [first.user.id, second.user.id]
-  await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
-  const id = await ask(setting)
+  const { first, second, id } = await askTwo(service)
   for (const one of [first, second]) await decide(deps, one, await proveFor(deps, one, id, 'approved'))
   const { votes = [], decision } = (await deps.requests.find(id)) ?? {}
   const [vote, closing] = votes

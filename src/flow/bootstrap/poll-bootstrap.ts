@@ -59,8 +59,8 @@ export async function pollBootstrap(deps: FlowDeps, poll: Poll): Promise<PollAns
 }
 
 /**
- * Does the owner still have the factor that consented, and does it count (T30)? Whoever held a stolen one could have consented to a key of their own,
- * and would collect it after the factor was taken away (T23).
+ * Does the owner still have the factor that consented, and does it count (T30)? Whoever held a stolen one could have consented to a
+ * key of their own, and would collect it after the factor was taken away (T23).
  */
 async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
   if (consent === undefined) return false
