@@ -39,6 +39,8 @@ describeInBrowser('rotating an API key', () => {
     expect(await page.locator('.row-panel code').first().innerText()).toMatch(/^sa_live_n3wK3y/)
     expect(live()).toEqual(['key_1', 'key_2'])
     await press('Signing secret of the API key ops-agent-prod')
+    await page.getByRole('button', { name: 'Hide it' }).waitFor()
+    expect(await page.locator('.row-panel').first().innerText()).toContain('sa_live_n3wK3y')
     await press('Hide it')
     expect(await page.locator('.row-panel code').first().innerText()).toMatch(/^sa_live_n3wK3y/)
     await press('I saved the new key')
