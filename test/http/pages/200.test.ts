@@ -96,6 +96,26 @@ describe('the shell of the pages', () => {
     },
   )
 
+  it.each([
+    ['/', ['/session?optional=true', '/me/pending', '/account/bootstrap']],
+    ['/?account=acc_1', ['/session?optional=true', '/me/pending', '/account/bootstrap']],
+    ['/verify', ['/session?optional=true']],
+    [`/requests/${ID}`, ['/session?optional=true']],
+    [`/a/${ID}?d=approve`, [`/approvals/${ID}/review`]],
+    ['/a/%0d%0aX:y', ['/session?optional=true']],
+    ['/signin', []],
+  ])('GET %s has the browser ask for %j beside the script, for who seems signed in', async (path, asked) => {
+    const link = asked.map((one) => `</api/v1${one}>; rel=preload; as=fetch; crossorigin`).join(', ')
+    for (const [cookie, expected] of [
+      [`countersign=${'A'.repeat(43)}`, link],
+      ['countersign=short', ''],
+      ['theme=dark', ''],
+    ] as const) {
+      const { status, headers } = await rawRequest(service.url, path, { headers: { Cookie: cookie } })
+      expect([status, headers.link ?? '']).toEqual([200, expected])
+    }
+  })
+
   it.each(['/signin', '/account'])(
     '%s says by itself that it is not to be indexed and tells no referrer, whoever serves it',
     async (path) => {
