@@ -34,7 +34,10 @@ export function inboxRow(request: PendingRequest): InboxRow {
   const box = canDecide(request)
     ? el('input', { type: 'checkbox', 'aria-label': 'Select', 'aria-describedby': textId })
     : undefined
-  const time = el('p', { class: 'time-left', title: `Ends ${exactly(request.expires_at)}` })
+  const time = el('p', { class: 'time-left' })
+  time.addEventListener('pointerenter', () => {
+    time.title = `Ends ${exactly(request.expires_at)}`
+  })
   const marks = div('inbox-marks')
   const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
   renew(request)

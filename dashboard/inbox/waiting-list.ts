@@ -236,7 +236,7 @@ function keepPlace(list: HTMLElement, change: () => void): void {
     .filter(({ row }) => row.getBoundingClientRect().bottom > 0)
   change()
   const stays = seen.find(({ row }) => row.isConnected && !row.classList.contains('fresh'))
-  if (window.scrollY > 0 && stays !== undefined)
+  if (stays !== undefined && window.scrollY > 0)
     window.scrollBy(0, stays.row.getBoundingClientRect().top - stays.top)
 }
 

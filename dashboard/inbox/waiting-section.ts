@@ -4,7 +4,7 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
-import { zoned } from '../../webauthn-page/kit/dom/moment.ts'
+import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
 import type { DecideTogether } from './decide-together.ts'
@@ -33,7 +33,7 @@ export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
 
 const CUT_OFF = 'The service does not answer. You can decide when it does again.'
 
-const CLOCK = zoned({ timeStyle: 'short' })
+const clockTime = formatter({ timeStyle: 'short' })
 
 class WaitingSection {
   readonly #waiting: Waiting
@@ -191,7 +191,7 @@ class WaitingSection {
         this.#reached(true)
         return 'over'
       }
-      const at = CLOCK.format(this.#seen)
+      const at = clockTime(this.#seen)
       this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${CUT_OFF}`
       this.#reached(false)
       return 'failed'

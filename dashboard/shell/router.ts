@@ -145,7 +145,8 @@ export class Router {
     }
     showScene(title, scene, { focus: !first, wide })
     if (!first) announce(title)
-    window.scrollTo(0, scroll)
+    // At the top it stands already; to be told so would have the browser lay the page out once more.
+    if (!first || scroll > 0) window.scrollTo(0, scroll)
     news?.focus()
   }
 }
@@ -355,9 +356,14 @@ function showNavigation(
   })
   const list = el('ul', {}, ...items)
   bar.replaceChildren(list)
-  bar.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
-  // Cut, the first entry would cover the arrow that says so.
-  if (list.scrollLeft < (items[0]?.offsetWidth ?? 0)) list.scrollLeft = 0
+  // Not now: it would have the browser lay out a page that is about to be filled.
+  requestAnimationFrame(() => {
+    const here = list.querySelector('[aria-current]')?.getBoundingClientRect()
+    const bounds = list.getBoundingClientRect()
+    if (here !== undefined) list.scrollLeft += here.left - bounds.left + (here.width - bounds.width) / 2
+    // Cut, the first entry would cover the arrow that says so.
+    if (list.scrollLeft < (items[0]?.offsetWidth ?? 0)) list.scrollLeft = 0
+  })
 }
 
 function isBelow(path: string, parent: string): boolean {

@@ -229,6 +229,9 @@ describeInBrowser('what waits for a person', () => {
     })
     suite.server().state.pending = [samplePending(), samplePending({ id: 'req_3', action: 'Third' })]
     await open()
+    const time = rows().first().locator('.time-left')
+    await time.hover()
+    await expect.poll(() => time.getAttribute('title')).toMatch(/^Ends \d.*UTC$/)
     await rows().first().hover()
     suite.server().state.pending = [soon, samplePending({ id: 'req_3', action: 'Third' })]
     await visitor.page.clock.runFor(5500)

@@ -1,5 +1,5 @@
 import { el } from '../dom/element.ts'
-import { zoned } from '../dom/moment.ts'
+import { formatter } from '../dom/moment.ts'
 
 /** Whether the service answers, as a page that asks it every few seconds knows. */
 export interface Connection {
@@ -11,7 +11,7 @@ export interface Connection {
   follow(hold: (why: string | undefined) => void): void
 }
 
-const CLOCK = zoned({ timeStyle: 'medium' })
+const clockTime = formatter({ timeStyle: 'medium' })
 
 export function createConnection(): Connection {
   const element = el('p', { class: 'connection', role: 'status' })
@@ -29,9 +29,7 @@ export function createConnection(): Connection {
     },
     lost: () => {
       const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
-      show(
-        `${why} This is how it was at ${CLOCK.format(heard)}. You can decide when the service answers again.`,
-      )
+      show(`${why} This is how it was at ${clockTime(heard)}. You can decide when the service answers again.`)
     },
     follow: (next: typeof hold) => {
       hold = next

@@ -100,9 +100,13 @@ function isWide(): boolean {
 
 /** Hashes and references: what a person compares only when in doubt. */
 function evidence(review: Review): HTMLElement {
-  const fold = folded('Evidence', signedFacts(review))
+  const fold = folded('Evidence')
   fold.classList.add('evidence')
   fold.open = isWide()
+  const fill = (): void => fold.append(signedFacts(review))
+  // Folded, it can wait until the page is drawn: to format the first date takes a phone 0.1 s.
+  if (fold.open) fill()
+  else requestAnimationFrame(() => setTimeout(fill))
   return fold
 }
 
