@@ -79,11 +79,13 @@ function shell(root: string): RequestHandler {
 
 /**
  * Has the browser ask for what the page's script will ask for first while that script is still on its way (`preload`, RFC 8288):
- * a round trip less. Only with a session's cookie: others would be refused, and would be shown the sign-in.
+ * a round trip less. Only with a session's cookie: others would be refused. Only Chromium, which alone sends `Sec-CH-UA`:
+ * Firefox and WebKit do not hand such an answer over when it is `no-store`, and ask twice.
  */
 function askAhead({ settings }: { settings: { baseUrl: string } }): RequestHandler {
   return (request, response, next) => {
-    if (readCookie(request, 'session', settings.baseUrl) !== undefined)
+    const seemsSignedIn = readCookie(request, 'session', settings.baseUrl) !== undefined
+    if (seemsSignedIn && request.get('Sec-CH-UA') !== undefined)
       response.setHeader('Link', firstAsked(request.path).map(preload))
     next()
   }

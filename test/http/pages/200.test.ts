@@ -104,15 +104,18 @@ describe('the shell of the pages', () => {
     [`/a/${ID}?d=approve`, [`/approvals/${ID}/review`]],
     ['/a/%0d%0aX:y', ['/session?optional=true']],
     ['/signin', []],
-  ])('GET %s has the browser ask for %j beside the script, for who seems signed in', async (path, asked) => {
+  ])('GET %s has Chromium ask for %j beside the script, for who seems signed in', async (path, asked) => {
     const link = asked.map((one) => `</api/v1${one}>; rel=preload; as=fetch; crossorigin`).join(', ')
-    for (const [cookie, expected] of [
-      [`countersign=${'A'.repeat(43)}`, link],
-      ['countersign=short', ''],
-      ['theme=dark', ''],
+    const chromium = { 'Sec-CH-UA': '"Chromium";v="109"' }
+    const signedIn = { Cookie: `countersign=${'A'.repeat(43)}` }
+    for (const [headers, expected] of [
+      [{ ...chromium, ...signedIn }, link],
+      [signedIn, ''],
+      [{ ...chromium, Cookie: 'countersign=short' }, ''],
+      [{ ...chromium, Cookie: 'theme=dark' }, ''],
     ] as const) {
-      const { status, headers } = await rawRequest(service.url, path, { headers: { Cookie: cookie } })
-      expect([status, headers.link ?? '']).toEqual([200, expected])
+      const answer = await rawRequest(service.url, path, { headers })
+      expect([answer.status, answer.headers.link ?? '']).toEqual([200, expected])
     }
   })
 
