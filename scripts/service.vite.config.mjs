@@ -23,6 +23,7 @@ const OPTIONAL = [
 export default defineConfig({
   root,
   publicDir: false,
+  resolve: { alias: { tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)) } },
   ssr: { noExternal: true, external: ['embedded-mongo', 'libsql', ...OPTIONAL] },
   build: {
     ssr: true,

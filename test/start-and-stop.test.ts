@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:http'
+import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,6 +94,20 @@ it('is the program of the sources, and stops when the npm that started it is sto
   service.child.kill('SIGTERM')
   const [code, signal]: unknown[] = await once(service.child, 'exit')
   expect([code, signal, await answers(port)], service.output()).toEqual([0, null, false])
+})
+
+it.each([
+  ['db.example.com', 'db.example.com'],
+  ['DB.Example.COM', 'db.example.com'],
+  ['münchen.example', 'xn--mnchen-3ya.example'],
+  ['faß.example', 'xn--fa-hia.example'],
+  ['a b', null],
+  ['xn--a', null],
+])('reads the name %j as the package does that it leaves out', async (name, expected) => {
+  const ours: unknown = await import(packagePath('scripts/domain-names.mjs'))
+  expect(Object(ours).toASCII(name)).toBe(expected)
+  const theirs: unknown = createRequire(import.meta.url)(packagePath('node_modules/whatwg-url'))
+  expect(Object(theirs).parseURL(`http://${name}/`)?.host ?? null).toBe(expected)
 })
 
 function endGroup(leader: number | undefined): void {
