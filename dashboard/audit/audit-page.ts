@@ -121,7 +121,7 @@ function howToCheck(): Child[] {
 
 /** One entry in a line: when, a sentence, and from where; the rest is made when it is opened. */
 function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
-  const { at, actor, subject } = entry
+  const { at, actor, subject, detail } = entry
   const more = div('audit-more')
   more.hidden = true
   const toggle = button(
@@ -135,13 +135,16 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     { 'aria-expanded': 'false', 'aria-label': `More of entry ${entry.seq}` },
   )
   const sentence = sentenceOf(entry, reading)
-  const said = pathOf(subject, reading) !== undefined
+  // A delivery has no page: its request and its receiver have.
+  const about = [...new Set([subject, detail.request_id, detail.target])]
+    .filter((id) => typeof id === 'string' && pathOf(id, reading) !== undefined)
+    .flatMap((id) => [idElement(String(id), reading), ' '])
   return el(
     'li',
     { class: 'audit-entry' },
     ago(at),
     el('p', { class: 'audit-sentence' }, ...sentence, '.'),
-    el('p', { class: 'audit-where hint' }, said && idElement(subject, reading)),
+    el('p', { class: 'audit-where hint' }, ...about),
     el('p', { class: 'audit-where hint' }, actor.address !== undefined && mono(callerText(actor.address))),
     toggle,
     more,

@@ -7,6 +7,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 
 const REQUEST = sampleReview().id
 const ANN = { kind: 'user', id: 'usr_ann', address: '203.0.113.9' }
+const WEBHOOK = 'whk_00000000000000000000000000'
 
 describeInBrowser('the audit log', () => {
   const area = historyArea()
@@ -92,8 +93,15 @@ describeInBrowser('the audit log', () => {
     }
     area.entries = [
       sampleEntry({ type: 'delivery.delivered', actor: { kind: 'service' }, subject: REQUEST, detail }),
+      sampleEntry({ subject: 'dlv_1', detail: { request_id: REQUEST, target: WEBHOOK } }),
     ]
     await open()
+    const paths = async (at: number): Promise<(string | null)[]> => {
+      const links = await entries().nth(at).locator('.audit-where a').all()
+      return Promise.all(links.map((one) => one.getAttribute('href')))
+    }
+    expect(await paths(0)).toEqual([`/requests/${REQUEST}`])
+    expect(await paths(1)).toEqual([`/requests/${REQUEST}`, `/integrations/webhooks/${WEBHOOK}`])
     await more()
     const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
     for (const part of [
