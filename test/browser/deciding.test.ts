@@ -70,24 +70,6 @@ describeInBrowser('deciding in a browser', () => {
     expect(await readRequest(suite.service(), rawKey, id)).toMatchObject({ status: 'pending' })
   })
 
-  it('has the answers under way before the script that asks for them, each once', async () => {
-    const { owner, id } = await ownerWithRequest()
-    const first = {
-      '/': ['/session?optional=true', '/me/pending', '/account/bootstrap'],
-      [`/a/${id}`]: [`/approvals/${id}/review`],
-    }
-    for (const [path, answers] of Object.entries(first)) {
-      await owner.page.goto(path)
-      await owner.page.locator('.inbox-row, .decision-form').first().waitFor()
-      for (const answer of answers)
-        expect(
-          await owner.page.evaluate(
-            `performance.getEntriesByName(new URL('/api/v1${answer}', location).href).map((entry) => entry.initiatorType)`,
-          ),
-        ).toEqual(['link'])
-    }
-  })
-
   it('shows a request only to its approver, and refuses everybody else (T20)', async () => {
     const { rawKey, id } = await ownerWithRequest()
     const other = await suite.enrol(`other${keys}@example.com`)

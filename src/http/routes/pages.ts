@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
 import type { HttpDeps } from '../http-deps.ts'
-import { readCookie } from '../middleware/cookies.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
 
 /** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
@@ -40,7 +39,6 @@ export function pageRoutes(
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
   router.get('/icons/:name', icon(join(deps.dashboardDir, 'icons')))
   const byOneName = oneLoopbackName(deps)
-  router.get(['/a/:id', ...DASHBOARD_PATHS], askAhead(deps))
   router.get(PAGE_PATHS, byOneName, shell(deps.pagesDir))
   router.get(DASHBOARD_PATHS, byOneName, allowServiceWorker(), shell(deps.dashboardDir))
   router.use(noSuchPage(deps.dashboardDir))
@@ -77,32 +75,6 @@ function shell(root: string): RequestHandler {
   }
 }
 
-/**
- * Has the browser ask for what the page's script will ask for first while that script is still on its way (`preload`, RFC 8288):
- * a round trip less. Only with a session's cookie: others would be refused. Only Chromium, which alone sends `Sec-CH-UA`:
- * Firefox and WebKit do not hand such an answer over when it is `no-store`, and ask twice.
- */
-function askAhead({ settings }: { settings: { baseUrl: string } }): RequestHandler {
-  return (request, response, next) => {
-    const seemsSignedIn = readCookie(request, 'session', settings.baseUrl) !== undefined
-    if (seemsSignedIn && request.get('Sec-CH-UA') !== undefined)
-      response.setHeader('Link', firstAsked(request.path).map(preload))
-    next()
-  }
-}
-
-/** As the page's script spells it: a browser hands over only the answer to the very same address. */
-function firstAsked(path: string): string[] {
-  const id = /^\/a\/([\w-]+)$/.exec(path)?.[1]
-  if (id !== undefined) return [`/approvals/${id}/review`]
-  const session = '/session?optional=true'
-  return path === '/' ? [session, '/me/pending', '/account/bootstrap'] : [session]
-}
-
-function preload(path: string): string {
-  return `</api/v1${path}>; rel=preload; as=fetch; crossorigin`
-}
-
 /** Sends the file as the build compressed it, in the coding the client likes best. */
 function asset(root: string): RequestHandler<{ name: string }> {
   return (request, response, next) => {
@@ -132,7 +104,7 @@ function icon(root: string): RequestHandler<{ name: string }> {
   }
 }
 
-const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified', 'Link']
+const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified']
 
 /** A file that is not there is an unknown path; 412 and 416 are answers, not failures. */
 function afterSending(response: Response, next: NextFunction): (error?: Error) => void {

@@ -96,29 +96,6 @@ describe('the shell of the pages', () => {
     },
   )
 
-  it.each([
-    ['/', ['/session?optional=true', '/me/pending', '/account/bootstrap']],
-    ['/?account=acc_1', ['/session?optional=true', '/me/pending', '/account/bootstrap']],
-    ['/verify', ['/session?optional=true']],
-    [`/requests/${ID}`, ['/session?optional=true']],
-    [`/a/${ID}?d=approve`, [`/approvals/${ID}/review`]],
-    ['/a/%0d%0aX:y', ['/session?optional=true']],
-    ['/signin', []],
-  ])('GET %s has Chromium ask for %j beside the script, for who seems signed in', async (path, asked) => {
-    const link = asked.map((one) => `</api/v1${one}>; rel=preload; as=fetch; crossorigin`).join(', ')
-    const chromium = { 'Sec-CH-UA': '"Chromium";v="109"' }
-    const signedIn = { Cookie: `countersign=${'A'.repeat(43)}` }
-    for (const [headers, expected] of [
-      [{ ...chromium, ...signedIn }, link],
-      [signedIn, ''],
-      [{ ...chromium, Cookie: 'countersign=short' }, ''],
-      [{ ...chromium, Cookie: 'theme=dark' }, ''],
-    ] as const) {
-      const answer = await rawRequest(service.url, path, { headers })
-      expect([answer.status, answer.headers.link ?? '']).toEqual([200, expected])
-    }
-  })
-
   it.each(['/signin', '/account'])(
     '%s says by itself that it is not to be indexed and tells no referrer, whoever serves it',
     async (path) => {
