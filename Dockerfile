@@ -46,6 +46,6 @@ USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/deploy/healthcheck.mjs"]
-# Exec form: signals reach node and no shell. A young generation of 4 MB in place of 16 holds 10 MB less, at the same rate.
-ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/bin/countersign.mjs"]
+# Exec form: signals reach node and no shell.
+ENTRYPOINT ["node", "/app/bin/countersign.mjs"]
 CMD ["serve"]

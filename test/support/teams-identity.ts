@@ -58,7 +58,8 @@ const KID = 'endorsed-key'
 
 /** Starts one on 127.0.0.1. */
 export async function startTeamsIdentity(options: IdentityOptions): Promise<TeamsIdentity> {
-  const keys = makeKeys()
+  made ??= makeKeys()
+  const keys = made
   const granted = new Set<string>()
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy())
@@ -104,6 +105,9 @@ export async function startTeamsIdentity(options: IdentityOptions): Promise<Team
   }
   return it
 }
+
+/** Of all that this process starts: five RSA keys take two seconds. */
+let made: Keys | undefined
 
 type Keys = Record<KeyName, { publicKey: KeyObject; privateKey: KeyObject }>
 
