@@ -82,6 +82,11 @@ describeInBrowser('the shell of the dashboard', () => {
       await page.goto('/requests')
       await heading('Requests').waitFor()
       expect(await page.evaluate(`document.querySelector('.site-nav > ul').scrollLeft`)).toBe(0)
+      // And its last entry is in sight where the page is its own.
+      await page.goto('/account')
+      await heading('Your account').waitFor()
+      const right = `document.querySelector('.site-nav [aria-current]').getBoundingClientRect().right`
+      await expect.poll(() => page.evaluate(`${right} <= innerWidth`)).toBe(true)
       await page.setViewportSize({ width: 1280, height: 844 })
       expect(await arrows()).toEqual([false, false])
     },
