@@ -138,7 +138,7 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   // A delivery has no page: its request and its receiver have.
   const about = [...new Set([subject, detail.request_id, detail.target])]
     .filter((id) => typeof id === 'string' && pathOf(id, reading) !== undefined)
-    .flatMap((id) => [idElement(String(id), reading), ' '])
+    .map((id) => idElement(String(id), reading))
   return el(
     'li',
     { class: 'audit-entry' },
