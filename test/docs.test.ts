@@ -88,8 +88,9 @@ describe('the documents', () => {
       'key create',
       'TEST_KEY',
       'api/v1/bootstrap',
-      'webhook-secret', // this and the receivers: test/examples
+      'webhook-secret', // this, the receivers and the agent: test/examples
       'examples/receiver',
+      'examples/agent',
       'slack manifest',
       'doctor slack',
       'teams package',

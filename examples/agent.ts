@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+
+const service = process.env.COUNTERSIGN_URL ?? 'http://localhost:3000'
+const invoice = process.env.INVOICE ?? 'INV-1042'
+// Made once and sent twice: what the approver reads is what consume compares. Amounts are text, a number would be rounded.
+const payment = JSON.stringify({
+  action: `Pay invoice ${invoice}`,
+  context: {
+    agent_name: 'payer',
+    tool: 'pay',
+    tool_arguments: { invoice, amount: '1834.15', currency: 'EUR' },
+  },
+})
+
+/** Calls until there is an answer. Under the same Idempotency-Key, of the last 24 hours, nothing is done twice. */
+async function call(path = '', body = '', idempotencyKey = '') {
+  const headers = { Authorization: `Bearer ${process.env.COUNTERSIGN_KEY}` }
+  const post = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
+  for (let seconds = 1; ; seconds = Math.min(2 * seconds, 60)) {
+    const response = await fetch(`${service}/api/v1/approvals/${path}`, {
+      ...(body ? { method: 'POST', headers: { ...headers, ...post }, body } : { headers }),
+      signal: AbortSignal.timeout(40_000),
+    }).catch(() => undefined)
+    const text = await response?.text().catch(() => undefined)
+    const later = response?.headers.get('retry-after')
+    if (response && text && response.status < 500 && !later) {
+      if (!response.ok) throw new Error(text)
+      return JSON.parse(text)
+    }
+    // The service is away or busy, or its answer was lost: the same again, later.
+    await pause(1000 * Math.min(Number(later) || seconds, 60))
+  }
+}
+
+// The invoice is the key: started again, the agent finds the request it made and does not ask twice.
+const { id, request_id: dryRun } = await call('request', payment, `ask-${invoice}`)
+let request = await call(id ?? dryRun)
+while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
+if (request.status !== 'approved') throw new Error(`${invoice} is not paid: ${request.status}`)
+
+// A key of this run alone: a lost answer is asked for again, but an agent that broke off and starts anew does not pay twice.
+const used = await call(`${request.id}/consume`, payment, randomUUID())
+if (used.sandbox) throw new Error(`${invoice} is not paid: a sandbox key asked, and no person`)
+console.log(`pay ${invoice}`) // act here

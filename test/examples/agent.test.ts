@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packagePath } from '../../src/config/package-path.ts'
+import { newCaller, stored } from '../support/caller.ts'
+import { decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+const PAGE = readFileSync(packagePath('docs/api.md'), 'utf8')
+const COMMAND = /^```sh\n(node .*examples\/agent\.ts)\n```$/m.exec(PAGE)?.[1] ?? ''
+
+let service: TestService
+let setting: LiveSetting
+
+beforeAll(async () => {
+  service = await startService()
+  setting = await setUpOwner(service)
+})
+afterAll(() => service.close())
+
+/** Runs the agent by the documents' command until it ends. */
+function pay(INVOICE: string, changes: Record<string, string> = {}) {
+  const env = { PATH: process.env.PATH, COUNTERSIGN_URL: service.url, COUNTERSIGN_KEY: setting.key, INVOICE }
+  return new Promise<{ paid: string; failed: string }>((resolve) => {
+    const options = { cwd: packagePath('.'), env: { ...env, ...changes } }
+    execFile('bash', ['--norc', '-euc', COMMAND], options, (_, paid, failed) => resolve({ paid, failed }))
+  })
+}
+
+/** The requests for that invoice, as the store has them. */
+function asked(invoice: string) {
+  return stored(service, 'requests')
+    .find({ action: `Pay invoice ${invoice}` })
+    .toArray()
+}
+
+async function decide(invoice: string, decision: 'approved' | 'rejected') {
+  await expect.poll(async () => (await asked(invoice)).length).toBe(1)
+  const [request] = await asked(invoice)
+  expect((await decideByPasskey(setting, String(request?._id), decision)).status).toBe(200)
+}
+
+/** Passes calls on and loses the first answer to each path, once the service has done what it was asked. */
+async function losingFront() {
+  const lost: string[] = []
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    const body = await buffer(request)
+    const { authorization = '', 'idempotency-key': key } = headers
+    const answer = await fetch(`${service.url}${url}`, {
+      method,
+      headers: {
+        Authorization: authorization,
+        ...(key !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': String(key) }),
+      },
+      ...(method === 'POST' && { body }),
+    })
+    const text = await answer.text()
+    if (lost.includes(url)) return void response.writeHead(answer.status).end(text)
+    lost.push(url)
+    request.socket.destroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, lost, close: () => server.close() }
+}
+
+describe('the agent in the documents', () => {
+  it('is the file in examples/', () => {
+    const shown = /<!-- generated:agent.ts -->\n```ts\n([\s\S]*?)```/.exec(PAGE)?.[1]
+    expect(shown).toBe(readFileSync(packagePath('examples/agent.ts'), 'utf8'))
+  })
+
+  it('asks and pays once, although every first answer is lost', async () => {
+    const front = await losingFront()
+    const run = pay('INV-1', { COUNTERSIGN_URL: front.url })
+    await decide('INV-1', 'approved')
+    expect(await run).toEqual({ paid: 'pay INV-1\n', failed: '' })
+    front.close()
+    expect(front.lost.map((url) => url.replace(/req_\w+/, ':id'))).toEqual([
+      '/api/v1/approvals/request',
+      '/api/v1/approvals/:id',
+      expect.stringMatching(/^\/api\/v1\/approvals\/:id\/(wait\?timeout=25|consume)$/),
+      ...(front.lost.length === 4 ? ['/api/v1/approvals/:id/consume'] : []),
+    ])
+    expect(await asked('INV-1')).toMatchObject([{ status: 'approved' }])
+
+    const again = await pay('INV-1')
+    expect(again).toEqual({ paid: '', failed: expect.stringContaining('already_consumed') })
+    expect(await asked('INV-1')).toHaveLength(1)
+  })
+
+  it('does not pay what was rejected, in no later run either', async () => {
+    const run = pay('INV-2')
+    await decide('INV-2', 'rejected')
+    for (const { paid, failed } of [await run, await pay('INV-2')]) {
+      expect(paid).toBe('')
+      expect(failed).toContain('INV-2 is not paid: rejected')
+    }
+  })
+
+  it('does not pay with a sandbox key, nor with none', async () => {
+    const { token } = await newCaller(service, { sandbox: true })
+    const dry = await pay('INV-3', { COUNTERSIGN_KEY: token })
+    expect(dry).toEqual({ paid: '', failed: expect.stringContaining('INV-3 is not paid: a sandbox key') })
+    const none = await pay('INV-4', { COUNTERSIGN_KEY: '' })
+    expect(none).toEqual({ paid: '', failed: expect.stringContaining('invalid or missing API key') })
+  })
+})
