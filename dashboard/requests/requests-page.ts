@@ -183,7 +183,9 @@ function decidedCell(
   const when = typeof decided_at === 'string' ? [' · ', ago(decided_at)] : []
   if (decision.method === 'sandbox') return [SANDBOX_DECIDED, ...when]
   const standing = decision.delegate === undefined ? [] : [' by the delegate ', person(decision.delegate)]
-  return [person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
+  const together = status === 'approved' && quorum.needed > 1
+  const last = together && `${quorum.approved} of ${quorum.needed} approvals · last `
+  return [last, person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
 }
 
 /** What a column is called; `look` is the class of its cells, `hidden` a name that only screen readers need. */

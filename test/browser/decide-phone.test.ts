@@ -294,12 +294,20 @@ describeInBrowser('deciding on a phone', () => {
       line: 2,
       payee: 'Supplier of figs',
     }
+    // Digits under digits, and no button for a single row more.
+    const eleven = Array.from({ length: 11 }, (_, at) => ({ ...payment, amount: `${10 ** at}.50` }))
+    suite.server().state.review = sampleReview({}, { display: 'table', tool_arguments: eleven })
+    const page = await open({ width: 800, height: 844 })
+    expect(await page.locator('.drawn tbody tr').count()).toBe(11)
+    const aligned = `[...document.querySelectorAll('.drawn tbody tr:last-child td')].map((cell) => getComputedStyle(cell).textAlign)`
+    expect(await page.evaluate(aligned)).toEqual(['right', 'left', 'left', 'right', 'left'])
     const iban = 'DE89370400440532013002'
     suite.server().state.review = sampleReview(
       {},
       { display: 'table', tool_arguments: [{ ...payment, iban }] },
     )
-    const page = await open({ width: 800, height: 844 })
+    await page.reload()
+    await page.locator('.decision-form').waitFor()
     const broken = `[...document.querySelectorAll('.drawn :is(th, td)')].flatMap((cell) => {
       const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
       const found = []
@@ -329,13 +337,17 @@ describeInBrowser('deciding on a phone', () => {
     suite.server().state.review = sampleReview({ high_impact: false, methods: ['totp'] }, context)
     const page = await open({ width: 1280, height: 1600 })
     expect(await left(page)).toBe(41)
-    await press(page, 'Open all 2 folds')
+    const room = () => page.locator('.bar-line').evaluate('(line) => line.offsetHeight')
+    const before = await room()
+    await press(page, 'Show everything')
     // The browser says by itself that a fold was opened.
     await expect.poll(() => left(page)).toBeLessThanOrEqual(10)
     await page.locator('.long-value').scrollIntoViewIfNeeded()
     await expect.poll(() => left(page)).toBe(1)
     await page.evaluate(`document.querySelector('.long-value').scrollTo(0, 99999)`)
     await expect.poll(() => page.locator('.see-more').isVisible()).toBe(false)
+    // Approve stands below it.
+    expect(await room()).toBe(before)
     await page.getByLabel('Code from your authenticator app').fill('123456')
     await press(page, 'Approve')
     await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()

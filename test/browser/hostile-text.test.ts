@@ -156,7 +156,13 @@ describeInBrowser('text that a caller chose', () => {
     const cases: [display: string, value: unknown, drawn: string, count: number, shown: string][] = [
       ['diff', { patch: diff }, '.diff-added', 2, '+pay[U+202E] 9'],
       ['sql', { query: "DELETE FROM invoices -- each\u2800'" }, '.code b', 2, '-- each[U+2800]'],
-      ['shell', { run: ['rm', '-rf', 'my files\u200b'] }, '.shell-word', 3, 'my files[U+200B]'],
+      [
+        'shell',
+        { host: 'web-03', run: ['rm', '-rf', 'my files\u200b'] },
+        '.shell-word',
+        3,
+        'my files[U+200B]',
+      ],
       ['table', rows, 'tbody tr', 12, 'acct-11[U+200B]'],
       ['json', { a: [1, '\u202e'] }, '.code', 1, '"[U+202E]"'],
     ]

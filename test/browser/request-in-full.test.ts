@@ -90,7 +90,12 @@ describeInBrowser('one request in full', () => {
     suite.server().state.review = sampleDecided()
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
-    for (const text of ['2 of 2 needed approvals', 'Backup is there.', 'by the delegate 0011223344556677'])
+    for (const text of [
+      '2 of 2 needed approvals',
+      'Last approval by',
+      'Backup is there.',
+      'by the delegate 0011223344556677',
+    ])
       expect(panel).toContain(text)
     expect(await visitor.page.getByRole('link', { name: 'Check this receipt' }).getAttribute('href')).toBe(
       `/verify#${ID}`,
@@ -227,7 +232,7 @@ describeInBrowser('one request in full', () => {
     const panel = await visitor.page.locator('.panel').innerText()
     expect(panel).toContain('Approver Bo Lind')
     expect(panel).toContain('by the delegate Cy <b>C</b>')
-    expect(panel).toMatch(/Approver\s+Bo Lind\s+Decided by the delegate\s+Cy/)
+    expect(panel).toMatch(/Last approval by\s+Bo Lind\s+Decided by the delegate\s+Cy/)
     const told = visitor.page.getByRole('list', { name: 'Messages in chat' })
     await told.getByRole('button', { name: 'Bo Lind' }).click()
     expect(await told.innerText()).toContain('Approver Bo Lind aa11bb22cc33dd44')

@@ -83,11 +83,19 @@ describeInBrowser('the states of a request', () => {
   })
 
   it('shows the votes of others with their comments and the progress', async () => {
-    suite.server().state.review = sampleReview({ quorum: TWO, votes: [VOTE] })
+    const sample = sampleReview({ quorum: TWO, votes: [VOTE] })
+    const approvers = [VOTE.approver, ...sample.policy.approvers, ...'123456'].map(String)
+    const policy = { ...sample.policy, approvers }
+    suite.server().state.review = { ...sample, policy, names: { 1: 'Bo <b>Lind</b>' } }
     await visitor.page.goto(path)
     await heading('Approve or reject this action?').waitFor()
     const panel = await visitor.page.locator('.panel').innerText()
-    for (const shown of ['1 of 2 needed approvals so far', 'aa11bb22cc33dd44', 'Checked the backup first.']) {
+    for (const shown of [
+      '1 of 2 needed approvals so far',
+      'Not voted yet: you, Bo <b>Lind</b>, 2, 3, 4 and 2 more.',
+      'aa11bb22cc33dd44',
+      'Checked the backup first.',
+    ]) {
       expect(panel).toContain(shown)
     }
   })

@@ -27,10 +27,12 @@ describeInBrowser('the history of requests', () => {
       sampleRow({ quorum: { needed: 3, approved: 1 } }),
       decidedRow('rejected', { sandbox: true, action: 'Drop the table' }),
       sampleRow({ status: 'expired', cancelled: true, high_impact: false }),
+      decidedRow('approved', { quorum: { needed: 2, approved: 2 } }),
     ]
     await open()
-    await heading('3 requests').waitFor()
-    const [pending = '', rejected = '', withdrawn = ''] = await rows().allInnerTexts()
+    await heading('4 requests').waitFor()
+    const [pending = '', rejected = '', withdrawn = '', together = ''] = await rows().allInnerTexts()
+    expect(together).toContain('2 of 2 approvals · last Ana Pereira · Passkey')
     for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'ends in'])
       expect(pending).toContain(text)
     for (const text of ['Rejected', 'Sandbox', 'Drop the table', 'Ana Pereira · Passkey'])

@@ -74,11 +74,11 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       ['Decided', moment(decision.decided_at)],
       sandbox
         ? ['Decided by', 'The sandbox, no person']
-        : ['Approver', person(decision.approver), mine && ' (you)'],
+        : [closerOf(review), person(decision.approver), mine && ' (you)'],
       sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       [
-        'Receipt',
+        'Receipt id',
         el(
           'span',
           { class: 'copyable' },
@@ -96,6 +96,11 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       '.',
     ),
   )
+}
+
+/** With a quorum the receipt is of the approval that reached it: that person did not decide alone. */
+function closerOf({ status, quorum }: Review): string {
+  return status === 'approved' && quorum.needed > 1 ? 'Last approval by' : 'Approver'
 }
 
 function signedReceipt(review: Review, decision: Decision): HTMLElement {
@@ -131,6 +136,7 @@ export function quorumView(review: Review, person: WritePerson = byName(review.n
   return div(
     'quorum',
     review.status !== 'expired' && p(progress(review)),
+    review.status === 'pending' && needed > 1 && notVotedYet(review, person),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&
       el(
@@ -147,13 +153,24 @@ function progress({ status, quorum: { needed, approved } }: Review): string {
   return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
 }
 
+/** Whom the request waits for; of many the first few. */
+function notVotedYet({ policy, votes, approver }: Review, person: WritePerson): HTMLElement | false {
+  const open = policy.approvers.filter((one) => !votes.some((vote) => vote.approver === one))
+  const rest = open.length - FEW
+  const named = people(open.slice(0, FEW), (one) => (one === approver ? 'you' : person(one)))
+  return open.length > 0 && hint('Not voted yet: ', ...named, rest > 0 && ` and ${rest} more`, '.')
+}
+
+const FEW = 5
+
 /** A person who waits for the others should know whom no message reached. */
 function notReachable({ not_reachable: lost, approver }: Review, person: WritePerson): HTMLElement {
-  const who = lost.map((one, index) => [
-    index > 0 && ', ',
-    one === approver ? 'you' : el('span', {}, 'approver ', person(one)),
-  ])
-  return hint('Not reachable in chat: ', ...who.flat(), '.')
+  const who = people(lost, (one) => (one === approver ? 'you' : el('span', {}, 'approver ', person(one))))
+  return hint('Not reachable in chat: ', ...who, '.')
+}
+
+function people(references: readonly string[], write: (reference: string) => Child): Child[] {
+  return references.flatMap((one, index) => [index > 0 && ', ', write(one)])
 }
 
 function voteRow(vote: Vote, { status }: Review, person: WritePerson): HTMLElement {

@@ -79,7 +79,8 @@ function sqlWords(plain: string): (Node | string)[] {
 
 /** A command is a text, or its words in a list: then each word has a frame, so that blanks in it are seen. */
 function shell(value: JsonValue): HTMLElement | undefined {
-  if (typeof value === 'string') return drawn(value, textBox(value, 'code'))
+  // A host or a name beside the command is no command.
+  if (typeof value === 'string') return /\s/.test(value) ? drawn(value, textBox(value, 'code')) : undefined
   if (!Array.isArray(value) || value.length === 0) return undefined
   const words = value.filter((word) => typeof word === 'string')
   if (words.length < value.length) return undefined
@@ -102,24 +103,39 @@ function table(value: JsonValue): HTMLElement | undefined {
   if (!flat || names.length === 0 || names.length > room) return undefined
   const size = sizeOf(names.map((name) => [name, ...value.map((row) => shownText(row[name]))]))
   if (size === '' && names.length > COLUMNS.phone) return undefined
-  const head = (name: string) => el('th', { scope: 'col', class: wholeWords(name) }, fieldName(name))
+  const figures = names.filter((name) => value.every((row) => isFigure(row[name])))
+  const look = (name: string) => (figures.includes(name) ? ' figure' : '')
+  const head = (name: string) =>
+    el('th', { scope: 'col', class: wholeWords(name) + look(name) }, fieldName(name))
   const part = (rows: typeof value): HTMLElement =>
     el(
       'table',
       { class: size },
       el('thead', {}, el('tr', {}, ...names.map(head))),
-      el('tbody', {}, ...rows.map((row) => el('tr', {}, ...names.map((name) => cell(row, name))))),
+      el(
+        'tbody',
+        {},
+        ...rows.map((row) => el('tr', {}, ...names.map((name) => cell(row, name, look(name))))),
+      ),
     )
-  const rest = value.slice(ROWS)
+  // One row takes no more room than the line that would open it.
+  const rest = value.length === ROWS + 1 ? [] : value.slice(ROWS)
   const more = rest.length > 0 && el('details', {}, el('summary', {}, `${rest.length} more rows`), part(rest))
-  return drawn(value, div('', part(value.slice(0, ROWS)), more))
+  return drawn(value, div('', part(value.slice(0, value.length - rest.length)), more))
 }
 
-function cell(row: { [key: string]: JsonValue }, name: string): HTMLElement {
+/** An amount or a count: digits under digits are compared at a glance. Not a date, a version or a long number that names something. */
+function isFigure(value: JsonValue | undefined): boolean {
+  return (
+    typeof value === 'number' || (typeof value === 'string' && /^[-+]?\d[\d ,]{0,14}(?:\.\d+)?$/.test(value))
+  )
+}
+
+function cell(row: { [key: string]: JsonValue }, name: string, look: string): HTMLElement {
   if (!Object.hasOwn(row, name)) return el('td', {})
   const value = row[name] ?? null
   const shown = typeof value === 'string' ? textBox(value, '', wholeFigures) : valueTree(value)
-  return el('td', { class: wholeWords(shownText(value)) }, shown)
+  return el('td', { class: wholeWords(shownText(value)) + look }, shown)
 }
 
 /** A value with the word for its kind, as `valueTree` shows it. */
