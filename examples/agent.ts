@@ -34,7 +34,7 @@ async function call(path = '', body = '', idempotencyKey = '') {
 }
 
 // The invoice is the key: started again, the agent finds the request it made and does not ask twice.
-const { id, request_id: dryRun } = await call('request', payment, `ask-${invoice}`)
+const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
 if (request.status !== 'approved') throw new Error(`${invoice} is not paid: ${request.status}`)
