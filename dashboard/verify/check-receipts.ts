@@ -24,7 +24,7 @@ export interface Report {
  * @param expected what the main receipt must say, when it was asked for by its id
  */
 export async function checkReceipts(
-  { decision, votes, unsigned }: Receipts,
+  { decision, votes, unsigned, listed }: Receipts,
   keys: readonly VerificationKey[],
   { now, expected }: Pick<VerifyOptions, 'now' | 'expected'>,
 ): Promise<Report> {
@@ -41,6 +41,7 @@ export async function checkReceipts(
     decision === undefined ? undefined : main.result,
     examined.map(({ result }) => result),
     unsigned,
+    listed,
   )
   return { main, votes: examined, unsigned, ...(disagreement === undefined ? {} : { disagreement }) }
 }

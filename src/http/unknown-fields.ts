@@ -21,6 +21,19 @@ export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): v
   }
 }
 
+/** What decides who must agree. */
+const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 'authenticators', 'policy']
+
+/**
+ * Refuses what would narrow who decides where it has no effect: the caller who believes to have asked for two approvals would
+ * go on with one (T58).
+ * @throws Refusal `invalid_field`
+ */
+export function refusePolicyFields(body: object, detail: string): void {
+  const field = Object.keys(body).find((name) => meantField(name, POLICY_FIELDS) !== undefined)
+  if (field !== undefined) throw invalidField(shown(field), detail)
+}
+
 /** What an answer says of fields of the body that were not understood: nothing when there are none. */
 export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: string[] } {
   const shape = shapeOf(schema)

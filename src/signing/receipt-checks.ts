@@ -2,7 +2,7 @@ import { parseJson } from '../domain/parse-json.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
-import type { ReceiptClaim, ReceiptInput } from './receipt-input.ts'
+import type { ClaimField, ReceiptClaim, ReceiptInput } from './receipt-input.ts'
 
 /** Fields a particular receipt must have; the whole payload may be given. */
 export type ExpectedPayload = Partial<ReceiptPayload>
@@ -113,7 +113,7 @@ function checkSandbox({ payload, options }: CheckSubject): CheckOutcome | Receip
 }
 
 function checkClaims({ payload, input }: CheckSubject): CheckOutcome | ReceiptRefusal {
-  const claims = input.claims.filter(({ field }) => field !== 'action' && field !== 'delegate')
+  const claims = input.claims.filter(({ field }) => field !== 'action' && !isStated(field))
   const lie = claims.find((claim) => !agrees(claim, payload))
   if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
   return claims.length === 0 ? 'absent' : 'passed'
@@ -147,7 +147,7 @@ function checkIntent({ payload, input, sha256Hex }: CheckSubject): CheckOutcome 
   if (input.intent === undefined) return 'absent'
   const opened = openStatement(payload, input.intent, sha256Hex)
   if (opened === undefined) return refuse('receipt_intent_mismatch', 'intent')
-  const lie = input.claims.find(({ field, value }) => field === 'delegate' && value !== opened.delegate)
+  const lie = input.claims.find(({ field, value }) => isStated(field) && value !== opened[field])
   return lie === undefined ? 'passed' : refuse('receipt_contradicts_payload', lie.name)
 }
 
@@ -180,6 +180,11 @@ function checkContent(
   return other ? refuse('receipt_unexpected', field === 'action' ? 'action' : 'context') : 'passed'
 }
 
+/** What the intent alone says, and not the payload. */
+function isStated(field: ClaimField): field is 'delegate' | 'created_at' {
+  return field === 'delegate' || field === 'created_at'
+}
+
 function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolean {
   switch (field) {
     case 'ts':
@@ -188,6 +193,7 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
     case 'sandbox':
       return value === (payload.sandbox === true)
     case 'delegate':
+    case 'created_at':
       return false
     default:
       return value === payload[field]
@@ -211,6 +217,8 @@ export interface Statement {
   context_sha256: string
   /** Reference of a delegate. */
   delegate?: string
+  /** When it was asked. */
+  created_at?: string
   /** Since version 2. */
   stated?: Stated
 }
@@ -249,12 +257,13 @@ export function openStatement(
   const action = intent.get('action')
   const context = intent.get('context_sha256')
   if (typeof action !== 'string' || typeof context !== 'string') return undefined
-  const delegate = intent.get('delegate')
+  const [delegate, created] = [intent.get('delegate'), intent.get('request_created_at')]
   const stated = readStated(intent)
   return {
     action,
     context_sha256: context,
     ...(typeof delegate === 'string' ? { delegate } : {}),
+    ...(typeof created === 'string' ? { created_at: created } : {}),
     ...(stated === undefined ? {} : { stated }),
   }
 }

@@ -2,12 +2,13 @@ import { fromBase64, fromBase64Url } from './base64.ts'
 import { canonicalize } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
-/** Payload field a statement around the receipt is compared with; a delegate is named in the intent alone. */
-type ClaimField =
+/** Payload field a statement around the receipt is compared with; a delegate and `created_at` stand in the intent alone. */
+export type ClaimField =
   | 'rid'
   | 'did'
   | 'approver'
   | 'delegate'
+  | 'created_at'
   | 'decision'
   | 'method'
   | 'ts'
@@ -56,7 +57,12 @@ const CLAIMS: ClaimTable = {
 }
 const DECISION_CLAIMS: ClaimTable = { ...CLAIMS, id: 'did', action: 'action' }
 const VERIFY_CLAIMS: ClaimTable = { ...CLAIMS, id: 'rid' }
-const REQUEST_CLAIMS: ClaimTable = { ...CLAIMS, id: 'rid', status: 'decision', action: 'action' }
+const REQUEST_CLAIMS: ClaimTable = {
+  ...DECISION_CLAIMS,
+  id: 'rid',
+  status: 'decision',
+  created_at: 'created_at',
+}
 
 /** A payload of format 1 has fewer than 400 bytes; more is never hashed for a stranger. */
 const MAX_PAYLOAD_BYTES = 4096

@@ -8,6 +8,8 @@ export interface Receipts {
   votes: object[]
   /** Approvals without a signature, as a request has them that was rejected. */
   unsigned: UnsignedVote[]
+  /** There is a list of votes, be it an empty one. */
+  listed?: true
 }
 
 /** Words that nothing proves; `approver` is whose vote it is said to be, where that is a reference. */
@@ -26,11 +28,11 @@ interface JudgedTogether {
 export function judgeTogether(json: unknown, check: (json: unknown) => VerifyResult): JudgedTogether {
   const alone = check(json)
   if (!alone.valid || !isObject(json)) return { result: alone, votes: [], unsigned: [] }
-  const { votes, unsigned } = splitVotes(json)
+  const { votes, unsigned, listed } = splitVotes(json)
   const refused = (problem: string) => ({ result: disagreement(problem), votes: [], unsigned: [] })
   if (votes.length + unsigned.length > MAX_VOTES) return refused(`There are more than ${MAX_VOTES} votes.`)
   const checked = votes.map(check)
-  const problem = problemOfVotes(alone, checked, unsigned)
+  const problem = problemOfVotes(alone, checked, unsigned, listed)
   if (problem !== undefined) return refused(problem)
   const holding = checked.filter((vote) => vote.valid)
   const unproven = [alone, ...holding].some((one) => one.unproven)
@@ -57,11 +59,12 @@ export function splitVotes(json: object): Receipts {
   const inner = isObject(decision) ? listIn(decision) : undefined
   if (inner !== undefined) {
     const around = SHARED.filter((name) => outer.has(name)).map((name) => [name, outer.get(name)])
-    const { votes, unsigned } = sorted(inner)
+    const { votes, ...others } = sorted(inner)
     const whole = votes.map((vote) => ({ ...Object.fromEntries(around), decision: vote }))
-    return { decision: json, votes: whole, unsigned }
+    return { decision: json, votes: whole, ...others }
   }
-  return { decision: json, ...sorted(listIn(json) ?? []) }
+  const own = listIn(json)
+  return { decision: json, ...(own === undefined ? { votes: [], unsigned: [] } : sorted(own)) }
 }
 
 /** What makes an object a receipt, be it a broken one: only an approval with none of it is taken for an unsigned vote. */
@@ -83,7 +86,7 @@ function sorted(votes: readonly object[]): Receipts {
     if (bare) unsigned.push(namedBy(fields.get('approver')))
     else signed.push(vote)
   }
-  return { votes: signed, unsigned }
+  return { votes: signed, unsigned, listed: true }
 }
 
 function namedBy(approver: unknown): UnsignedVote {
@@ -92,17 +95,19 @@ function namedBy(approver: unknown): UnsignedVote {
 
 /**
  * Why votes that are each signed by themselves do not belong together: about one request, by different people, as many as
- * the statement asks for, and the decision one of them. Undefined when they do, or when there are none. Votes of both outcomes never belong together: the
- * service signs those of one, and the approvals of a rejected request are unsigned.
+ * the statement asks for, and the decision one of them. Undefined when they do, or when there is no list of them. Votes of both
+ * outcomes never belong together: the service signs those of one, and the approvals of a rejected request are unsigned.
  * @param decision the result for the decision; undefined for a bare list of votes
  * @param votes the results for the signed ones
+ * @param listed whether there is a list, which may be empty
  */
 export function problemOfVotes(
   decision: VerifyResult | undefined,
   votes: readonly VerifyResult[],
   unsigned: readonly UnsignedVote[],
+  listed?: true,
 ): string | undefined {
-  if (votes.length + unsigned.length === 0) return undefined
+  if (votes.length + unsigned.length === 0) return listed && decision && tooFew(decision, [decision], 0)
   const payloads = votes.flatMap((result) => (result.valid ? [result.payload] : []))
   if (payloads.length < votes.length) return 'One of the votes does not hold.'
   const different = (values: readonly string[]): boolean => new Set(values).size === values.length
@@ -114,9 +119,8 @@ export function problemOfVotes(
     return 'One of the votes is a rejection, so the request was rejected and no approval of it was signed.'
   if (unsigned.length > 0 && first?.decision === 'approved')
     return 'One of the votes is not signed, as only the approvals of a rejected request are.'
-  const quorum = quorumOf([...votes, ...(decision === undefined ? [] : [decision])])
-  if (first?.decision === 'approved' && payloads.length < quorum)
-    return `Of the ${quorum} approvals that the statement asks for, only ${payloads.length} came with it.`
+  const few = tooFew(votes[0], [...votes, ...(decision === undefined ? [] : [decision])], votes.length)
+  if (few !== undefined) return few
   if (decision === undefined || !decision.valid) return undefined
   const { payload } = decision
   if (!payloads.some((vote) => vote.did === payload.did && vote.nonce === payload.nonce))
@@ -124,14 +128,23 @@ export function problemOfVotes(
   return undefined
 }
 
-/** How many had to approve, as the statements say; 0 where none does. */
-function quorumOf(results: readonly VerifyResult[]): number {
-  return Math.max(0, ...results.map((result) => (result.valid ? (result.stated?.quorum ?? 0) : 0)))
+/** A quorum of one needs no list: an empty one beside it says nothing. */
+function tooFew(
+  one: VerifyResult | undefined,
+  all: readonly VerifyResult[],
+  came: number,
+): string | undefined {
+  if (one?.valid !== true || one.payload.decision !== 'approved') return undefined
+  const quorum = Math.max(1, ...all.map((result) => (result.valid ? (result.stated?.quorum ?? 1) : 1)))
+  if (came >= quorum || quorum === 1) return undefined
+  return `Of the ${quorum} approvals that the statement asks for, only ${came} came with it.`
 }
 
+/** What is no list is one vote that does not hold; null is an empty one. */
 function listIn(decision: object): object[] | undefined {
-  const votes = Object.hasOwn(decision, 'votes') ? Reflect.get(decision, 'votes') : undefined
-  return Array.isArray(votes) ? votes.map(asObject) : undefined
+  if (!Object.hasOwn(decision, 'votes')) return undefined
+  const votes: unknown = Reflect.get(decision, 'votes') ?? []
+  return Array.isArray(votes) ? votes.map(asObject) : [{}]
 }
 
 /** What is no object is no receipt either, and is refused as an empty one. */

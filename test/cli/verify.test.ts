@@ -176,6 +176,19 @@ describe('countersign verify', () => {
     }
   })
 
+  it('refuses another time of asking than the statement has', async () => {
+    const said = { ...answerWith(vote()), created_at: '2026-06-01T11:59:00.000Z' }
+    const keys = file('own-keys.json', toJwks([signer]))
+    const check = (json: object) =>
+      cli(['verify', file('asked.json', json), '--jwks', keys, '--json'], { env: NOWHERE })
+    expect((await check(said)).code).toBe(0)
+    const moved = await check({ ...said, created_at: '2031-01-01T00:00:00.000Z' })
+    expect([moved.code, moved.json()]).toMatchObject([
+      1,
+      { valid: false, error: 'receipt_contradicts_payload', field: 'created_at' },
+    ])
+  })
+
   it('says that nothing is decided yet', async () => {
     const run = await verify(file('pending.json', { id: live.id, status: 'pending', action: 'x' }))
     expect([run.code, run.stdout]).toEqual([

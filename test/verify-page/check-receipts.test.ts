@@ -150,11 +150,22 @@ describe('several votes', () => {
     const [one, two] = [vote({ approver: ana, quorum: 2 }), vote({ did: 'second', approver: ben, quorum: 2 })]
     for (const json of [answerWith({ ...two, votes: [one, two] }), [one, two]])
       expect(await verdict(json)).toMatchObject({ kind: 'approved', cautions: [] })
-    for (const json of [answerWith({ ...two, votes: [two] }), [one]]) {
+    for (const [came, json] of [
+      [1, answerWith({ ...two, votes: [two] })],
+      [1, [one]],
+      [0, answerWith({ ...two, votes: [] })],
+      [0, { ...two, votes: null }],
+    ] as const) {
       const said = await verdict(json)
       expect(said.kind).toBe('invalid')
-      expect(said.sentence).toContain('Of the 2 approvals that the statement asks for, only 1 came with it.')
+      expect(said.sentence).toContain(
+        `Of the 2 approvals that the statement asks for, only ${came} came with it.`,
+      )
     }
+    expect((await verdict({ ...two, votes: 'two' })).kind).toBe('invalid')
+    // Where one is enough an empty list hides nobody; without a list it is the receipt of one of them.
+    for (const json of [{ ...first, votes: [] }, answerWith({ ...first, votes: null }), two])
+      expect((await verdict(json)).kind).toBe('approved')
     const no = vote({ decision: 'rejected', quorum: 2 })
     expect((await verdict(answerWith({ ...no, votes: [no] }))).kind).toBe('rejected')
   })

@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { invalidField } from '../../domain/errors.ts'
-import { meantField } from '../../domain/near-miss.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import {
@@ -96,22 +94,6 @@ export const createBody = z
       .meta({ description: 'Sandbox keys only; 5 if omitted.' }),
   })
   .meta({ id: 'CreateRequest' })
-
-/** What decides who must agree, and is never a caller's to set. */
-const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 'authenticators', 'policy']
-
-/**
- * A caller who believes to have asked for two approvals would go on with one (T58).
- * @throws Refusal `invalid_field`
- */
-export function refusePolicyFields(body: object): void {
-  const field = Object.keys(body).find((name) => meantField(name, POLICY_FIELDS) !== undefined)
-  if (field !== undefined)
-    throw invalidField(
-      field,
-      'is not for a request to say: the policy of the account and of the API key does',
-    )
-}
 
 /** `Idempotency-Key` header. */
 export const idempotencyKey = z

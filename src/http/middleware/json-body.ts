@@ -11,7 +11,11 @@ const parse = express.json({
   limit: BODY_LIMIT,
   strict: true,
   type: 'application/json',
-  verify: (_request, _response, bytes) => void decoder.decode(bytes),
+  verify: (_request, _response, bytes, charset) => {
+    // By the name of another encoding it would read these bytes as that: UTF-7's "+AGE-" as "a", with the same silence.
+    if (charset !== 'utf-8') throw Object.assign(new Error('no UTF-8'), { type: 'charset.unsupported' })
+    decoder.decode(bytes)
+  },
 })
 
 /** Errors of the parser carry a `type`; those of a damaged compressed body come from zlib and carry none. */

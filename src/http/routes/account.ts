@@ -54,7 +54,7 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
-import { ignoredIn } from '../unknown-fields.ts'
+import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** An account and its requests, for all its people as far as their role goes; for its owner to change. */
 export function accountViewRoutes(deps: HttpDeps): Router {
@@ -134,6 +134,7 @@ const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response
 
 const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
+  refusePolicyFields(request.body ?? {}, 'is set once the key is made: PATCH it with a `policy`')
   const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
   const wanted = {

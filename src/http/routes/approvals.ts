@@ -24,13 +24,7 @@ import {
   type requestListAnswer,
   waitQuery,
 } from '../api/approvals.ts'
-import {
-  createBody,
-  idempotencyKey,
-  presentCreated,
-  presentSandboxCreated,
-  refusePolicyFields,
-} from '../api/approvals-create.ts'
+import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
 import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
@@ -39,7 +33,7 @@ import { authenticate, callerOf, requireScope } from '../middleware/authenticate
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByKey } from '../middleware/limit.ts'
-import { ignoredIn } from '../unknown-fields.ts'
+import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
@@ -64,10 +58,12 @@ export function approvalRoutes(deps: HttpDeps): Router {
   return router
 }
 
+const POLICY_ELSEWHERE = 'is not for a request to say: the policy of the account and of the API key does'
+
 const create: Endpoint = (deps) => async (request, response) => {
   const caller = callerOf(response)
   refuseSandboxFields(caller, request.body ?? {})
-  refusePolicyFields(request.body ?? {})
+  refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
   const input = parseBody(createBody, request.body)
   refuseBlankAction(input.action)
   const claim = {

@@ -88,6 +88,24 @@ describe('201', () => {
     expect(document).not.toHaveProperty('internal')
   })
 
+  it('T58: refuses a policy, or the key would be wider than was meant, and makes none', async () => {
+    const { post, list } = await owner()
+    const before = await list()
+    for (const policy of [{ quorum: 2 }, { approvers: ['usr_x'] }, { policy: { quorum: 2 } }]) {
+      const { status, body } = await post({ name: 'a', ...policy })
+      expect([status, body]).toEqual([
+        400,
+        {
+          error: 'invalid_field',
+          message: expect.any(String),
+          field: Object.keys(policy)[0],
+          detail: 'is set once the key is made: PATCH it with a `policy`',
+        },
+      ])
+    }
+    expect(await list()).toEqual(before)
+  })
+
   it.each([
     [{ sanbox: true }, 'sanbox', 'sandbox'],
     [{ dry_run: true }, 'dry_run', 'sandbox'],

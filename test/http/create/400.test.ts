@@ -49,8 +49,8 @@ describe('400 for fields', () => {
     expect(await stored(service, 'requests').countDocuments({ api_key_id: caller.keyId })).toBe(0)
   })
 
-  it.each(['approvers', 'quorum', 'passkeyOnly', 'min_approvals', 'policy'])(
-    'T58: refuses %s, which only a policy sets: a caller who believes to have set it would go on',
+  it.each(['approvers', 'quorum', 'passkeyOnly', 'min_approvals', 'policy', 'quo\u202e<\0>rum'])(
+    'T58: refuses %j, which only a policy sets: a caller who believes to have set it would go on',
     async (field) => {
       const caller = await newCaller(service)
       const answer = await caller.create({ ...ok, [field]: 2 })
@@ -59,7 +59,8 @@ describe('400 for fields', () => {
         {
           error: 'invalid_field',
           message: expect.any(String),
-          field,
+          // Never an echo of hostile text.
+          field: /^\w+$/.test(field) ? field : 'body',
           detail: 'is not for a request to say: the policy of the account and of the API key does',
         },
       ])
@@ -314,9 +315,12 @@ describe('400 for bodies', () => {
   it('T64: refuses UTF-16, declared or not', async () => {
     const caller = await newCaller(service)
     const raw = Buffer.from('\ufeff{"action":"x"}', 'utf16le')
-    for (const type of ['application/json', 'application/json; charset=utf-16']) {
+    for (const [type, status, error] of [
+      ['application/json', 400, 'invalid_json'],
+      ['application/json; charset=utf-16', 415, 'unsupported_media_type'],
+    ] as const) {
       const answer = await caller.send(PATH, { method: 'POST', raw, headers: { 'content-type': type } })
-      expect([answer.status, answer.body.error]).toEqual([400, 'invalid_json'])
+      expect([answer.status, answer.body.error]).toEqual([status, error])
     }
   })
 

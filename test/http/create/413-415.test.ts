@@ -85,9 +85,10 @@ it.each([
 })
 
 it('415: refuses other character sets and unknown content encodings', async () => {
-  const raw = new TextEncoder().encode('{"action":"x"}')
+  const raw = new TextEncoder().encode('{"action":"x +AGE-"}')
+  const charsets = ['iso-8859-1', 'utf-7', 'utf-16', 'UTF-16LE', '"utf-32le"', 'utf-8x']
   const headers = [
-    { 'content-type': 'application/json; charset=iso-8859-1' },
+    ...charsets.map((name) => ({ 'content-type': `application/json; charset=${name}` })),
     { 'content-encoding': 'zstd-but-not-really' },
   ]
   for (const extra of headers) {

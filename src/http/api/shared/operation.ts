@@ -26,7 +26,7 @@ interface DocumentedAnswer {
   schema?: z.ZodType
   description: string
   headers?: readonly HeaderName[]
-  type?: string
+  type?: string | readonly string[]
   examples?: Record<string, { value: unknown }>
 }
 
@@ -101,7 +101,7 @@ export const FILE = {
     '200': {
       schema: z.string(),
       description: 'The file, as NDJSON or, with `format=csv`, as `text/csv`.',
-      type: 'application/x-ndjson',
+      type: ['application/x-ndjson', 'text/csv'],
     },
   },
   refusals: [
@@ -174,7 +174,10 @@ function answersOf(facts: OperationFacts) {
 }
 
 function contentOf({ schema, type = 'application/json', examples }: DocumentedAnswer) {
-  return schema === undefined ? {} : { content: { [type]: { schema, ...(examples && { examples }) } } }
+  const content = { schema, ...(examples && { examples }) }
+  return schema === undefined
+    ? {}
+    : { content: Object.fromEntries([type].flat().map((one) => [one, content])) }
 }
 
 function refusalsOf(facts: OperationFacts): DocumentedRefusal[] {
