@@ -59,6 +59,8 @@ class Guide implements StartedGuide {
   )
   /** The key itself is on the screen, for the only time. */
   #keyShown = false
+  /** Puts back the commands of the steps that shrank. */
+  #again: (() => void) | undefined
   #shown = ''
   #lookNow = (): void => {}
 
@@ -92,14 +94,17 @@ class Guide implements StartedGuide {
 
   /** Goes on where the person left: there is a key, and maybe a request. */
   resume(key: Key, latest: RequestRow | undefined): void {
-    this.#key.fill(
-      p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
-      command(
-        `export COUNTERSIGN_KEY='sa_${key.sandbox ? 'test' : 'live'}_…'`,
-        'how a terminal keeps the key',
-      ),
-    )
-    this.#toAsk(NAMED_KEY, key)
+    this.#again = () => {
+      this.#key.fill(
+        p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
+        command(
+          `export COUNTERSIGN_KEY='sa_${key.sandbox ? 'test' : 'live'}_…'`,
+          'how a terminal keeps the key',
+        ),
+      )
+      this.#toAsk(NAMED_KEY, key)
+    }
+    this.#again()
     if (latest === undefined || this.#take(latest)) this.#follow(key.id)
   }
 
@@ -138,9 +143,20 @@ class Guide implements StartedGuide {
     if (decided) this.#end(id)
     else if (sandbox === undefined && this.#shown !== id + status) {
       this.#shown = id + status
-      this.#decide.fill(...(status === 'pending' ? arrived(request) : ENDED))
+      const pending = status === 'pending'
+      if (!pending) this.#again?.()
+      else if (!this.#keyShown) this.#shrink()
+      this.#decide.fill(...(pending ? arrived(request) : ENDED))
     }
     return !decided
+  }
+
+  /** On a phone the request would else stand below the screen. */
+  #shrink(): void {
+    const focused = this.element.querySelector('.guide-body :focus') !== null
+    this.#key.fill(p('You have a key.'))
+    this.#ask.fill(p('You asked.'))
+    if (focused) this.#decide.heading.focus()
   }
 
   /** The guide is through as soon as the receipt is looked at. */
