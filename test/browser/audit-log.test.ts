@@ -102,6 +102,15 @@ describeInBrowser('the audit log', () => {
     }
     expect(await paths(0)).toEqual([`/requests/${REQUEST}`])
     expect(await paths(1)).toEqual([`/requests/${REQUEST}`, `/integrations/webhooks/${WEBHOOK}`])
+    for (const width of [390, 800]) {
+      await visitor.page.setViewportSize({ width, height: 844 })
+      const where = await entries().nth(1).locator('.audit-where').first().boundingBox()
+      const time = await entries().nth(1).locator('time').boundingBox()
+      expect(where?.height, `one line at ${width} px`).toBeLessThan(30)
+      expect(Math.abs((where?.y ?? 0) - (time?.y ?? 0)), 'beside the time').toBeLessThan(8)
+      expect(await entries().nth(1).locator('.audit-where:visible').count()).toBe(1)
+    }
+    await visitor.page.setViewportSize({ width: 1440, height: 900 })
     await more()
     const text = await visitor.page.getByRole('list', { name: 'Details' }).innerText()
     for (const part of [
