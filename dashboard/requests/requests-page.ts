@@ -150,13 +150,16 @@ function requestTable({ href, user }: PageContext) {
 function cellsOf(row: RequestRow, open: HTMLElement, person: WritePerson): TableRow {
   const { action, high_impact, sandbox, requested_by } = row
   const marks = [
-    high_impact && el('span', { class: 'tag severe' }, 'High impact'),
     sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
     ...warningNames(action).map((name) => el('span', { class: 'tag warn' }, name)),
   ]
   return [
     [stateTag(row)],
-    [open, marks.some((mark) => mark !== false) && el('span', { class: 'row-marks' }, ...marks)],
+    [
+      high_impact && el('span', { class: 'tag severe' }, 'High impact'),
+      open,
+      marks.some((mark) => mark !== false) && el('span', { class: 'row-marks' }, ...marks),
+    ],
     [callerText(requested_by.key_name)],
     decidedCell(row, person),
     [ago(row.created_at)],

@@ -327,6 +327,26 @@ describeInBrowser('the history of requests', () => {
     expect(cut).toEqual([])
   })
 
+  it.each([1440, 1280, 1024])(
+    'gives the action what the others do not need, in one line: %i px',
+    async (width) => {
+      const action = 'Delete 18 204 invoices older than seven years'
+      area.rows = [
+        decidedRow('approved', { action, created_at: '2025-12-30T12:00:00.000Z' }),
+        sampleRow({ action }),
+      ]
+      await visitor.page.setViewportSize({ width, height: 900 })
+      await open()
+      for (const row of await rows().all()) expect((await row.boundingBox())?.height).toBeLessThanOrEqual(48)
+      const cell = await rows().first().locator('.col-action').boundingBox()
+      const table = await visitor.page.locator('.data-table').boundingBox()
+      expect((cell?.width ?? 0) / (table?.width ?? 1)).toBeGreaterThan(width > 1024 ? 0.4 : 0.28)
+      const mark = await rows().first().locator('.tag.severe').boundingBox()
+      const text = await rows().first().locator('.inbox-action').boundingBox()
+      expect(mark?.x, 'before the text').toBeLessThan(text?.x ?? 0)
+    },
+  )
+
   it('asks for the account that is looked at, without keys, as an auditor', async () => {
     area.rows = [sampleRow()]
     suite.server().state.accounts = [
