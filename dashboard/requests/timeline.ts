@@ -28,6 +28,9 @@ export async function timelineSection(
   person: WritePerson,
 ): Promise<HTMLElement | undefined> {
   const { account, user, href, ofAccount } = context
+  // As the entries of the audit log call the reader.
+  const whoever = (reference: string, you: string): HTMLElement =>
+    reference === user.approver ? el('strong', {}, you) : person(reference)
   const { data, names } = await get(ofAccount(`/account/audit?subject=${id}&limit=100`), auditPageShape)
   const reading: Reading = {
     names: new Map(Object.entries(names)),
@@ -38,9 +41,9 @@ export async function timelineSection(
   // The log has the newest first; of one instant, too: a vote comes before the outcome it makes.
   const audited = data.reverse().map((entry): Step => ({ at: entry.at, words: sentenceOf(entry, reading) }))
   const opened = seen.map(
-    ({ approver, at }): Step => ({ at, words: [person(approver), ' opened the request'] }),
+    ({ approver, at }): Step => ({ at, words: [whoever(approver, 'You'), ' opened the request'] }),
   )
-  const steps = [...audited, ...opened, ...sent(log, person)].sort(
+  const steps = [...audited, ...opened, ...sent(log, (reference) => whoever(reference, 'you'))].sort(
     (a, b) => Date.parse(a.at) - Date.parse(b.at),
   )
   if (steps.length === 0) return undefined

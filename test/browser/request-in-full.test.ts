@@ -12,7 +12,7 @@ import {
   sampleEntry,
 } from '../support/page-history-answers.ts'
 import { peopleArea } from '../support/page-people-answers.ts'
-import { sampleReview } from '../support/page-samples.ts'
+import { SAMPLE_USER, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const ID = sampleReview().id
@@ -146,6 +146,8 @@ describeInBrowser('one request in full', () => {
       sampleEntry(),
     ]
     const approver = '9f2c4e6a8b0d1f35'
+    const toReader: Card = { ...posted, id: 'crd_2', recipient: 'approver', approver: SAMPLE_USER.approver }
+    area.log.cards = [posted, toReader]
     area.names = { usr_ann: 'Ann', [KEY_ID]: 'deploy', [approver]: 'Ann' }
     area.similar = [
       {
@@ -162,13 +164,19 @@ describeInBrowser('one request in full', () => {
         more: 2,
       },
     ]
-    show({ seen: [{ approver, at: '2026-11-20T09:30:20.000Z' }], names: { [approver]: 'Ann' } })
+    const seen = [
+      { approver, at: '2026-11-20T09:30:20.000Z' },
+      { approver: SAMPLE_USER.approver, at: '2026-11-20T09:30:21.000Z' },
+    ]
+    show({ seen, names: { [approver]: 'Ann' } })
     await open('Approve or reject this action?')
     const steps = visitor.page.getByRole('list', { name: 'Timeline' }).locator('li p')
     expect(await steps.allInnerTexts()).toEqual([
       'The API key deploy asked for an approval',
       'Posted in Teams to a channel',
+      'Posted in Teams to you',
       'Ann opened the request',
+      'You opened the request',
       'Ann voted on the request: approved',
       'Ann approved the request',
       'The callback was delivered',
