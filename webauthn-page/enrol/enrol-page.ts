@@ -201,7 +201,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Passkey' },
     el('h2', {}, 'Passkey'),
     p(
-      'Biometric: this device asks for your fingerprint, face or PIN. Or a security key. A passkey works only at this address, so you cannot be tricked into giving it away. Recommended.',
+      'Biometric: your fingerprint, face or PIN on this device, or a security key. A passkey works only at this address, so you cannot be tricked into giving it away. Recommended.',
     ),
     passkeyName.row,
     passkeyPlaces((hints) => enrolPasskey(enrolment, passkeyName, hints)),
