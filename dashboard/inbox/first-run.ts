@@ -28,7 +28,7 @@ interface Memory {
  */
 export async function startGuide(key: Key | undefined, memory: Memory): Promise<StartedGuide> {
   const guide = new Guide(memory)
-  if (key !== undefined) guide.resume(key, await latestOf(key.id))
+  if (key !== undefined) guide.resume(key, await requestOf(key.id))
   return guide
 }
 
@@ -38,9 +38,15 @@ export interface StartedGuide {
   look(): void
 }
 
-/** What the key asked for last. @throws RequestFailure, ShapeError */
-async function latestOf(keyId: string): Promise<RequestRow | undefined> {
-  return (await get(`/account/requests?limit=1&key=${encodeURIComponent(keyId)}`, requestPageShape)).data[0]
+/** What the key asked for last that is decided, or else last of all. @throws RequestFailure, ShapeError */
+async function requestOf(keyId: string): Promise<RequestRow | undefined> {
+  const path = `/account/requests?limit=100&key=${encodeURIComponent(keyId)}`
+  const { data } = await get(path, requestPageShape)
+  return data.find(isDecided) ?? data[0]
+}
+
+function isDecided({ status }: RequestRow): boolean {
+  return status === 'approved' || status === 'rejected'
 }
 
 /** Replaces in commands a key that is not shown again. */
@@ -131,7 +137,7 @@ class Guide implements StartedGuide {
 
   #follow(keyId: string): void {
     this.#lookNow = whileVisible(this.element, POLL_MS, async () => {
-      const latest = await latestOf(keyId).catch(() => undefined)
+      const latest = await requestOf(keyId).catch(() => undefined)
       return latest === undefined || this.#take(latest)
     })
   }
@@ -139,7 +145,7 @@ class Guide implements StartedGuide {
   /** @returns whether more is to come */
   #take(request: RequestRow): boolean {
     const { id, status, sandbox } = request
-    const decided = status === 'approved' || status === 'rejected'
+    const decided = isDecided(request)
     if (decided) this.#end(id)
     else if (sandbox === undefined && this.#shown !== id + status) {
       this.#shown = id + status
