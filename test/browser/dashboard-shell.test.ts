@@ -1,6 +1,13 @@
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, NOTE_SHIFTS, PAINTED, stopClock, type Visitor } from '../support/browser.ts'
+import {
+  describeInBrowser,
+  NOTE_SHIFTS,
+  overflow,
+  PAINTED,
+  stopClock,
+  type Visitor,
+} from '../support/browser.ts'
 import { historyArea } from '../support/page-history-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -110,6 +117,20 @@ describeInBrowser('the shell of the dashboard', () => {
     await page.evaluate(PAINTED)
     expect(await page.evaluate('window.shifts.reduce((all, { value }) => all + value, 0)')).toBeLessThan(0.1)
   })
+
+  it.each([390, 320])(
+    'has one line of header on a phone with several accounts, too: %i px',
+    async (width) => {
+      suite.server().state.accounts = [HOME, OWN]
+      await page.setViewportSize({ width, height: 844 })
+      await open('/', 'Inbox')
+      expect((await page.locator('.site-header').boundingBox())?.height).toBeLessThan(64)
+      expect(await overflow(page)).toBeLessThanOrEqual(0)
+      const { width: room = 0 } = (await page.getByRole('combobox', { name: 'Account' }).boundingBox()) ?? {}
+      expect(room, 'of the choice').toBeGreaterThan(120)
+      expect(await page.locator('#signed-in').ariaSnapshot()).toContain('ana@example.com')
+    },
+  )
 
   it('promises an auditor no requests', async () => {
     suite.server().state.accounts = [HOME, OWN]
