@@ -12,6 +12,8 @@ export interface InboxRow {
   link: HTMLAnchorElement
   /** To choose it for a decision on several; undefined for what this person cannot decide. */
   box: HTMLInputElement | undefined
+  /** Whose key it is; of use where the list has several accounts. */
+  account: HTMLElement
   /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
   renew(request: PendingRequest): void
   /** Shows the time left by that clock. */
@@ -39,6 +41,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     time.title = `Ends ${exactly(request.expires_at)}`
   })
   const marks = div('inbox-marks')
+  const account = el('span', {}, ' · ', callerText(request.requested_by.account_name))
   const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
   renew(request)
   const element = el(
@@ -47,7 +50,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     // A label around it gives a finger the whole corner of the row.
     box && el('label', { class: 'inbox-pick' }, box),
     open,
-    div('inbox-about', marks, el('p', { class: 'inbox-asker' }, ...asker(request))),
+    div('inbox-about', marks, el('p', { class: 'inbox-asker' }, ...asker(request, account))),
     time,
   )
   return {
@@ -55,6 +58,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     element,
     link: open,
     box,
+    account,
     renew,
     tick: (clock) => showTimeLeft(time, secondsUntil(request.expires_at, clock)),
     settle: () => {
@@ -94,7 +98,7 @@ function marksOf(request: PendingRequest): HTMLElement[] {
   ]
 }
 
-function asker({ requested_by: { key_name, account_name }, on_behalf_of: other }: PendingRequest): Child[] {
+function asker({ requested_by, on_behalf_of: other }: PendingRequest, account: HTMLElement): Child[] {
   const standing = other === null ? [] : [' · for ', callerName(other.name)]
-  return [callerName(key_name), ' · ', callerText(account_name), ...standing]
+  return [callerName(requested_by.key_name), account, ...standing]
 }

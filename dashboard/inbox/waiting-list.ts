@@ -112,7 +112,9 @@ export class WaitingList {
   /** Hides what does not fit; what cannot be seen is not ticked either. */
   filter(): void {
     const rows = [...this.#rows.values()]
-    for (const { request, element, box } of rows) {
+    const accounts = new Set(rows.map(({ request }) => request.requested_by.account_name))
+    for (const { request, element, box, account } of rows) {
+      account.hidden = accounts.size < 2
       element.hidden = !this.#events.fits(request)
       if (box !== undefined && element.hidden) box.checked = false
     }

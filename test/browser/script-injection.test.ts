@@ -130,6 +130,8 @@ describeInBrowser('script and markup in the words of others', () => {
         action: all,
         requested_by: { key_name: all, account_name: all, key_revoked: undefined },
       }),
+      // Of another account: only then the names of accounts are shown.
+      samplePending({ id: 'req_2' }),
     ]
     for (const entry of [...area.keys, ...state.factors.passkeys]) entry.name = all
     for (const [path, places] of [
