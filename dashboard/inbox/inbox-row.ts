@@ -93,9 +93,16 @@ function marksOf(request: PendingRequest): HTMLElement[] {
     ...(high_impact ? [el('span', { class: 'badge high-impact' }, 'High impact')] : []),
     ...(requested_by.key_revoked === true ? [tag('Key revoked', 'severe')] : []),
     ...warningNames(action).map((name) => tag(name, 'warn')),
-    ...(quorum.needed > 1 ? [tag(`${quorum.approved} of ${quorum.needed} approvals`)] : []),
+    ...(quorum.needed > 1 && quorum.approved > 0 ? [approvals(quorum)] : []),
     ...(canDecide(request) ? [] : [tag('You cannot confirm it', 'warn')]),
   ]
+}
+
+/** On a phone the numbers alone, so that who asks stands in the same line. */
+function approvals({ approved, needed }: PendingRequest['quorum']): HTMLElement {
+  const element = tag(`${approved} of ${needed}`)
+  element.append(el('span', { class: 'not-on-phones' }, ' approvals'))
+  return element
 }
 
 function asker({ requested_by, on_behalf_of: other }: PendingRequest, account: HTMLElement): Child[] {

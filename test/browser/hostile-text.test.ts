@@ -80,14 +80,21 @@ describeInBrowser('text that a caller chose', () => {
       const { page } = visitor
       await page.setViewportSize({ width, height: 844 })
       const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme'
-      const quorum = { needed: 2, approved: 0 }
-      suite.server().state.pending = [samplePending({ action, quorum })]
+      const quorum = { needed: 2, approved: 1 }
+      // Of another account, so that its name is shown.
+      const requested_by = { ...samplePending().requested_by, account_name: 'Other' }
+      const expires_at = new Date(Date.now() + 86_400_000).toISOString()
+      suite.server().state.pending = [
+        samplePending({ action, quorum }),
+        samplePending({ id: 'req_2', requested_by, expires_at, may_decide: false }),
+      ]
       await page.goto('/')
-      await page.locator('.inbox-about').waitFor()
+      await page.locator('.inbox-about').first().waitFor()
       const about: unknown = await page.evaluate(`(() => {
-      const row = document.querySelector('.inbox-row').getBoundingClientRect()
+      const first = document.querySelector('.inbox-row')
+      const row = first.getBoundingClientRect()
       const time = document.querySelector('.time-left').getBoundingClientRect()
-      return [...document.querySelectorAll('.inbox-marks > *, .inbox-asker')].map((part) => {
+      return [...first.querySelectorAll('.inbox-marks > *, .inbox-asker')].map((part) => {
         const { left, right, bottom } = part.getBoundingClientRect()
         const shown = document.elementsFromPoint(right - 4, bottom - 4).includes(part)
         const cut = part.scrollWidth > part.clientWidth + 1
@@ -96,7 +103,7 @@ describeInBrowser('text that a caller chose', () => {
     })()`)
       const { key_name, account_name } = samplePending().requested_by
       const asker = `${key_name} · ${account_name}`
-      const marks = ['High impact', 'Hidden characters', 'Look-alike letters', '0 of 2 approvals']
+      const marks = ['High impact', 'Hidden characters', 'Look-alike letters', '1 of 2 approvals']
       expect(about).toEqual([...marks, asker])
     },
   )

@@ -193,6 +193,7 @@ describeInBrowser('what waits for a person', () => {
         action: `${at}: ${action}`,
         expires_at: ends(100 - at),
         high_impact: at === 3,
+        quorum: { needed: 2, approved: at === 3 ? 1 : 0 },
         // So that all filters are there.
         requested_by: { key_name: `agent-${at % 2}`, account_name: `Team ${at % 2}`, key_revoked: undefined },
       }),
@@ -218,6 +219,7 @@ describeInBrowser('what waits for a person', () => {
     expect(numbers).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
     expect(await rows().nth(8).innerText()).toContain('High impact')
     expect(await visitor.page.getByText('High impact', { exact: true }).count()).toBe(1)
+    expect(await rows().locator('.tag').allTextContents()).toEqual(['1 of 2 approvals'])
   })
 
   it('moves nothing under the pointer: what is new waits below, what is settled stays, until it has left', async () => {
