@@ -117,10 +117,12 @@ export class DecideTogether {
         itemList(items),
         div(
           'batch-side',
-          methods.length === 0
-            ? p('No way of confirming is allowed for all of these. Decide them one by one.')
-            : this.#form(items, methods, unseen),
-          this.#closing('Cancel'),
+          ...(methods.length === 0
+            ? [
+                p('No way of confirming is allowed for all of these. Decide them one by one.'),
+                this.#closing('Cancel'),
+              ]
+            : [this.#form(items, methods, unseen)]),
         ),
       ),
     )
@@ -156,7 +158,8 @@ export class DecideTogether {
       this.#cutOff,
       forOthers(items),
       unseen.element,
-      ballot.elsewhere ?? confirm,
+      ballot.elsewhere,
+      this.#closing('Cancel', ballot.elsewhere === undefined && confirm),
     )
     keepClear(bar)
     const form = div(
@@ -255,12 +258,13 @@ export class DecideTogether {
     )
   }
 
-  #closing(label: string): HTMLElement {
+  #closing(label: string, beside: Child = false): HTMLElement {
     return buttonRow(
       button(label, label === 'Cancel' ? 'quiet' : 'primary', () => {
         if (this.#busy) stopPrompt()
         else this.#dialog.close()
       }),
+      beside,
     )
   }
 }
