@@ -8,7 +8,6 @@ import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { answer, anyObject, list, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
-import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { usePasskey } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { commentOf } from '../../webauthn-page/kit/request/ballot.ts'
@@ -23,6 +22,7 @@ import {
 } from '../../webauthn-page/kit/request/checked-review.ts'
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { callerName, callerText, kindOf, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
+import { timeLeft } from './inbox-row.ts'
 import { callersLegend, inOrder } from './pending.ts'
 import { everythingSigned } from './reading.ts'
 
@@ -152,8 +152,10 @@ const READ_AT_ONCE = 160
  * One request that would be signed, in a line: its whole action while it is folded, and in its details all that is signed.
  * What matters most, and what a line cannot say whole, is open from the start.
  */
-function itemRow(checked: CheckedReview): HTMLDetailsElement {
-  const { review, context } = checked
+function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): void } {
+  const { review, context, clock } = checked
+  const time = timeLeft(review.expires_at, 'batch-left')
+  time.tick(clock)
   const details = Object.keys(context).length === 0 ? 'no details' : kindOf(context)
   const summary = el(
     'summary',
@@ -166,8 +168,8 @@ function itemRow(checked: CheckedReview): HTMLDetailsElement {
       callerName(review.requested_by.key_name),
       ' · ',
       callerText(review.requested_by.account_name),
-      ` · ${details} · ends `,
-      moment(review.expires_at),
+      ` · ${details} · `,
+      time.element,
     ),
   )
   const element = el('details', { class: `exact batch-item${review.high_impact ? ' to-read' : ''}` }, summary)
@@ -180,7 +182,7 @@ function itemRow(checked: CheckedReview): HTMLDetailsElement {
   const short = action.length <= READ_AT_ONCE && !action.includes('\n') && warningNames(action).length === 0
   element.open = high_impact || !short || requested_by.key_revoked === true || (on_behalf_of ?? null) !== null
   if (element.open) element.append(...everything(checked))
-  return element
+  return { row: element, tick: () => time.tick(clock) }
 }
 
 function everything(checked: CheckedReview): HTMLElement[] {
@@ -208,9 +210,13 @@ function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
   return [el('strong', {}, item.status === 'approved' ? 'Approved' : 'Rejected'), '.']
 }
 
-/** What would be signed, with one button that opens the details of every request, or closes them. */
-export function itemList(items: readonly CheckedReview[]): HTMLElement {
-  const rows = items.map((item) => itemRow(item))
+/**
+ * What would be signed, with one button that opens the details of every request, or closes them. `tick` moves the times that
+ * are left.
+ */
+export function itemList(items: readonly CheckedReview[]): { element: HTMLElement; tick(): void } {
+  const made = items.map((item) => itemRow(item))
+  const rows = made.map(({ row }) => row)
   const allOpen = (): boolean => rows.every(({ open }) => open)
   const all = button('', 'quiet', () => {
     const open = !allOpen()
@@ -228,5 +234,10 @@ export function itemList(items: readonly CheckedReview[]): HTMLElement {
   // The event of a `details` does not bubble.
   list.addEventListener('toggle', update, { capture: true })
   update()
-  return div('item-list', rows.length > 1 && buttonRow(all), callersLegend(), list)
+  return {
+    element: div('item-list', rows.length > 1 && buttonRow(all), callersLegend(), list),
+    tick: () => {
+      for (const { tick } of made) tick()
+    },
+  }
 }

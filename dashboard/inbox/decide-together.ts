@@ -33,6 +33,8 @@ export class DecideTogether {
   #ballot: Ballot | undefined
   #busy = false
   #unseen: Unseen | undefined
+  /** The clock of the times that are left. */
+  #ticking: number | undefined
 
   /** `actor` is the reference of the signed-in person. */
   constructor(ids: readonly string[], decision: Outcome, actor: string) {
@@ -52,7 +54,7 @@ export class DecideTogether {
     const closed = new Promise<void>((resolve) => {
       this.#dialog.addEventListener('close', () => {
         stopPrompt()
-        this.#unseen?.stop()
+        this.#leave()
         this.#dialog.remove()
         resolve()
       })
@@ -90,8 +92,14 @@ export class DecideTogether {
     return this.#decision === 'approved' ? 'Approve' : 'Reject'
   }
 
-  #show(title: string, ...parts: Child[]): void {
+  /** Follows no more what was shown. */
+  #leave(): void {
     this.#unseen?.stop()
+    clearInterval(this.#ticking)
+  }
+
+  #show(title: string, ...parts: Child[]): void {
+    this.#leave()
     this.#heading.textContent = title
     this.#body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false))
     this.#heading.focus()
@@ -103,6 +111,7 @@ export class DecideTogether {
     const left = this.#ids.length - items.length
     const high = items.filter(({ review }) => review.high_impact).length
     const unseen = watchUnseen(barTop)
+    const list = itemList(items)
     const facts = [
       high === 1 && 'One of them is marked high impact and comes first.',
       high > 1 && high < items.length && `${high} of them are marked high impact and come first.`,
@@ -114,7 +123,7 @@ export class DecideTogether {
       p('One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
       div(
         'batch-columns',
-        itemList(items),
+        list.element,
         div(
           'batch-side',
           ...(methods.length === 0
@@ -127,6 +136,7 @@ export class DecideTogether {
       ),
     )
     this.#unseen = unseen
+    this.#ticking = window.setInterval(list.tick, 1000)
     if (this.#decision === 'approved') unseen.watch(...this.#body.querySelectorAll<HTMLElement>('.to-read'))
   }
 

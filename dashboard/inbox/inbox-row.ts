@@ -36,10 +36,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
   const box = canDecide(request)
     ? el('input', { type: 'checkbox', 'aria-label': 'Select', 'aria-describedby': textId })
     : undefined
-  const time = el('p', { class: 'time-left' })
-  time.addEventListener('pointerenter', () => {
-    time.title = `Ends ${exactly(request.expires_at)}`
-  })
+  const time = timeLeft(request.expires_at, 'visually-hidden')
   const marks = div('inbox-marks')
   const account = el('span', {}, ' · ', callerText(request.requested_by.account_name))
   const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
@@ -51,7 +48,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     box && el('label', { class: 'inbox-pick' }, box),
     open,
     div('inbox-about', marks, el('p', { class: 'inbox-asker' }, ...asker(request, account))),
-    time,
+    time.element,
   )
   return {
     request,
@@ -60,11 +57,11 @@ export function inboxRow(request: PendingRequest): InboxRow {
     box,
     account,
     renew,
-    tick: (clock) => showTimeLeft(time, secondsUntil(request.expires_at, clock)),
+    tick: time.tick,
     settle: () => {
       element.classList.add('settled')
       if (box !== undefined) Object.assign(box, { checked: false, disabled: true })
-      time.textContent = 'Settled'
+      time.element.textContent = 'Settled'
     },
   }
 }
@@ -78,13 +75,22 @@ const SOON_SECONDS = 600
 /** Before that, seconds would only distract. */
 const SECONDS_SHOWN = 120
 
-function showTimeLeft(time: HTMLElement, left: number): void {
-  const said = left > SECONDS_SHOWN ? duration(left).replace(/ \d+ s$/, '') : duration(left)
-  const words = left > 0 ? said : 'The time is up'
-  if (time.firstChild?.textContent !== words)
-    time.replaceChildren(words, left > 0 ? el('span', { class: 'visually-hidden' }, ' left to decide') : '')
-  time.classList.toggle('soon', left <= SOON_SECONDS)
-  time.classList.toggle('urgent', left <= 60)
+/** How long there is until that moment, which is its title; `look` is the class of the words “left to decide”. */
+export function timeLeft(expires_at: string, look: string): { element: HTMLElement; tick: InboxRow['tick'] } {
+  const element = el('span', { class: 'time-left' })
+  element.addEventListener('pointerenter', () => {
+    element.title = `Ends ${exactly(expires_at)}`
+  })
+  const tick = (clock: number): void => {
+    const left = secondsUntil(expires_at, clock)
+    const said = left > SECONDS_SHOWN ? duration(left).replace(/ \d+ s$/, '') : duration(left)
+    const words = left > 0 ? said : 'The time is up'
+    if (element.firstChild?.textContent !== words)
+      element.replaceChildren(words, left > 0 ? el('span', { class: look }, ' left to decide') : '')
+    element.classList.toggle('soon', left <= SOON_SECONDS)
+    element.classList.toggle('urgent', left <= 60)
+  }
+  return { element, tick }
 }
 
 function marksOf(request: PendingRequest): HTMLElement[] {

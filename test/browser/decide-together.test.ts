@@ -137,6 +137,34 @@ describeInBrowser('several requests under one gesture', () => {
     await expect.poll(() => approve.getAttribute('aria-disabled')).toBe(null)
   })
 
+  it('counts the time of each down as the list does, while it is open', async () => {
+    await page.addInitScript(`{
+      const { setInterval: start, clearInterval: end } = window
+      window.ticking = new Set()
+      window.setInterval = (...args) => { const id = start(...args); window.ticking.add(id); return id }
+      window.clearInterval = (id) => { window.ticking.delete(id); end(id) }
+    }`)
+    const expires_at = new Date(Date.now() + 110_000).toISOString()
+    area.state.reviews = area.state.reviews.map((review) => ({ ...review, expires_at }))
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const ticking = () => page.evaluate('window.ticking.size')
+    const before = await ticking()
+    await page.getByRole('button', { name: 'Approve 3 selected' }).click()
+    await dialog().locator('.decision-form').waitFor()
+    const time = dialog().locator('.batch-about .time-left').first()
+    const first = await time.innerText()
+    expect(first).toMatch(/^1 min \d+ s left to decide$/)
+    expect(await time.getAttribute('class')).toBe('time-left soon')
+    await time.hover()
+    expect(await time.getAttribute('title')).toMatch(/^Ends \d/)
+    await expect.poll(() => time.innerText(), { timeout: 5000 }).not.toBe(first)
+    expect(await ticking()).not.toBe(before)
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await ticking()).toBe(before)
+  })
+
   it('shows everything that is signed of high impact at once, and of the others on demand', async () => {
     await open()
     const box = dialog().locator('.caller-box')
