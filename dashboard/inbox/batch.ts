@@ -21,7 +21,7 @@ import {
   shownIntent,
 } from '../../webauthn-page/kit/request/checked-review.ts'
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
-import { callerName, callerText, kindOf, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerName, callerText, valuesIn, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { timeLeft } from './inbox-row.ts'
 import { callersLegend, inOrder } from './pending.ts'
 import { everythingSigned } from './reading.ts'
@@ -156,7 +156,8 @@ function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): voi
   const { review, context, clock } = checked
   const time = timeLeft(review.expires_at, 'batch-left')
   time.tick(clock)
-  const details = Object.keys(context).length === 0 ? 'no details' : kindOf(context)
+  // As they are counted that were not on the screen: at any depth, and the action is one of them.
+  const details = Object.keys(context).length === 0 ? 'no details' : `${valuesIn(context) + 1} fields`
   const summary = el(
     'summary',
     {},

@@ -172,7 +172,7 @@ describeInBrowser('several requests under one gesture', () => {
     expect(await box.count()).toBe(1)
     expect(await row.first().getAttribute('open')).toBe('')
     const summaries = row.locator('> summary')
-    for (const text of await summaries.allInnerTexts()) expect(text).toContain('10 fields')
+    for (const text of await summaries.allInnerTexts()) expect(text).toContain('25 fields')
     const signed = [SAMPLE_CONTEXT.tool, SAMPLE_CONTEXT.reason, 'OPS-4411', 'Stated by Countersign']
     const high = await row.first().innerText()
     for (const shown of [...signed, 'req_3']) expect(high).toContain(shown)
@@ -180,6 +180,20 @@ describeInBrowser('several requests under one gesture', () => {
     await expect.poll(() => box.count()).toBe(2)
     const asked = await row.nth(1).innerText()
     for (const shown of [...signed, 'req_1']) expect(asked).toContain(shown)
+  })
+
+  it('counts the same fields in its line and of what was not on the screen', async () => {
+    const values = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`value_${at}`, at]))
+    const nested = sampleReview({}, { tool_arguments: { values } })
+    area.state.reviews = area.state.reviews.map((review) => ({
+      ...review,
+      context_json: nested.context_json,
+      context_sha256: nested.context_sha256,
+    }))
+    await page.setViewportSize({ width: 390, height: 600 })
+    await open()
+    expect(await dialog().locator('.batch-about').first().innerText()).toContain('· 41 fields ·')
+    expect(await dialog().locator('.see-more').innerText()).toMatch(/^See (3\d|4[01]) more$/)
   })
 
   it('says of a request without details that it has none', async () => {

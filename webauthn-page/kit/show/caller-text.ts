@@ -193,7 +193,7 @@ export function valueTree(
 }
 
 /** How many values it holds, at any depth; an empty list or object is one. */
-function valuesIn(value: JsonValue): number {
+export function valuesIn(value: JsonValue): number {
   if (typeof value !== 'object' || value === null) return 1
   return Math.max(
     1,
