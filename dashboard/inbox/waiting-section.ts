@@ -75,8 +75,8 @@ class WaitingSection {
       div('inbox-head', this.#all.row, this.#heading, this.#filter.element, this.#help),
       waiting.auditor && hint(AUDITORS),
       this.#slot.element,
-      this.#trouble,
       div('inbox-columns', div('inbox-left', this.#list.element, this.#bar.element), this.#pane.element),
+      this.#trouble,
     )
   }
 
@@ -120,7 +120,7 @@ class WaitingSection {
 
   #decide(decision: Outcome): void {
     const chosen = this.#list.chosen()
-    if (!this.#trouble.hidden) announce(CUT_OFF)
+    if (!this.#trouble.hidden) this.#pointAtTrouble()
     else if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
     else if (chosen === undefined || !canDecide(chosen)) announce('Choose a request first, with j')
     else
@@ -211,7 +211,13 @@ class WaitingSection {
     const inside = event.target instanceof Element && event.target.closest('a') !== null
     if (this.#trouble.hidden || !inside || event.defaultPrevented) return
     event.preventDefault()
+    this.#pointAtTrouble()
+  }
+
+  /** Nothing in it moves, so that it is for those, too, who want little motion. */
+  #pointAtTrouble(): void {
     announce(CUT_OFF)
+    this.#trouble.animate({ filter: ['invert(1)', 'none'] }, { duration: 600, iterations: 2 })
   }
 }
 
@@ -285,6 +291,10 @@ function togetherBar(
     buttons.approved,
     button('Clear', 'quiet', clear),
   )
+  // What else stands on the lower edge keeps clear of it.
+  new ResizeObserver(() => {
+    document.documentElement.style.setProperty('--together', `${element.offsetHeight}px`)
+  }).observe(element)
   return {
     element,
     show(ticked) {

@@ -137,6 +137,31 @@ describeInBrowser('several requests under one gesture', () => {
     await expect.poll(() => approve.getAttribute('aria-disabled')).toBe(null)
   })
 
+  it('is cut off in a bar that moves nothing and covers no button, and points at it for a tap', async () => {
+    await page.setViewportSize({ width: 390, height: 480 })
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const row = page.locator('.inbox-row').first()
+    const together = page.locator('.together')
+    const places = async () => [await row.boundingBox(), await together.boundingBox()]
+    const before = await places()
+    const bar = page.locator('.cut-off')
+    await visitor.context.setOffline(true)
+    await bar.waitFor()
+    expect(await places()).toEqual(before)
+    const { y = 0, height = 0 } = (await bar.boundingBox()) ?? {}
+    expect(y, 'in the lower half').toBeGreaterThan(240)
+    expect(y + height, 'above the buttons').toBeLessThanOrEqual((await together.boundingBox())?.y ?? 0)
+    await page.evaluate(`addEventListener('click', () => {
+      window.pointed = document.querySelector('.cut-off').getAnimations().length
+    })`)
+    await row.getByRole('link').click()
+    expect(await page.evaluate('window.pointed')).toBe(1)
+    await visitor.context.setOffline(false)
+    await bar.waitFor({ state: 'hidden' })
+    expect(await places()).toEqual(before)
+  })
+
   it('counts the time of each down as the list does, while it is open', async () => {
     await page.addInitScript(`{
       const { setInterval: start, clearInterval: end } = window
