@@ -40,7 +40,7 @@ export interface StartedGuide {
 
 /** What the key asked for last that is decided, or else last of all. @throws RequestFailure, ShapeError */
 async function requestOf(keyId: string): Promise<RequestRow | undefined> {
-  const path = `/account/requests?limit=100&key=${encodeURIComponent(keyId)}`
+  const path = `/account/requests?limit=20&key=${encodeURIComponent(keyId)}`
   const { data } = await get(path, requestPageShape)
   return data.find(isDecided) ?? data[0]
 }
@@ -174,11 +174,8 @@ class Guide implements StartedGuide {
     if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
     if (this.#keyShown) this.#shrinkAround(id, check)
     else {
-      const heading = el(
-        'h2',
-        { id: this.element.getAttribute('aria-labelledby') ?? '' },
-        'Your request is decided',
-      )
+      const labelled = this.element.getAttribute('aria-labelledby') ?? ''
+      const heading = el('h2', { id: labelled }, 'Your request is decided')
       this.element.classList.add('account-head')
       this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')))
     }

@@ -146,7 +146,7 @@ export function isJsonObject(value: JsonValue): value is { [key: string]: JsonVa
 }
 
 /** What people call the kind of a value. */
-export function kindOf(value: JsonValue): string {
+function kindOf(value: JsonValue): string {
   if (value === null) return 'no value'
   if (Array.isArray(value)) return value.length === 1 ? 'list of 1' : `list of ${value.length}`
   if (typeof value === 'object') {
