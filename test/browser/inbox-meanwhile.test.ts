@@ -1,0 +1,109 @@
+import type { Locator, Page } from 'playwright-core'
+import { beforeEach, expect, it } from 'vitest'
+import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
+import { batchArea } from '../support/page-batch-answers.ts'
+import { usePageSuite } from '../support/page-suite.ts'
+
+describeInBrowser('the inbox while time passes and the network goes', () => {
+  const area = batchArea()
+  const suite = usePageSuite(area)
+  let visitor: Visitor
+  let page: Page
+
+  beforeEach(async () => {
+    visitor = await suite.visit()
+    page = visitor.page
+  })
+  const dialog = (): Locator => page.getByRole('dialog')
+
+  it('says at once that it is cut off, lets every way to a decision rest then, and mends by itself', async () => {
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const all = page.getByRole('button', { name: 'Approve 3 selected' })
+    const one = page.locator('.reading').getByRole('link', { name: 'Approve…' })
+    await one.waitFor()
+    // As on the page that decides: no press may find the other decision where this one was before.
+    const order = (within: string) => page.locator(within).locator('.approve, .reject').allInnerTexts()
+    expect(await order('.reading')).toEqual(['Reject…', 'Approve…'])
+    expect(await order('.together')).toEqual(['Reject', 'Approve'])
+    const cutOff = page.getByText('This list may be out of date')
+    await visitor.context.setOffline(true)
+    await cutOff.waitFor()
+    expect(await all.isEnabled()).toBe(false)
+    expect(await one.getAttribute('aria-disabled')).toBe('true')
+    for (const link of [one, page.locator('.inbox-open').first()]) {
+      await page.evaluate(`document.querySelector('#announcements').textContent = ''`)
+      await link.press('Enter')
+      await page.locator('#announcements').getByText('You can decide when it does again.').waitFor()
+    }
+    expect(new URL(page.url()).pathname).toBe('/')
+    await visitor.context.setOffline(false)
+    await cutOff.waitFor({ state: 'hidden' })
+    expect(await one.getAttribute('aria-disabled')).toBe(null)
+    await all.click()
+    const approve = dialog().getByRole('button', { name: 'Approve 3 requests' })
+    await approve.waitFor()
+    await visitor.context.setOffline(true)
+    await dialog().getByText('You can decide when it does again.').waitFor()
+    expect(await approve.getAttribute('aria-disabled')).toBe('true')
+    await visitor.context.setOffline(false)
+    await expect.poll(() => approve.getAttribute('aria-disabled')).toBe(null)
+  })
+
+  it('is cut off in a bar that moves nothing and covers no button, and points at it for a tap', async () => {
+    await page.setViewportSize({ width: 390, height: 480 })
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const row = page.locator('.inbox-row').first()
+    const together = page.locator('.together')
+    const places = async () => [await row.boundingBox(), await together.boundingBox()]
+    const before = await places()
+    const bar = page.locator('.cut-off')
+    await visitor.context.setOffline(true)
+    await bar.waitFor()
+    expect(await places()).toEqual(before)
+    const { y = 0, height = 0 } = (await bar.boundingBox()) ?? {}
+    expect(y, 'in the lower half').toBeGreaterThan(240)
+    expect(y + height, 'above the buttons').toBeLessThanOrEqual((await together.boundingBox())?.y ?? 0)
+    await page.evaluate(`addEventListener('click', () => {
+      window.pointed = document.querySelector('.cut-off').getAnimations().length
+    })`)
+    await row.getByRole('link').click()
+    expect(await page.evaluate('window.pointed')).toBe(1)
+    await visitor.context.setOffline(false)
+    await bar.waitFor({ state: 'hidden' })
+    expect(await places()).toEqual(before)
+  })
+
+  it('counts the time of each down as the list does, while it is open', async () => {
+    await stopClock(page)
+    await page.addInitScript(`{
+      const { setInterval: start, clearInterval: end } = window
+      window.ticking = new Set()
+      window.setInterval = (...args) => { const id = start(...args); window.ticking.add(id); return id }
+      window.clearInterval = (id) => { window.ticking.delete(id); end(id) }
+    }`)
+    area.state.reviews = area.state.reviews.map((review) => ({
+      ...review,
+      expires_at: new Date(Date.now() + 110_000).toISOString(),
+    }))
+    await page.goto('/')
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    const ticking = () => page.evaluate('window.ticking.size')
+    const before = await ticking()
+    await page.getByRole('button', { name: 'Approve 3 selected' }).click()
+    await dialog().locator('.decision-form').waitFor()
+    const time = dialog().locator('.batch-about .time-left').first()
+    const first = await time.innerText()
+    expect(first).toMatch(/^(1 min )?\d+ s left to decide$/)
+    expect(await time.getAttribute('class')).toBe('time-left soon')
+    await time.hover()
+    expect(await time.getAttribute('title')).toMatch(/^Ends \d/)
+    await page.clock.runFor(3_000)
+    expect(await time.innerText()).not.toBe(first)
+    expect(await ticking()).not.toBe(before)
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await ticking()).toBe(before)
+  })
+})
