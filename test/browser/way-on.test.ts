@@ -79,13 +79,12 @@ describeInBrowser('the way on from a request', () => {
     expect(visitor.incidents).toEqual([])
   })
 
-  it('leads on from what ended without a decision', async () => {
-    const { state } = suite.server()
-    state.pending = [samplePending({ id: 'req_next' })]
-    state.review = sampleReview({ status: 'expired', may_decide: false })
+  it('leads back from what is settled already, without asking what else waits', async () => {
+    suite.server().state.review = sampleReview({ status: 'expired', may_decide: false })
     await visitor.page.goto(PATH)
     await visitor.page.getByRole('heading', { name: 'Expired without a decision' }).waitFor()
-    await expect.poll(addresses).toEqual(['/', '/a/req_next'])
+    expect(await addresses()).toEqual(['/'])
+    expect(suite.server().calls).not.toContain('GET /me/pending')
   })
 
   it('stays while the page waits for the votes of others and follows them', async () => {

@@ -101,7 +101,7 @@ export class DecidePage {
     )
     const scene = requestScene(checked, panel, message)
     if (!isOpen(review)) {
-      this.#way ??= wayOn(this.#id)
+      this.#way ??= wayBack()
       scene.querySelector('.request-head')?.after(this.#way)
     }
     showScene(titleOf(review), scene, { wide: true })
@@ -275,14 +275,14 @@ function focusWanted(scene: HTMLElement): void {
 }
 
 /**
- * From what is not to be decided any more: the way back, and the request whose time runs out first of those that still wait
- * for this person. It is a plain link, which takes along no decision. When the next one is not known, the way back remains.
+ * After a decision: the way back, and the request whose time runs out first of those that still wait for this person. It is
+ * a plain link, which takes along no decision. When the next request is not known, the way back remains.
  */
-function wayOn(thisId: string): HTMLElement {
+function wayOn(decidedId: string): HTMLElement {
   const element = wayBack()
   void get('/me/pending', pendingShape).then(
     ({ data }) => {
-      const next = nextOf(data, thisId)
+      const next = nextOf(data, decidedId)
       if (next === undefined) return
       // Last: what is there already stays under the finger.
       element.append(link(`/a/${encodeURIComponent(next.id)}`, 'Next request', { class: 'button primary' }))
@@ -292,8 +292,8 @@ function wayOn(thisId: string): HTMLElement {
   return element
 }
 
-function nextOf(waiting: readonly PendingRequest[], thisId: string): PendingRequest | undefined {
+function nextOf(waiting: readonly PendingRequest[], decidedId: string): PendingRequest | undefined {
   return waiting
-    .filter(({ id, may_decide, methods }) => id !== thisId && may_decide && methods.length > 0)
+    .filter(({ id, may_decide, methods }) => id !== decidedId && may_decide && methods.length > 0)
     .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
 }
