@@ -24,8 +24,8 @@ async function call(path = '', body = '', idempotencyKey = '') {
     }).catch(() => undefined)
     const text = await response?.text().catch(() => undefined)
     const later = response?.headers.get('retry-after')
-    if (response && text && response.status < 500 && !later) {
-      if (!response.ok) throw new Error(text)
+    if (response && text !== undefined && response.status < 500 && !later) {
+      if (!response.ok) throw new Error(text || `${response.status}`)
       return JSON.parse(text)
     }
     // The service is away or busy, or its answer was lost: the same again, later.

@@ -150,19 +150,19 @@ class Guide implements StartedGuide {
     else if (sandbox === undefined && this.#shown !== id + status) {
       this.#shown = id + status
       const pending = status === 'pending'
+      const focused = this.element.querySelector('.guide-body :focus')
       if (!pending) this.#again?.()
       else if (!this.#keyShown) this.#shrink()
       this.#decide.fill(...(pending ? arrived(request) : ENDED))
+      if (focused?.isConnected === false) this.#decide.heading.focus()
     }
     return !decided
   }
 
   /** On a phone the request would else stand below the screen. */
   #shrink(): void {
-    const focused = this.element.querySelector('.guide-body :focus') !== null
     this.#key.fill(p('You have a key.'))
     this.#ask.fill(p('You asked.'))
-    if (focused) this.#decide.heading.focus()
   }
 
   /** The guide is through as soon as the receipt is looked at. */

@@ -36,6 +36,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   const waiting = waitingSection(pending, {
     actor: user.approver,
+    account: account.name,
     signal,
     auditor: account.role === 'auditor',
     // The request of its step must not stand in the list before it is in the guide.

@@ -22,6 +22,8 @@ interface WaitingListEvents {
   chosen(request: PendingRequest | undefined): void
   /** Is there a pane that shows the chosen one? */
   hasPane(): boolean
+  /** Name of the account at the head of the page: rows of that one alone need not say it. */
+  account: string
 }
 
 /** The rows. A request never changes, so a row stays as it is, ticked or focused, until its request is settled. */
@@ -113,6 +115,7 @@ export class WaitingList {
   filter(): void {
     const rows = [...this.#rows.values()]
     const accounts = new Set(rows.map(({ request }) => request.requested_by.account_name))
+    accounts.add(this.#events.account)
     for (const { request, element, box, account } of rows) {
       account.hidden = accounts.size < 2
       element.hidden = !this.#events.fits(request)

@@ -16,6 +16,8 @@ import { inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
 interface Waiting {
   /** Reference of the signed-in person. */
   actor: string
+  /** Name of the account that is looked at. */
+  account: string
   signal: AbortSignal
   /** No new request of the account that is looked at names them. */
   auditor: boolean
@@ -66,6 +68,7 @@ class WaitingSection {
       changed: () => this.#changed(),
       chosen: (request) => this.#chosen(request),
       hasPane: () => SIDE_BY_SIDE.matches,
+      account: waiting.account,
     })
     this.#all.input.addEventListener('change', () => this.#list.tickAll(this.#all.input.checked))
     this.#help.addEventListener('click', shortcuts(this.#keys(), waiting.signal))
@@ -90,6 +93,7 @@ class WaitingSection {
     if (SIDE_BY_SIDE.matches) this.#list.resume(id, place)
     SIDE_BY_SIDE.addEventListener('change', () => this.#chosen(this.#list.chosen()), { signal })
     followInbox(this.#element, signal, () => this.#look())
+    this.#bar.follow(signal)
     const clock = setInterval(() => {
       if (this.#element.isConnected) this.#list.tick()
       else clearInterval(clock)
@@ -268,6 +272,8 @@ interface TogetherBar {
   show(ticked: readonly string[]): void
   /** Nothing can be decided while the service is out of reach. */
   allow(reachable: boolean): void
+  /** What else stands on the lower edge keeps clear of it, also where a short list lets it stand higher. */
+  follow(signal: AbortSignal): void
   /** As its buttons do; nothing where they are not there. */
   decide(decision: Outcome): void
 }
@@ -291,12 +297,20 @@ function togetherBar(
     buttons.approved,
     button('Clear', 'quiet', clear),
   )
-  // What else stands on the lower edge keeps clear of it.
-  new ResizeObserver(() => {
-    document.documentElement.style.setProperty('--together', `${element.offsetHeight}px`)
-  }).observe(element)
   return {
     element,
+    follow(signal) {
+      const { documentElement: root, body } = document
+      const place = (): void => {
+        const above = element.hidden ? 0 : root.clientHeight - element.getBoundingClientRect().top
+        root.style.setProperty('--together', `${Math.max(0, above)}px`)
+      }
+      const observer = new ResizeObserver(place)
+      for (const part of [element, body]) observer.observe(part)
+      addEventListener('scroll', place, { passive: true, signal })
+      addEventListener('resize', place, { signal })
+      signal.addEventListener('abort', () => observer.disconnect())
+    },
     show(ticked) {
       ids = ticked.slice(0, AT_ONCE)
       element.hidden = ids.length === 0

@@ -187,7 +187,7 @@ function decidedCell(
   if (decision.method === 'sandbox') return [SANDBOX_DECIDED, ...when]
   const standing = decision.delegate === undefined ? [] : [' by the delegate ', person(decision.delegate)]
   const together = status === 'approved' && quorum.needed > 1
-  const last = together && `${quorum.approved} of ${quorum.needed} approvals · last `
+  const last = together && `${quorum.approved} of ${quorum.needed} approvals · last by `
   return [last, person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
 }
 

@@ -29,8 +29,9 @@ const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 
  * go on with one (T58).
  * @throws Refusal `invalid_field`
  */
-export function refusePolicyFields(body: object, detail: string): void {
-  const field = Object.keys(body).find((name) => meantField(name, POLICY_FIELDS) !== undefined)
+export function refusePolicyFields(body: object, detail: string, others: readonly string[] = []): void {
+  const fields = [...POLICY_FIELDS, ...others]
+  const field = Object.keys(body).find((name) => meantField(name, fields) !== undefined)
   if (field !== undefined) throw invalidField(shown(field), detail)
 }
 

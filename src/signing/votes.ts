@@ -56,14 +56,14 @@ export function splitVotes(json: object): Receipts {
   if (Array.isArray(json)) return sorted(json.map(asObject))
   const outer = new Map<string, unknown>(Object.entries(json))
   const decision = outer.get('decision')
-  const inner = isObject(decision) ? listIn(decision) : undefined
-  if (inner !== undefined) {
+  const [own, inner] = [listIn(json), isObject(decision) ? listIn(decision) : undefined]
+  // An empty list inside does not hide the one beside it.
+  if (inner !== undefined && (inner.length > 0 || own === undefined)) {
     const around = SHARED.filter((name) => outer.has(name)).map((name) => [name, outer.get(name)])
     const { votes, ...others } = sorted(inner)
     const whole = votes.map((vote) => ({ ...Object.fromEntries(around), decision: vote }))
     return { decision: json, votes: whole, ...others }
   }
-  const own = listIn(json)
   return { decision: json, ...(own === undefined ? { votes: [], unsigned: [] } : sorted(own)) }
 }
 
@@ -140,7 +140,7 @@ function tooFew(
   return `Of the ${quorum} approvals that the statement asks for, only ${came} came with it.`
 }
 
-/** What is no list is one vote that does not hold; null is an empty one. */
+/** Anything but a list counts as one vote that does not hold; null counts as an empty list. */
 function listIn(decision: object): object[] | undefined {
   if (!Object.hasOwn(decision, 'votes')) return undefined
   const votes: unknown = Reflect.get(decision, 'votes') ?? []

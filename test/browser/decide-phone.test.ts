@@ -339,7 +339,7 @@ describeInBrowser('deciding on a phone', () => {
     expect(await left(page)).toBe(41)
     const room = () => page.locator('.bar-line').evaluate('(line) => line.offsetHeight')
     const before = await room()
-    await press(page, 'Show everything')
+    await press(page, 'Open all details')
     // The browser says by itself that a fold was opened.
     await expect.poll(() => left(page)).toBeLessThanOrEqual(10)
     await page.locator('.long-value').scrollIntoViewIfNeeded()

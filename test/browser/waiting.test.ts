@@ -23,12 +23,13 @@ describeInBrowser('what waits for a person', () => {
   const looks = (): number => suite.server().calls.filter((call) => call === 'GET /me/pending').length
 
   it('comes first and says what is asked, by whom, how long there is, and what counts as high impact', async () => {
+    const { action, requested_by } = samplePending()
+    for (const account of suite.server().state.accounts) account.name = requested_by.account_name
     await open()
     expect(await visitor.page.locator('h2:visible').first().innerText()).toBe('Waiting for you')
-    const { action, requested_by } = samplePending()
     const text = await rows().innerText()
     for (const shown of [action, requested_by.key_name, 'High impact']) expect(text).toContain(shown)
-    expect(text, 'the only account').not.toContain(requested_by.account_name)
+    expect(text, 'the account at the head of the page').not.toContain(requested_by.account_name)
     expect(await rows().locator('.time-left').innerText()).toMatch(/^5[89] min\sleft to decide$/)
     expect(await visitor.page.locator('.inbox-legend').innerText()).toContain('not checked by Countersign')
     expect(await visitor.page.title()).toBe('(1) Inbox · Countersign')
@@ -37,6 +38,7 @@ describeInBrowser('what waits for a person', () => {
 
   it('leads to the request, from anywhere on its row, and beside the list to either decision', async () => {
     await open()
+    expect(await rows().innerText(), 'another account').toContain('Example Ltd')
     await visitor.page.locator('.reading .caller-box').waitFor()
     const reject = visitor.page.locator('.reading').getByRole('link', { name: 'Reject…' })
     expect(await reject.getAttribute('href')).toBe(`/a/${sampleReview().id}?d=reject`)

@@ -155,6 +155,7 @@ describe('several votes', () => {
       [1, [one]],
       [0, answerWith({ ...two, votes: [] })],
       [0, { ...two, votes: null }],
+      [1, { ...answerWith({ ...two, votes: null }), votes: [two] }],
     ] as const) {
       const said = await verdict(json)
       expect(said.kind).toBe('invalid')
@@ -163,6 +164,14 @@ describe('several votes', () => {
       )
     }
     expect((await verdict({ ...two, votes: 'two' })).kind).toBe('invalid')
+    // The list beside the decision counts, whatever empty one is inside.
+    for (const none of [[], null]) {
+      const beside = answerWith({ ...two, votes: none })
+      expect((await verdict({ ...beside, votes: [one, two] })).kind).toBe('approved')
+      expect((await verdict({ ...beside, votes: [{ ...one, signature: two.signature }, two] })).kind).toBe(
+        'invalid',
+      )
+    }
     // Where one is enough an empty list hides nobody; without a list it is the receipt of one of them.
     for (const json of [{ ...first, votes: [] }, answerWith({ ...first, votes: null }), two])
       expect((await verdict(json)).kind).toBe('approved')

@@ -12,7 +12,7 @@ const parse = express.json({
   strict: true,
   type: 'application/json',
   verify: (_request, _response, bytes, charset) => {
-    // By the name of another encoding it would read these bytes as that: UTF-7's "+AGE-" as "a", with the same silence.
+    // Under another charset the parser would read the same bytes differently, as silently: UTF-7's "+AGE-" is "a".
     if (charset !== 'utf-8') throw Object.assign(new Error('no UTF-8'), { type: 'charset.unsupported' })
     decoder.decode(bytes)
   },

@@ -134,7 +134,8 @@ const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response
 
 const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
   const { user } = sessionOf(response)
-  refusePolicyFields(request.body ?? {}, 'is set once the key is made: PATCH it with a `policy`')
+  const later = 'is set once the key is made: PATCH it with a `policy`'
+  refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
   const wanted = {

@@ -91,7 +91,7 @@ describe('201', () => {
   it('T58: refuses a policy, or the key would be wider than was meant, and makes none', async () => {
     const { post, list } = await owner()
     const before = await list()
-    for (const policy of [{ quorum: 2 }, { approvers: ['usr_x'] }, { policy: { quorum: 2 } }]) {
+    for (const policy of [{ quorum: 2 }, { approvers: ['usr_x'] }, { policy: {} }, { high_impact: true }]) {
       const { status, body } = await post({ name: 'a', ...policy })
       expect([status, body]).toEqual([
         400,

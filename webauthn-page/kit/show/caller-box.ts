@@ -58,7 +58,7 @@ const rank = (key: string): number => (FIRST.includes(key) ? 0 : LAST.includes(k
 const ORDER = [...CONTEXT_KEYS].sort(([one], [other]) => rank(one) - rank(other))
 
 function openAll(folds: NodeListOf<HTMLDetailsElement>): HTMLElement {
-  const all = button('Show everything', 'quiet', () => {
+  const all = button('Open all details', 'quiet', () => {
     for (const fold of folds) fold.open = true
   })
   return div('open-all', all)
