@@ -22,7 +22,7 @@ import {
 } from '../../webauthn-page/kit/request/checked-review.ts'
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { callerName, callerText, valuesIn, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
-import { timeLeft } from './inbox-row.ts'
+import { countdown } from './inbox-row.ts'
 import { callersLegend, inOrder } from './pending.ts'
 import { everythingSigned } from './reading.ts'
 
@@ -154,7 +154,7 @@ const READ_AT_ONCE = 160
  */
 function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): void } {
   const { review, context, clock } = checked
-  const time = timeLeft(review.expires_at, 'batch-left')
+  const time = countdown(review.expires_at, 'batch-left')
   time.tick(clock)
   // As they are counted that were not on the screen: at any depth, and the action is one of them.
   const details = Object.keys(context).length === 0 ? 'no details' : `${valuesIn(context) + 1} fields`

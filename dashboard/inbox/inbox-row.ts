@@ -36,7 +36,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
   const box = canDecide(request)
     ? el('input', { type: 'checkbox', 'aria-label': 'Select', 'aria-describedby': textId })
     : undefined
-  const time = timeLeft(request.expires_at, 'visually-hidden')
+  const time = countdown(request.expires_at, 'visually-hidden')
   const marks = div('inbox-marks')
   const account = el('span', {}, ' · ', callerText(request.requested_by.account_name))
   const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
@@ -76,7 +76,10 @@ const SOON_SECONDS = 600
 const SECONDS_SHOWN = 120
 
 /** How long there is until that moment, which is its title; `look` is the class of the words “left to decide”. */
-export function timeLeft(expires_at: string, look: string): { element: HTMLElement; tick: InboxRow['tick'] } {
+export function countdown(
+  expires_at: string,
+  look: string,
+): { element: HTMLElement; tick: InboxRow['tick'] } {
   const element = el('span', { class: 'time-left' })
   element.addEventListener('pointerenter', () => {
     element.title = `Ends ${exactly(expires_at)}`
