@@ -13,6 +13,11 @@ const payment = JSON.stringify({
   },
 })
 
+function stop(why = '') {
+  console.error(`${invoice} is not paid: ${why}`)
+  process.exit(1)
+}
+
 /** Calls until there is an answer. Under the same Idempotency-Key, of the last 24 hours, nothing is done twice. */
 async function call(path = '', body = '', idempotencyKey = '') {
   const headers = { Authorization: `Bearer ${process.env.COUNTERSIGN_KEY}` }
@@ -25,7 +30,7 @@ async function call(path = '', body = '', idempotencyKey = '') {
     const text = await response?.text().catch(() => undefined)
     const later = response?.headers.get('retry-after')
     if (response && text !== undefined && response.status < 500 && !later) {
-      if (!response.ok) throw new Error(text || `${response.status}`)
+      if (!response.ok) stop(text || `${response.status}`)
       return JSON.parse(text)
     }
     // The service is away or busy, or its answer was lost: the same again, later.
@@ -37,9 +42,9 @@ async function call(path = '', body = '', idempotencyKey = '') {
 const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
-if (request.status !== 'approved') throw new Error(`${invoice} is not paid: ${request.status}`)
+if (request.status !== 'approved') stop(request.status)
 
 // A key of this run alone: a lost answer is asked for again, but an agent that broke off and starts anew does not pay twice.
 const used = await call(`${request.id}/consume`, payment, randomUUID())
-if (used.sandbox) throw new Error(`${invoice} is not paid: a sandbox key asked, and no person`)
+if (used.sandbox) stop('a sandbox key asked, and no person')
 console.log(`pay ${invoice}`) // act here
