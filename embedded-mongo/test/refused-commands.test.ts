@@ -218,6 +218,18 @@ describe('refused commands', () => {
       'cursor id 5 not found',
     ],
     [
+      'a cursor named by a double',
+      { getMore: 5.5, collection: 'x', $db: 'test' },
+      14,
+      "BSON field 'getMore.getMore' is the wrong type, expected type 'long'",
+    ],
+    [
+      'a cursor to kill named by a double',
+      { killCursors: 'x', cursors: [5.5], $db: 'test' },
+      14,
+      "BSON field 'killCursors.cursors' is the wrong type, expected type 'long'",
+    ],
+    [
       '$where',
       { find: 'x', filter: { $where: 'true' }, $db: 'test' },
       2,

@@ -90,7 +90,7 @@ function* shown(
 export const getMore: Command = {
   fields: new Set(['getMore', 'collection', 'batchSize']),
   *run(call) {
-    const id = cursorId(call.fields.required('getMore', call.fields.raw('getMore')))
+    const id = cursorId('getMore.getMore', call.fields.required('getMore', call.fields.raw('getMore')))
     const request = {
       namespace: namespaceOf(call, 'collection'),
       session: call.session,
@@ -108,7 +108,7 @@ export const killCursors: Command = {
     const killed: BsonValue[] = []
     const unknown: BsonValue[] = []
     for (const id of ids) {
-      if (call.engine.cursors.kill(cursorId(id))) killed.push(id)
+      if (call.engine.cursors.kill(cursorId('killCursors.cursors', id))) killed.push(id)
       else unknown.push(id)
     }
     return new Map<string, BsonValue>([
@@ -135,10 +135,10 @@ export const endSessions: Command = {
   },
 }
 
-function cursorId(value: BsonValue): Long {
+function cursorId(field: string, value: BsonValue): Long {
   if (isNumber(value) && value._bsontype === 'Long') return value
   if (value instanceof Int32) return Long.fromInt(value.value)
-  throw new MongoError(14, "BSON field 'getMore.getMore' is the wrong type, expected type 'long'")
+  throw new MongoError(14, `BSON field '${field}' is the wrong type, expected type 'long'`)
 }
 
 export const count: Command = {
