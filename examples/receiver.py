@@ -25,9 +25,12 @@ def receive(headers, body):
     offered = headers.get("webhook-signature", "").encode().split()
     if not any(hmac.compare_digest(a, b) for a in offered for b in macs):
         return 401
-    if abs(time.time() - int(sent)) > 300:
+    try:
+        fresh, rid = abs(time.time() - int(sent)) <= 300, json.loads(body)["request_id"]
+    except (KeyError, TypeError, ValueError):
         return 400
-    rid = json.loads(body)["request_id"]
+    if not fresh or not isinstance(rid, str):
+        return 400
     decision = decided(rid)
     if decision is None:
         return 403
