@@ -109,9 +109,21 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     expect(await time.getAttribute('class')).toBe('time-left soon')
     await time.hover()
     expect(await time.getAttribute('title')).toMatch(/^Ends \d/)
+    const heights = async () => {
+      const each = new Map<number, number | undefined>()
+      for (let width = 320; width <= 420; width += 5) {
+        await page.setViewportSize({ width, height: 800 })
+        each.set(width, (await dialog().locator('.batch-item').first().boundingBox())?.height)
+      }
+      return each
+    }
+    const counting = await heights()
     await page.clock.runFor(3_000)
     expect(await time.innerText()).not.toBe(first)
     expect(await ticking()).not.toBe(before)
+    await page.clock.runFor(110_000)
+    expect(await time.innerText()).toBe('The time is up')
+    expect(await heights()).toEqual(counting)
     await page.keyboard.press('Escape')
     await dialog().waitFor({ state: 'detached' })
     expect(await ticking()).toBe(before)
