@@ -203,7 +203,11 @@ async function allAtOnce(bench, path) {
   const asked = await askAll(bench)
   const waiting = await openAll(bench, asked, path)
   const ids = asked.map((one) => one.id)
-  const withdrawn = { $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }
+  const withdrawn = {
+    $set: { status: 'expired', cancelled: true },
+    $inc: { version: 1 },
+    $currentDate: { moved_at: true },
+  }
   await bench.connection.collection('requests').updateMany({ _id: { $in: ids } }, withdrawn)
   const written = performance.now()
   return Promise.all(waiting.map(async (one) => ({ answered: (await one.heard) - written })))

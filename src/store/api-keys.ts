@@ -49,6 +49,7 @@ const keySchema = new Schema<KeyDocument>(
 )
 keySchema.index({ key_hash: 1 }, { unique: true, partialFilterExpression: { key_hash: { $exists: true } } })
 keySchema.index({ account_id: 1, created_at: 1 })
+keySchema.index({ revoked_at: 1 })
 keySchema.index(
   { account_id: 1 },
   { unique: true, partialFilterExpression: { internal: true }, name: 'one_internal_key' },
@@ -100,6 +101,13 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
     async revokedAmong(ids: readonly string[]): Promise<string[]> {
       const filter = { _id: trusted({ $in: [...ids] }), revoked_at: trusted({ $ne: null }) }
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
+      return found.map((document) => document._id)
+    },
+    /** Keys that were revoked since, by the clock of the process that did it. */
+    async revokedSince(at: Date): Promise<string[]> {
+      const found = await model
+        .find({ revoked_at: trusted({ $gte: at }) }, { _id: 1 })
+        .lean<{ _id: string }[]>()
       return found.map((document) => document._id)
     },
   }

@@ -21,11 +21,11 @@ export interface Watch {
   close(): void
 }
 
-/** One who watches. `version`: what it waits beyond; undefined while it does not wait. `told`: something happened. */
+/** One who watches. `version`: what it waits beyond, while it waits. `told`: something happened. */
 interface Watcher {
   requestId: string
   keyId: string
-  version: number | undefined
+  version: number
   told: boolean
   wake: () => void
 }
@@ -34,26 +34,34 @@ interface Watcher {
 const POLL_MS = 100
 const LONGEST_PAUSE_MS = 400
 
+/** How late a write may become visible, seen from the time it notes, without being missed by a look at what is new. */
+const LATE_MS = 500
+
+/** How often every waiter's request and key are looked at: for what is deleted, or came later than that. */
+const WHOLE_MS = 10_000
+
+/** Requests read at once: enough to be few commands, few enough to be small ones. */
+const BATCH = 200
+
 interface Stores {
-  requests: Pick<RequestStore, 'versions' | 'findMany'>
-  apiKeys: Pick<ApiKeyStore, 'revokedAmong'>
+  requests: Pick<RequestStore, 'versions' | 'movedSince' | 'findMany'>
+  apiKeys: Pick<ApiKeyStore, 'revokedAmong' | 'revokedSince'>
 }
 
 export type ChangeSignal = ReturnType<typeof createChangeSignal>
 
 /**
  * Wakes those who wait for a request: at once for changes made by this process, by polling for those of others. One poller
- * per process for all waiters (T67): two commands a tenth of a second, and none while no request is waited for.
+ * per process for all waiters (T67): two commands a tenth of a second, which cost by what has changed and not by how many
+ * wait, and none while no request is waited for.
  */
 export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = createWatchers()
   const look = createSharedLook(stores)
+  const whoIsBehind = createLook(stores, watchers, clock)
   const poller = createLooker({
-    wanted: () => watchers.waiting().length > 0,
-    async look() {
-      const behind = await whoIsBehind(stores, watchers.waiting())
-      behind.forEach(tell)
-    },
+    wanted: () => watchers.waiting.size > 0,
+    look: async () => (await whoIsBehind()).forEach(tell),
     failed: (error) => log.warn({ error }, 'looking for changes failed'),
     pollMs: POLL_MS,
     gapMs: 0,
@@ -63,12 +71,13 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
 
   const sleep = async (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal) => {
     watcher.version = version
+    watchers.waiting.add(watcher)
     poller.start()
     await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
-    watcher.version = undefined
+    watchers.waiting.delete(watcher)
   }
   const watch = (requestId: string, keyId: string): Watch => {
-    const watcher: Watcher = { requestId, keyId, version: undefined, told: false, wake: nothing }
+    const watcher: Watcher = { requestId, keyId, version: 0, told: false, wake: nothing }
     watchers.add(watcher)
     return {
       async next(version, deadline, signal) {
@@ -91,7 +100,7 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
     stop(): void {
       stopped = true
       poller.stop()
-      for (const watcher of watchers.waiting()) tell(watcher)
+      for (const watcher of watchers.waiting) tell(watcher)
     },
   }
 }
@@ -101,34 +110,68 @@ function tell(watcher: Watcher): void {
   watcher.wake()
 }
 
-/** Those whose request has moved on or whose key was revoked: two queries, however many ask. */
-async function whoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<Watcher[]> {
-  const [versions, revoked] = await Promise.all([
-    requests.versions([...new Set(waiting.map((watcher) => watcher.requestId))]),
-    apiKeys.revokedAmong([...new Set(waiting.map((watcher) => watcher.keyId))]),
-  ])
-  const dead = new Set(revoked)
-  return waiting.filter(
-    ({ requestId, keyId, version }) =>
-      version !== undefined && (versions.get(requestId) !== version || dead.has(keyId)),
-  )
+/**
+ * Gives those whose request has moved on or whose key was revoked: of what is new by two queries, however many wait. From
+ * time to time it looks at all of them.
+ */
+function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<Watcher[]> {
+  let last = Number.NEGATIVE_INFINITY
+  // By a clock that is never set: the other one follows the database's, backwards too.
+  let lastWhole = Number.NEGATIVE_INFINITY
+  return async () => {
+    const [now, begun] = [clock.now().getTime(), performance.now()]
+    const isNews = begun - lastWhole < WHOLE_MS
+    const news = isNews ? await whoIsNews(stores, watchers, new Date(last - LATE_MS)) : undefined
+    const behind = news ?? (await whoIsBehind(stores, [...watchers.waiting]))
+    if (news === undefined) lastWhole = begun
+    last = now
+    return behind
+  }
 }
 
-/** All watchers, by the ids they watch. */
+/** @returns undefined when more has moved than is worth reading */
+async function whoIsNews(
+  { requests, apiKeys }: Stores,
+  watchers: Watchers,
+  since: Date,
+): Promise<Watcher[] | undefined> {
+  const [moved, revoked] = await Promise.all([requests.movedSince(since), apiKeys.revokedSince(since)])
+  const behind = moved?.flatMap(({ id, version }) =>
+    watchers.of(id).filter((watcher) => watcher.version !== version),
+  )
+  return behind?.concat(revoked.flatMap(watchers.of)).filter((watcher) => watchers.waiting.has(watcher))
+}
+
+/** Looks at each of them, some at a time: thousands of answers at once would outlive the cheap collection of garbage. */
+async function whoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<Watcher[]> {
+  const behind: Watcher[] = []
+  for (let first = 0; first < waiting.length; first += BATCH) {
+    const some = waiting.slice(first, first + BATCH)
+    const [versions, revoked] = await Promise.all([
+      requests.versions([...new Set(some.map((watcher) => watcher.requestId))]),
+      apiKeys.revokedAmong([...new Set(some.map((watcher) => watcher.keyId))]),
+    ])
+    const isBehind = ({ requestId, keyId, version }: Watcher) =>
+      versions.get(requestId) !== version || revoked.includes(keyId)
+    behind.push(...some.filter(isBehind))
+  }
+  return behind
+}
+
+type Watchers = ReturnType<typeof createWatchers>
+
+/** All watchers, by the ids they watch, and those of them who wait. */
 function createWatchers() {
-  const all = new Set<Watcher>()
   const byId = new Map<string, Set<Watcher>>()
   return {
+    waiting: new Set<Watcher>(),
     of: (id: string): Watcher[] => [...(byId.get(id) ?? [])],
-    waiting: (): Watcher[] => [...all].filter((watcher) => watcher.version !== undefined),
     add(watcher: Watcher): void {
-      all.add(watcher)
       for (const id of [watcher.requestId, watcher.keyId]) {
         byId.set(id, (byId.get(id) ?? new Set()).add(watcher))
       }
     },
     remove(watcher: Watcher): void {
-      all.delete(watcher)
       for (const id of [watcher.requestId, watcher.keyId]) {
         byId.get(id)?.delete(watcher)
         if (byId.get(id)?.size === 0) byId.delete(id)
@@ -143,9 +186,6 @@ interface Asked {
   resolve: (news: News) => void
   reject: (error: unknown) => void
 }
-
-/** Requests read at once: enough to be few commands, few enough to be small ones. */
-const BATCH = 200
 
 /**
  * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. One batch at

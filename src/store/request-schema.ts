@@ -4,8 +4,8 @@ import { STRICT_SCHEMA } from './connect.ts'
 import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
-/** A request document: the record with its id as `_id`. */
-export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string } & OutboxToken
+/** A request document: the record with its id as `_id`. `moved_at`: when it got its version, unless that is its first. */
+export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string; moved_at?: Date } & OutboxToken
 
 const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
 
@@ -84,6 +84,7 @@ export const requestSchema = new Schema<RequestDocument>(
   {
     _id: text,
     version: number,
+    moved_at: Date,
     status: text,
     account_id: text,
     api_key_id: text,
@@ -137,5 +138,6 @@ requestSchema.index(
   { 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 },
   { partialFilterExpression: { 'votes.user_id': { $exists: true } }, name: 'by_voter' },
 )
+requestSchema.index({ moved_at: 1 }, { sparse: true })
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 addOutbox(requestSchema)

@@ -127,8 +127,22 @@ function reads(
       )
       return new Map(found.map((document) => [document._id, document.version]))
     },
+    /**
+     * What has got another version since, by the database's clock: a query that costs by how much that is.
+     * @returns undefined when it is more than is worth reading
+     */
+    async movedSince(at: Date): Promise<{ id: string; version: number }[] | undefined> {
+      const query = () => model.find({ moved_at: trusted({ $gte: at }) }, { version: 1 }).limit(MOST_MOVED)
+      const found = await readSound(model.db, (sound) =>
+        query().batchSize(MOST_MOVED).setOptions(sound).lean<{ _id: string; version: number }[]>(),
+      )
+      return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
+    },
   }
 }
+
+/** Changes that are read of one moment. */
+const MOST_MOVED = 1_000
 
 /** Rejections that are read of one key, the newest: far more than make it silent towards every approver. */
 const MOST_REJECTIONS = 500
@@ -256,7 +270,8 @@ function writes(model: RequestModel, wake: Wake) {
     filter: Filter,
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
-    const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
+    const moves = change.$inc?.version !== undefined && { $currentDate: { moved_at: true } }
+    const query = model.findOneAndUpdate(filter, { ...change, ...moves }, { returnDocument: 'after' })
     const changed = await query.lean<RequestDocument>()
     if (changed !== null) wake(changed)
     return toRequest(changed)
@@ -344,7 +359,7 @@ function toDocument(request: ApprovalRequest): RequestDocument {
 
 /** The record of a document, without what only the store keeps. */
 export function fromDocument(document: RequestDocument): ApprovalRequest {
-  const { _id, outbox_token: _token, ...rest } = document
+  const { _id, outbox_token: _token, moved_at: _moved, ...rest } = document
   return { id: _id, ...rest }
 }
 

@@ -3,11 +3,23 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import { createChangeSignal, type Watch } from '../../src/store/change-signal.ts'
 
+/** More than this is not read as news. */
+const MOST_MOVED = 1_500
+
+/** Remembers when each version was set, as the store does; a write that is `late` became visible so long after that, in milliseconds. */
+class Versions extends Map<string, number> {
+  readonly moved = new Map<string, Date>()
+  override set(id: string, version: number, late = 0): this {
+    this.moved.set(id, new Date(Date.now() - late))
+    return super.set(id, version)
+  }
+}
+
 /** A store in memory that counts what it is asked, and answers after `takes` milliseconds. */
 function fakeStore() {
-  const versions = new Map<string, number>()
-  const revoked = new Set<string>()
-  const asked = { versions: 0, revoked: 0, findMany: 0 }
+  const versions = new Versions()
+  const revoked = new Map<string, Date>()
+  const asked = { versions: 0, revoked: 0, moved: 0, newlyRevoked: 0, findMany: 0 }
   const state = { takes: 1, fails: false }
   const answer = async <T>(name: keyof typeof asked, value: () => T): Promise<T> => {
     asked[name] += 1
@@ -23,6 +35,11 @@ function fakeStore() {
     requests: {
       versions: (ids: readonly string[]) =>
         answer('versions', () => new Map([...versions].filter(([id]) => ids.includes(id)))),
+      movedSince: (at: Date) =>
+        answer('moved', () => {
+          const found = [...versions].filter(([id]) => (versions.moved.get(id) ?? 0) >= at)
+          return found.length < MOST_MOVED ? found.map(([id, version]) => ({ id, version })) : undefined
+        }),
       findMany: (ids: readonly string[]) =>
         answer('findMany', () =>
           ids.filter((id) => versions.has(id)).map((id) => asRequest(id, versions.get(id))),
@@ -30,6 +47,8 @@ function fakeStore() {
     },
     apiKeys: {
       revokedAmong: (ids: readonly string[]) => answer('revoked', () => ids.filter((id) => revoked.has(id))),
+      revokedSince: (at: Date) =>
+        answer('newlyRevoked', () => [...revoked].filter(([, when]) => when >= at).map(([id]) => id)),
     },
   }
 }
@@ -58,6 +77,24 @@ afterEach(() => {
   changes.stop()
   vi.useRealTimers()
 })
+
+const looks = (): number => store.asked.versions + store.asked.moved
+
+/** @param late milliseconds from the time it notes until it is visible */
+function change(late: number): void {
+  store.versions.set('req', 2, late)
+}
+
+function changeMany(): void {
+  for (let index = 0; index < MOST_MOVED; index += 1) store.versions.set(`other ${index}`, 2)
+  change(0)
+}
+
+/** @param ms how far; then comes a change that a look at what is new does not find */
+function setBack(ms: number): void {
+  vi.setSystemTime(Date.now() - ms)
+  change(60_000)
+}
 
 /** Notes when the look is done, in milliseconds from now. */
 function timed(watch: Watch, version = 1, deadlineMs = 60_000) {
@@ -112,12 +149,12 @@ describe('a watch', () => {
   it('T54: tells that the key was revoked, by this process or another', async () => {
     const mine = timed(changes.watch('req', 'key'))
     const other = timed(changes.watch('req', 'another'))
-    store.revoked.add('key')
+    store.revoked.set('key', new Date())
     changes.changed('key')
     await vi.advanceTimersByTimeAsync(10)
     expect(mine.news).toMatchObject({ revoked: true })
     expect(other.news).toBeUndefined()
-    store.revoked.add('another')
+    store.revoked.set('another', new Date())
     await vi.advanceTimersByTimeAsync(105)
     expect(other.news).toMatchObject({ revoked: true })
   })
@@ -132,8 +169,9 @@ describe('a watch', () => {
 
   it('tells that a request is gone', async () => {
     const seen = timed(changes.watch('req', 'key'))
-    store.versions.delete('req')
     await vi.advanceTimersByTimeAsync(150)
+    store.versions.delete('req')
+    await vi.advanceTimersByTimeAsync(10_000)
     expect(seen.news).toEqual({ request: undefined, revoked: false })
   })
 
@@ -173,32 +211,40 @@ describe('a watch', () => {
 })
 
 describe('the poller', () => {
-  it('T67: asks twice a tenth of a second, be it one waiter or a thousand', async () => {
-    const counts = []
-    for (const waiters of [1, 1_000]) {
-      const before = { ...store.asked }
+  it.each([1, 1_000])(
+    'T67: asks for what is new twice a tenth of a second, and for each every ten seconds: %d waiters',
+    async (waiters) => {
       const gone = new AbortController()
       setMaxListeners(waiters, gone.signal)
-      const watches = Array.from({ length: waiters }, (_, index) => {
+      const waits = Array.from({ length: waiters }, (_, index) => {
         store.versions.set(`req ${index}`, 1)
-        return changes.watch(`req ${index}`, `key ${index}`)
+        return changes.watch(`req ${index}`, `key ${index}`).next(1, inTime(60_000), gone.signal)
       })
-      const waits = watches.map((watch) => watch.next(1, inTime(60_000), gone.signal))
-      await vi.advanceTimersByTimeAsync(1_050)
+      await vi.advanceTimersByTimeAsync(20_500)
       gone.abort()
       await Promise.all(waits)
-      for (const watch of watches) watch.close()
-      await vi.advanceTimersByTimeAsync(200)
-      counts.push([
-        store.asked.versions - before.versions,
-        store.asked.revoked - before.revoked,
-        store.asked.findMany,
-      ])
-    }
-    expect(counts).toEqual([
-      [10, 10, 0],
-      [10, 10, 0],
-    ])
+      const { moved, newlyRevoked, versions, revoked, findMany } = store.asked
+      expect({ moved, newlyRevoked, findMany }).toEqual({
+        moved: expect.toSatisfy((looks: number) => looks >= 195 && looks <= 203),
+        newlyRevoked: moved,
+        findMany: 0,
+      })
+      // At 0.1, 10.1 and 20.1 seconds, two hundred at a time.
+      expect([versions, revoked]).toEqual(Array.from({ length: 2 }, () => 3 * Math.ceil(waiters / 200)))
+    },
+  )
+
+  it.each([
+    ['within a tenth of a second of a write that became visible late', 105, () => change(450)],
+    ['within ten seconds of one that became visible very late', 10_000, () => change(60_000)],
+    ['within ten seconds of one among more than are worth reading', 10_000, () => changeMany()],
+    ['within ten seconds when all clocks were set back', 10_000, () => setBack(3_600_000)],
+  ])('hears %s', async (_what, within, happen) => {
+    const seen = timed(changes.watch('req', 'key'))
+    await vi.advanceTimersByTimeAsync(1_050)
+    happen()
+    await vi.advanceTimersByTimeAsync(within)
+    expect(seen.news).toMatchObject({ request: { version: 2 } })
   })
 
   it('T67: a thousand woken at once look together', async () => {
@@ -229,8 +275,8 @@ describe('the poller', () => {
     store.state.takes = 400
     timed(changes.watch('req', 'key'))
     await vi.advanceTimersByTimeAsync(8_000)
-    expect(store.asked.versions).toBeGreaterThanOrEqual(9)
-    expect(store.asked.versions).toBeLessThanOrEqual(10)
+    expect(looks()).toBeGreaterThanOrEqual(9)
+    expect(looks()).toBeLessThanOrEqual(10)
   })
 
   it('is back soon after a store that hung for long', async () => {

@@ -61,8 +61,9 @@ describe('commands to the store', () => {
       setMaxListeners(0, gone.signal)
       const until = new Date(Date.now() + 60_000)
       const watches = ids.slice(0, waiters).map((id, index) => changes.watch(id, `key ${index}`))
-      // Counted from before the first wait: a thousand of them take time to begin, on a busy machine much.
-      const counted = nextCommands(20)
+      // Ten rounds, of which the first looks at each, two hundred at a time. Counted from before the first wait: a thousand of
+      // them take time to begin, on a busy machine much.
+      const counted = nextCommands(2 * Math.ceil(waiters / 200) + 18)
       const waits = watches.map((watch) => watch.next(1, until, gone.signal))
       const { names, took } = await counted
       gone.abort()
@@ -80,7 +81,8 @@ describe('commands to the store', () => {
     const watches = ids.map((id, index) => changes.watch(id, `key ${index}`))
     const waits = watches.map((watch) => watch.next(1, until, new AbortController().signal))
     const seen: [name: string, whole: boolean][] = []
-    await connection.collection<{ _id: string }>('requests').updateMany({}, { $set: { version: 2 } })
+    const requests = connection.collection<{ _id: string }>('requests')
+    await requests.updateMany({}, { $set: { version: 2 }, $currentDate: { moved_at: true } })
     commands.on('command', (name: string, { find, projection }: Document) =>
       seen.push([name, find === 'requests' && projection === undefined]),
     )

@@ -119,7 +119,7 @@ describe('during the stream', () => {
     const id = await caller.createdId()
     const [stream] = await openMany(service, caller, id, 1)
     await alter(service, 'api_keys', caller.keyId, { revoked_at: new Date() })
-    await alter(service, 'requests', id, { status: 'expired', version: 2 })
+    await alter(service, 'requests', id, { status: 'expired', version: 2, moved_at: new Date() })
     expect(await stream?.rest()).toEqual([refusedKey])
   })
 
@@ -142,7 +142,7 @@ describe('during the stream', () => {
     const { findMany } = requests
     try {
       requests.findMany = () => Promise.reject(new Error('secret detail'))
-      await alter(service, 'requests', id, { version: 2 })
+      await alter(service, 'requests', id, { version: 2, moved_at: new Date() })
       const data = { error: 'internal_error', message: expect.any(String), status: 500 }
       expect(await stream?.rest()).toEqual([{ event: 'error', data }])
     } finally {

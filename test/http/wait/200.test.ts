@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
-import { alter, decidedId, makeDue, newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { alter, decidedId, makeDue, newCaller, send, type TestCaller } from '../../support/caller.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
 import { startStopwatch } from '../../support/stopwatch.ts'
 import { startWaits } from '../../support/waiting.ts'
 
@@ -61,11 +61,11 @@ describe('200', () => {
   it('notices within a second what another process wrote', async () => {
     const caller = await newCaller(service)
     const id = await caller.createdId()
+    const elsewhere = await useService({ database: service.composition.connection.name })
     const [answer] = await startWaits(service, [() => wait(caller, id)])
-    await stored(service, 'requests').updateOne(
-      { _id: id },
-      { $set: { status: 'expired', expires_at: new Date(Date.now() - 1_000), version: 2 } },
-    )
+    const path = `/api/v1/approvals/${id}/cancel`
+    const cancelled = await send(elsewhere, path, { method: 'POST', token: caller.token })
+    expect(cancelled.body).toMatchObject({ id, status: 'expired' })
     const stop = startStopwatch()
     expect(await answer).toMatchObject({ status: 200, body: { status: 'expired' } })
     expect(stop()).toBeLessThan(1_500)
