@@ -186,7 +186,11 @@ function statements({ connection, requests, history, trail }, size) {
     'conditional write': () =>
       connection
         .collection('requests')
-        .findOneAndUpdate({ _id: id() }, { $inc: { version: 1 } }, { returnDocument: 'after' }),
+        .findOneAndUpdate(
+          { _id: id() },
+          { $inc: { version: 1 }, $currentDate: { moved_at: true } },
+          { returnDocument: 'after' },
+        ),
     'lapsed (sweep)': () => requests.lapsed(new Date(), 50),
   }
 }

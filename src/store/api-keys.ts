@@ -103,11 +103,10 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
       return found.map((document) => document._id)
     },
-    /** Keys that were revoked since, by the clock of the process that did it. */
-    async revokedSince(at: Date): Promise<string[]> {
-      const found = await model
-        .find({ revoked_at: trusted({ $gte: at }) }, { _id: 1 })
-        .lean<{ _id: string }[]>()
+    /** Keys that were revoked in that time, by the clock of the process that did it. */
+    async revokedBetween(since: Date, until: Date): Promise<string[]> {
+      const filter = { revoked_at: trusted({ $gte: since, $lte: until }) }
+      const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
       return found.map((document) => document._id)
     },
   }

@@ -34,34 +34,33 @@ interface Watcher {
 const POLL_MS = 100
 const LONGEST_PAUSE_MS = 400
 
-/** How late a write may become visible, seen from the time it notes, without being missed by a look at what is new. */
-const LATE_MS = 500
+/** How late a write may become visible, seen from the time it notes, and still be found by the next look at what is new. */
+const LATE_MS = 1_000
 
-/** How often every waiter's request and key are looked at: for what is deleted, or came later than that. */
+/** How often every waiter's request and key are looked at: for what was deleted, came later than that, or notes no time. */
 const WHOLE_MS = 10_000
 
 /** Requests read at once: enough to be few commands, few enough to be small ones. */
 const BATCH = 200
 
 interface Stores {
-  requests: Pick<RequestStore, 'versions' | 'movedSince' | 'findMany'>
-  apiKeys: Pick<ApiKeyStore, 'revokedAmong' | 'revokedSince'>
+  requests: Pick<RequestStore, 'versions' | 'movedBetween' | 'findMany'>
+  apiKeys: Pick<ApiKeyStore, 'revokedAmong' | 'revokedBetween'>
 }
 
 export type ChangeSignal = ReturnType<typeof createChangeSignal>
 
 /**
  * Wakes those who wait for a request: at once for changes made by this process, by polling for those of others. One poller
- * per process for all waiters (T67): two commands a tenth of a second, which cost by what has changed and not by how many
- * wait, and none while no request is waited for.
+ * per process for all waiters (T67): two commands a tenth of a second for what has changed, every ten seconds two for each 200
+ * waiters, and none while no request is waited for.
  */
 export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = createWatchers()
   const look = createSharedLook(stores)
-  const whoIsBehind = createLook(stores, watchers, clock)
   const poller = createLooker({
     wanted: () => watchers.waiting.size > 0,
-    look: async () => (await whoIsBehind()).forEach(tell),
+    look: createLook(stores, watchers, clock),
     failed: (error) => log.warn({ error }, 'looking for changes failed'),
     pollMs: POLL_MS,
     gapMs: 0,
@@ -111,51 +110,55 @@ function tell(watcher: Watcher): void {
 }
 
 /**
- * Gives those whose request has moved on or whose key was revoked: of what is new by two queries, however many wait. From
- * time to time it looks at all of them.
+ * Tells those whose request has moved on or whose key was revoked. What moved since the last look is read by two queries; at
+ * times, and when that is too much, each waiter's request and key are.
  */
-function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<Watcher[]> {
+function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   // By a clock that is never set: the other one follows the database's, backwards too.
   let lastWhole = Number.NEGATIVE_INFINITY
   return async () => {
     const [now, begun] = [clock.now().getTime(), performance.now()]
     const isNews = begun - lastWhole < WHOLE_MS
-    const news = isNews ? await whoIsNews(stores, watchers, new Date(last - LATE_MS)) : undefined
-    const behind = news ?? (await whoIsBehind(stores, [...watchers.waiting]))
-    if (news === undefined) lastWhole = begun
+    if (!(isNews && (await tellNews(stores, watchers, { from: last - LATE_MS, to: now + LATE_MS })))) {
+      await tellWhoIsBehind(stores, [...watchers.waiting])
+      lastWhole = begun
+    }
     last = now
-    return behind
   }
 }
 
-/** @returns undefined when more has moved than is worth reading */
-async function whoIsNews(
+/** Those who do not wait just now are told as well: their next wait begins with a look. @returns false when too much has moved */
+async function tellNews(
   { requests, apiKeys }: Stores,
   watchers: Watchers,
-  since: Date,
-): Promise<Watcher[] | undefined> {
-  const [moved, revoked] = await Promise.all([requests.movedSince(since), apiKeys.revokedSince(since)])
-  const behind = moved?.flatMap(({ id, version }) =>
-    watchers.of(id).filter((watcher) => watcher.version !== version),
-  )
-  return behind?.concat(revoked.flatMap(watchers.of)).filter((watcher) => watchers.waiting.has(watcher))
+  { from, to }: { from: number; to: number },
+): Promise<boolean> {
+  // Without an end, what was written while the database's clock was ahead would be news for as long as that.
+  const [since, until] = [new Date(from), new Date(to)]
+  const [moved, revoked] = await Promise.all([
+    requests.movedBetween(since, until),
+    apiKeys.revokedBetween(since, until),
+  ])
+  for (const id of revoked) watchers.of(id).forEach(tell)
+  for (const { id, version } of moved ?? [])
+    for (const watcher of watchers.of(id)) if (watcher.version !== version) tell(watcher)
+  return moved !== undefined
 }
 
 /** Looks at each of them, some at a time: thousands of answers at once would outlive the cheap collection of garbage. */
-async function whoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<Watcher[]> {
-  const behind: Watcher[] = []
+async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<void> {
   for (let first = 0; first < waiting.length; first += BATCH) {
     const some = waiting.slice(first, first + BATCH)
     const [versions, revoked] = await Promise.all([
       requests.versions([...new Set(some.map((watcher) => watcher.requestId))]),
       apiKeys.revokedAmong([...new Set(some.map((watcher) => watcher.keyId))]),
     ])
-    const isBehind = ({ requestId, keyId, version }: Watcher) =>
-      versions.get(requestId) !== version || revoked.includes(keyId)
-    behind.push(...some.filter(isBehind))
+    for (const watcher of some) {
+      const { requestId, keyId, version } = watcher
+      if (versions.get(requestId) !== version || revoked.includes(keyId)) tell(watcher)
+    }
   }
-  return behind
 }
 
 type Watchers = ReturnType<typeof createWatchers>

@@ -127,21 +127,19 @@ function reads(
       )
       return new Map(found.map((document) => [document._id, document.version]))
     },
-    /**
-     * What has got another version since, by the database's clock: a query that costs by how much that is.
-     * @returns undefined when it is more than is worth reading
-     */
-    async movedSince(at: Date): Promise<{ id: string; version: number }[] | undefined> {
-      const query = () => model.find({ moved_at: trusted({ $gte: at }) }, { version: 1 }).limit(MOST_MOVED)
+    /** What got another version in that time, by the database's clock. @returns undefined when it is more than is worth reading */
+    async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
+      const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
+      const query = () => model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
       const found = await readSound(model.db, (sound) =>
-        query().batchSize(MOST_MOVED).setOptions(sound).lean<{ _id: string; version: number }[]>(),
+        query().setOptions(sound).lean<{ _id: string; version: number }[]>(),
       )
       return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
     },
   }
 }
 
-/** Changes that are read of one moment. */
+/** Fewer changes than this are read of one moment. */
 const MOST_MOVED = 1_000
 
 /** Rejections that are read of one key, the newest: far more than make it silent towards every approver. */

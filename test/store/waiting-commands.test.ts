@@ -6,6 +6,7 @@ import { createApiKeyStore } from '../../src/store/api-keys.ts'
 import { type ChangeSignal, createChangeSignal } from '../../src/store/change-signal.ts'
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
+import { entryNumber } from '../support/audit-entries.ts'
 import { databaseUri } from '../support/service.ts'
 
 const ids = Array.from({ length: 1_000 }, (_, index) => `req_${String(index).padStart(26, '0')}`)
@@ -92,5 +93,41 @@ describe('commands to the store', () => {
     // Besides them, rounds of the poller, as many as there is time for.
     expect(seen.filter(([, whole]) => whole).length).toBeLessThanOrEqual(12)
     expect(new Set(seen.map(([name]) => name))).toEqual(new Set(['find']))
+  })
+})
+
+describe('what moved', () => {
+  const hour = 3_600_000
+  const around = (time: number) => [new Date(time - hour), new Date(time + hour)] as const
+
+  it('is read with its version, up to a thousand at a time', async () => {
+    const requests = connection.collection<{ _id: string }>('requests')
+    const [first = '', ...others] = ids
+    const move = { $set: { version: 3 }, $currentDate: { moved_at: true } } as const
+    await requests.updateMany({}, move)
+    expect(await stores.requests.movedBetween(...around(Date.now()))).toBeUndefined()
+    await requests.updateOne({ _id: first }, { $unset: { moved_at: 1 } })
+    const moved = await stores.requests.movedBetween(...around(Date.now()))
+    expect(moved?.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
+      others.map((id) => ({ id, version: 3 })),
+    )
+    for (const time of [Date.now() - 2 * hour, Date.now() + 2 * hour])
+      expect(await stores.requests.movedBetween(...around(time))).toEqual([])
+  })
+
+  it('is what got another version, and no record says when', async () => {
+    const requests = createRequestStore(connection)
+    const collection = connection.collection<{ _id: string }>('requests')
+    const id = ids[7] ?? ''
+    await collection.updateMany({}, { $unset: { moved_at: 1 } })
+    const sound = { status: 'approved', audit: [], outbox: [], version: 1 }
+    await collection.updateOne({ _id: id }, { $set: sound })
+    await requests.noteSeen(id, { approver: 'usr', at: new Date() })
+    expect(await requests.movedBetween(...around(Date.now()))).toEqual([])
+    const use = { consumed_at: new Date(), consumed_with: 'a' }
+    const used = await requests.consume(id, use, entryNumber(1))
+    expect(used).toMatchObject({ id, version: 2 })
+    expect(used).not.toHaveProperty('moved_at')
+    expect(await requests.movedBetween(...around(Date.now()))).toEqual([{ id, version: 2 }])
   })
 })
