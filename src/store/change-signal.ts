@@ -21,11 +21,12 @@ export interface Watch {
   close(): void
 }
 
-/** One who watches. `version`: what it waits beyond, while it waits. `told`: something happened. */
+/** One who watches. `version`: what it waits beyond, while it waits. `looked`: when that was read. `told`: something happened. */
 interface Watcher {
   requestId: string
   keyId: string
   version: number
+  looked: number
   told: boolean
   wake: () => void
 }
@@ -69,14 +70,14 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   let stopped = false
 
   const sleep = async (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal) => {
-    watcher.version = version
+    Object.assign(watcher, { version, looked: performance.now() })
     watchers.waiting.add(watcher)
     poller.start()
     await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
     watchers.waiting.delete(watcher)
   }
   const watch = (requestId: string, keyId: string): Watch => {
-    const watcher: Watcher = { requestId, keyId, version: 0, told: false, wake: nothing }
+    const watcher: Watcher = { requestId, keyId, version: 0, looked: 0, told: false, wake: nothing }
     watchers.add(watcher)
     return {
       async next(version, deadline, signal) {
@@ -110,22 +111,31 @@ function tell(watcher: Watcher): void {
 }
 
 /**
- * Tells those whose request has moved on or whose key was revoked. What moved since the last look is read by two queries; at
- * times, and when that is too much, each waiter's request and key are.
+ * Tells those whose request has moved on or whose key was revoked. What moved since the last look is read by two queries, and
+ * some waiters' requests and keys: those that were not looked at for long, or all when too much has moved.
  */
 function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   // By a clock that is never set: the other one follows the database's, backwards too.
-  let lastWhole = Number.NEGATIVE_INFINITY
+  let lastBegun = Number.NEGATIVE_INFINITY
   return async () => {
     const [now, begun] = [clock.now().getTime(), performance.now()]
-    const isNews = begun - lastWhole < WHOLE_MS
-    if (!(isNews && (await tellNews(stores, watchers, { from: last - LATE_MS, to: now + LATE_MS })))) {
-      await tellWhoIsBehind(stores, [...watchers.waiting])
-      lastWhole = begun
-    }
+    const rested = begun - lastBegun > WHOLE_MS
+    const isTold = !rested && (await tellNews(stores, watchers, { from: last - LATE_MS, to: now + LATE_MS }))
+    await tellWhoIsBehind(stores, isTold ? longestUnseen(watchers, begun) : [...watchers.waiting])
     last = now
+    lastBegun = begun
   }
+}
+
+/** A batch at most, so that no look at what is new has to wait for thousands. */
+function longestUnseen({ waiting }: Watchers, now: number): Watcher[] {
+  const due: Watcher[] = []
+  for (const watcher of waiting) {
+    if (due.length === BATCH) break
+    if (now - watcher.looked >= WHOLE_MS) due.push(watcher)
+  }
+  return due
 }
 
 /** Those who do not wait just now are told as well: their next wait begins with a look. @returns false when too much has moved */
@@ -155,6 +165,7 @@ async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly 
       apiKeys.revokedAmong([...new Set(some.map((watcher) => watcher.keyId))]),
     ])
     for (const watcher of some) {
+      watcher.looked = performance.now()
       const { requestId, keyId, version } = watcher
       if (versions.get(requestId) !== version || revoked.includes(keyId)) tell(watcher)
     }
