@@ -38,6 +38,10 @@ const LONGEST_PAUSE_MS = 400
 /** How late a write may become visible, seen from the time it notes, and still be found by the next look at what is new. */
 const LATE_MS = 1_000
 
+/** And by the next look that reaches back further, of which there is one a second: a store may take its time with a write. */
+const VERY_LATE_MS = 10_000
+const FAR_LOOK_MS = 1_000
+
 /** How often every waiter's request and key are looked at: for what was deleted, came later than that, or notes no time. */
 const WHOLE_MS = 10_000
 
@@ -118,13 +122,17 @@ function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Pro
   let last = Number.NEGATIVE_INFINITY
   // By a clock that is never set: the other one follows the database's, backwards too.
   let lastBegun = Number.NEGATIVE_INFINITY
+  let lastFar = Number.NEGATIVE_INFINITY
   return async () => {
     const [now, begun] = [clock.now().getTime(), performance.now()]
     const rested = begun - lastBegun > WHOLE_MS
-    const isTold = !rested && (await tellNews(stores, watchers, { from: last - LATE_MS, to: now + LATE_MS }))
+    const isFar = begun - lastFar >= FAR_LOOK_MS
+    const times = { from: last - (isFar ? VERY_LATE_MS : LATE_MS), to: now + LATE_MS }
+    const isTold = !rested && (await tellNews(stores, watchers, times))
     await tellWhoIsBehind(stores, isTold ? longestUnseen(watchers, begun) : [...watchers.waiting])
     last = now
     lastBegun = begun
+    if (isFar) lastFar = begun
   }
 }
 
