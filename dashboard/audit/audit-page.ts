@@ -42,7 +42,7 @@ export async function auditPage(context: PageContext): Promise<PageView> {
   return { title: 'Audit log', scene, wide: true }
 }
 
-const EVERYTHING = 'Everything that happened in this account, in a chain that shows every later change.'
+const EVERYTHING = 'Every change made in this account, in a chain that shows whether one was altered later.'
 const OWN = 'What happened with the requests that name you, and what you did yourself.'
 
 function entryList({ user, href, account }: PageContext) {

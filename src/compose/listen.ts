@@ -20,8 +20,9 @@ export class ListenError extends Error {
 }
 
 function reasonFor({ setting, host, port }: Place, code: string | undefined): string {
+  const free = setting === 'PORT' ? 'a free port' : 'a free port, another than PORT'
   if (code === 'EADDRINUSE')
-    return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to a free port.`
+    return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to ${free}.`
   if (code === 'EACCES')
     return `${setting}: this user may not listen on port ${port}; set ${setting} to a port above 1023.`
   if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is no address of this machine; set HOST to one that is.`

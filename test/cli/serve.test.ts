@@ -50,6 +50,14 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
       message: `PORT: port ${port} of 127.0.0.1 is in use; stop the program that uses it, or set PORT to a free port.`,
     },
   ])
+  const both = await freePort()
+  expect(await refused({ PORT: String(both), METRICS_PORT: String(both) })).toEqual([
+    1,
+    {
+      error: 'not_permitted',
+      message: `METRICS_PORT: port ${both} of 127.0.0.1 is in use; stop the program that uses it, or set METRICS_PORT to a free port, another than PORT.`,
+    },
+  ])
   expect(await refused({ SEALING_KEY: randomBytes(32).toString('base64') })).toEqual([
     1,
     {
