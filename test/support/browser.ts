@@ -158,22 +158,37 @@ export const PAINTED =
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/**
- * Runs axe-core with all WCAG 2.2 A/AA rules and best practices, once nothing loads: a part that does is dimmed on purpose.
- * @returns one line per violation
- */
-export async function axeViolations(page: Page): Promise<string[]> {
-  await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
-  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axeSource)
-  const lines: unknown = await page.evaluate(`axe
-    .run({
+/** Runs axe, and again where a part began to load meanwhile: what loads is dimmed on purpose. */
+const AXE_AT_REST = `(async () => {
+  const busy = () => document.querySelector('[aria-busy="true"]') !== null
+  const frame = () => new Promise(requestAnimationFrame)
+  for (;;) {
+    for (await frame(); busy(); ) await frame()
+    let dimmed = false
+    const observer = new MutationObserver((seen) => {
+      dimmed ||= busy() || seen.some(({ oldValue }) => oldValue === 'true')
+    })
+    const attributes = { attributeFilter: ['aria-busy'], attributeOldValue: true }
+    observer.observe(document, { subtree: true, childList: true, ...attributes })
+    const { violations } = await axe.run({
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
       resultTypes: ['violations'],
       // None of these rules reads style sheets or media, which axe would fetch once more.
       preload: false,
     })
-    .then(({ violations }) => violations.map(({ id, nodes }) =>
-      id + ': ' + nodes.map(({ target, failureSummary }) => target + ' ' + failureSummary).join(' | ')))`)
+    observer.disconnect()
+    if (!dimmed) return violations.map(({ id, nodes }) =>
+      id + ': ' + nodes.map(({ target, failureSummary }) => target + ' ' + failureSummary).join(' | '))
+  }
+})()`
+
+/**
+ * Runs axe-core with all WCAG 2.2 A/AA rules and best practices, once nothing loads.
+ * @returns one line per violation
+ */
+export async function axeViolations(page: Page): Promise<string[]> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axeSource)
+  const lines: unknown = await page.evaluate(AXE_AT_REST)
   return Array.isArray(lines) ? lines.map(String) : [`axe gave ${String(lines)}`]
 }
 
