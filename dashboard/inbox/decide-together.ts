@@ -2,13 +2,14 @@ import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, div, el, freshId, hint, p } from '../../webauthn-page/kit/dom/element.ts'
-import { type NoticeSlot, noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
+import { announce, type Child, div, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { type NoticeSlot, noticeSlot, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
 import { barTop, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
-import type { Lost } from '../../webauthn-page/kit/request/lost-answer.ts'
+import { type Lost, refusedIn } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -29,7 +30,8 @@ export class DecideTogether {
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
   /** Says why nothing can be sent. */
   readonly #cutOff = el('p', { class: 'connection', role: 'status' })
-  readonly #draft = { text: '' }
+  readonly #closed = new AbortController()
+  readonly #draft: Draft
   #ballot: Ballot | undefined
   #busy = false
   #unseen: Unseen | undefined
@@ -41,6 +43,9 @@ export class DecideTogether {
     this.#ids = ids
     this.#decision = decision
     this.#actor = actor
+    this.#draft = keptDraft(`comment:${ids.join()}`, this.#closed.signal)
+    if (this.#draft.author !== actor) this.#draft.text = ''
+    this.#draft.author = actor
   }
 
   /** Lets the decision rest while there is a reason why nothing can be sent. */
@@ -49,12 +54,21 @@ export class DecideTogether {
     this.#ballot?.hold(why)
   }
 
+  /** Shows nothing more of the requests: the next person at this browser may be another one. */
+  signedOut(recorded?: string): void {
+    if (this.#busy && recorded === undefined) return
+    this.#slot.show('warning', ['your session has ended.', recorded].filter(Boolean).join(' '))
+    const signIn = link(signInHref(), 'Sign in', { class: 'button primary' })
+    this.#show(`${this.#verb()} together`, p('Your comment and your selection are kept.'), signIn)
+  }
+
   /** Resolves when the dialog is closed, whatever came of it. */
   async open(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
       this.#dialog.addEventListener('close', () => {
         stopPrompt()
         this.#leave()
+        this.#closed.abort()
         this.#dialog.remove()
         resolve()
       })
@@ -172,14 +186,7 @@ export class DecideTogether {
       this.#closing('Cancel', ballot.elsewhere === undefined && confirm),
     )
     keepClear(bar)
-    const form = div(
-      'decision-form',
-      comment.row,
-      ballot.choice,
-      bar,
-      ballot.hint,
-      hint('What is signed cannot be taken back.'),
-    )
+    const form = div('decision-form', comment.row, ballot.choice, bar, ballot.hint)
     unseen.changed = () => form.toggleAttribute('data-unread', unseen.left() > 0)
     return form
   }
@@ -206,7 +213,9 @@ export class DecideTogether {
 
   /** What is left leaves the form as it is: a closed prompt, a wrong code, no answer. */
   async #took(error: unknown): Promise<boolean> {
+    const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) this.#showMismatch(error)
+    else if (failure instanceof RequestFailure && failure.status === 401) this.signedOut(recorded)
     else if (error instanceof RequestFailure && CHANGED.includes(error.code)) await this.#reload(error)
     else return false
     return true
@@ -222,6 +231,7 @@ export class DecideTogether {
   }
 
   #showResults(items: readonly CheckedReview[], results: readonly BatchItem[]): void {
+    this.#draft.text = ''
     const recorded = results.filter((result) => !('error' in result)).length
     // With a quorum a recorded approval is not yet an approved request.
     const over = results.filter((result) => !('error' in result) && result.status !== 'pending').length

@@ -5,7 +5,7 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
-import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
 import type { DecideTogether } from './decide-together.ts'
 import { canDecide } from './inbox-row.ts'
@@ -190,7 +190,10 @@ class WaitingSection {
       return 'seen'
     } catch (error) {
       if (error instanceof RequestFailure && error.status === 401) {
+        const { ticked } = this.#list.choice()
         this.#list.close(signInAgain())
+        remember(TICKED, [this.#waiting.actor, ...ticked])
+        this.#together?.signedOut()
         this.#pane.clear()
         this.#reached(true)
         return 'over'
@@ -228,7 +231,7 @@ class WaitingSection {
 /** Says so here only: another part of the page may show a key that is shown once. */
 function signInAgain(): HTMLElement {
   announce('Your session has ended')
-  return p('Your session has ended. ', link('/signin?next=/', 'Sign in'), ' to see what waits for you.')
+  return p('Your session has ended. ', link(signInHref(), 'Sign in'), ' to see what waits for you.')
 }
 
 const PLACE = 'inbox-place'

@@ -1,7 +1,7 @@
-import { okShape, type User } from '../../webauthn-page/kit/api/contract.ts'
-import { get, RequestFailure, remove } from '../../webauthn-page/kit/api/request.ts'
+import type { User } from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
-import { noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
+import { endSession, noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
@@ -335,9 +335,10 @@ function accountSwitch(
 }
 
 async function signOut(): Promise<void> {
-  await remove('/session', okShape).catch(() => {})
-  noteSignedIn(false)
-  location.replace('/signin')
+  const failed = await endSession().catch(sentenceOf)
+  if (failed === undefined) return location.replace('/signin')
+  document.querySelector('main')?.prepend(notice('error', 'you are still signed in. ', failed))
+  scrollTo(0, 0)
 }
 
 /** Fills the bar of pages; `current` is the path of the page that is shown. */
@@ -386,7 +387,7 @@ export interface Session {
 /** Undefined when signed out. @throws RequestFailure, ShapeError */
 async function loadSession(): Promise<Session | undefined> {
   const found = await get('/session?optional=true', nullable(currentSessionShape))
-  noteSignedIn(found !== null)
+  noteSignedIn(found?.user.approver)
   if (found === null) return undefined
   const { user, accounts, invitations } = found
   return { user, accounts: accountsOf(user, accounts), invitations }

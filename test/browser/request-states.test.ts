@@ -215,7 +215,7 @@ describeInBrowser('the states of a request', () => {
     // Not before: a look that fails holds the buttons.
     await page.route('**/review', (route) => route.abort())
     lose()
-    await page.getByText('Not known yet whether your approval was recorded. Checking …').waitFor()
+    await page.getByText('Not known yet whether your approval arrived. Checking …').waitFor()
     expect(await page.locator('.decision-buttons [aria-disabled="true"]').count()).toBe(2)
     expect(await page.locator('main').innerText()).not.toContain('Not done')
     await page.unroute('**/review')

@@ -148,7 +148,7 @@ describeInBrowser('what waits for a person', () => {
     expect(await rows().count()).toBe(0)
     expect(await visitor.page.locator('main').innerText()).toContain(key)
     const link = visitor.page.getByRole('link', { name: 'Sign in', exact: true })
-    expect(await link.getAttribute('href')).toBe('/signin?next=/')
+    expect(await link.getAttribute('href')).toBe('/signin?next=%2F')
   })
 
   it('keeps the list while the service does not answer, says so, and goes on', async () => {

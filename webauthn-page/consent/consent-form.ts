@@ -10,7 +10,7 @@ import { createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
 import type { Connection } from '../kit/request/connection.ts'
 import { keepClear } from '../kit/request/decision-bar.ts'
-import type { Lost } from '../kit/request/lost-answer.ts'
+import { type Lost, refusedIn } from '../kit/request/lost-answer.ts'
 import { audience } from '../kit/request/request-words.ts'
 
 export interface ConsentFormOptions {
@@ -21,8 +21,8 @@ export interface ConsentFormOptions {
   busy(state: boolean): void
   lost: Lost
   recorded(decision: Outcome): Promise<void>
-  /** Looks again. @returns whether the form is still on the page */
-  refresh(failure: RequestFailure): Promise<boolean>
+  /** Looks again; `recorded` says what is known of the owner's word. @returns whether the form is still on the page */
+  refresh(failure: RequestFailure, recorded: string): Promise<boolean>
   mismatch(error: MismatchError): void
 }
 
@@ -33,8 +33,9 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   const { busy, lost } = options
   const ballot = createBallot({ methods: consent.methods, busy, fields: { code }, lost })
   const took = async (error: unknown): Promise<boolean> => {
+    const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) options.mismatch(error)
-    else return isNews(error) && !(await options.refresh(error))
+    else return isNews(failure) && !(await options.refresh(failure, recorded))
     return true
   }
   const answer = async (decision: Outcome): Promise<void> => {

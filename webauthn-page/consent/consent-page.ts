@@ -1,4 +1,4 @@
-import { showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
+import { sessionEnded, showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
 import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
@@ -33,7 +33,7 @@ export class ConsentPage {
       showUser(user)
       this.#show(consent, user, message)
     } catch (error) {
-      this.#fail(error)
+      this.#fail(error, () => this.open(message), message)
     }
   }
 
@@ -77,20 +77,22 @@ export class ConsentPage {
         announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')
         await this.open(notice('success', `you ${decision} this request.`))
       },
-      refresh: (failure) => this.#refresh(failure),
+      refresh: (failure, recorded) => this.#refresh(failure, recorded),
       mismatch: (error) => this.#fail(error),
     })
     return panel('panel', 'Your decision', form)
   }
 
   /** After a refusal: the form stays while the request is still open. */
-  async #refresh(failure: RequestFailure): Promise<boolean> {
+  async #refresh(failure: RequestFailure, recorded: string): Promise<boolean> {
     try {
+      if (failure.code === 'not_signed_in') throw failure
       const consent = await this.#load()
       if (consent.status === 'pending') return true
       if (this.#user !== undefined) this.#show(consent, this.#user, notice('warning', failure.message))
     } catch (error) {
-      this.#fail(error)
+      if (error instanceof RequestFailure && error.status === 401) this.#invite(recorded)
+      else this.#fail(error)
     }
     return false
   }
@@ -114,22 +116,18 @@ export class ConsentPage {
     }
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown, again = () => this.open(), known?: Child): void {
     this.#stopClock()
-    showStopped(
-      error,
-      () => this.#invite(),
-      () => this.open(),
-    )
+    showStopped(error, () => this.#invite(), again, known)
   }
 
   /** Forgets what was shown: the next person to sign in here may be another one. */
-  #invite(): void {
+  #invite(recorded?: string): void {
     const first = this.#shown === undefined
     this.#shown = undefined
     this.#user = undefined
     showUser(undefined)
-    showInvitation(!first, () => void this.open())
+    showInvitation(!first, () => void this.open(), first ? undefined : sessionEnded(recorded, ''))
   }
 }
 

@@ -20,8 +20,8 @@ import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
-import { type DecisionFormOptions, decisionForm, whatIsKept } from './decision-form.ts'
-import { showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
+import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
+import { sessionEnded, showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
 
 const POLL_MS = 4000
 
@@ -55,8 +55,8 @@ export class DecidePage {
     addEventListener('online', again)
   }
 
-  /** Loads the request and shows its state, with what `say` says of it above it. */
-  async open(say?: (review: Review) => Child): Promise<void> {
+  /** Loads the request and shows its state, with what `say` says of it above it; `known` is true also if it cannot be loaded. */
+  async open(say?: (review: Review) => Child, known?: Child): Promise<void> {
     this.#stop()
     try {
       const checked = await this.#load()
@@ -68,7 +68,7 @@ export class DecidePage {
         )
       this.#show(checked, message)
     } catch (error) {
-      this.#fail(error)
+      this.#fail(error, () => this.open(say, known), known)
     }
   }
 
@@ -129,28 +129,29 @@ export class DecidePage {
         },
         found: () => this.#recorded(),
       },
-      recorded: () => this.#recorded(),
-      stale: async (failure) => {
-        if (failure.code !== 'not_signed_in') return this.open(() => notice('warning', failure.message))
+      recorded: (decision) => this.#recorded(decision),
+      stale: async (failure, recorded) => {
+        if (failure.code !== 'not_signed_in') return this.#recorded(undefined, failure.message)
         this.#stop()
-        this.#invite(notice('warning', 'your session has ended. ', ...whatIsKept(this.#draft)))
+        this.#invite(recorded)
       },
       mismatch: (error) => this.#fail(error),
     }
   }
 
-  /** Shows what the service has recorded of this person: after their word, or when its answer was lost. */
-  #recorded(): Promise<void> {
+  /**
+   * Shows what the service has recorded of this person: after their word, whose answer may be lost or a refusal, because a
+   * browser sent it twice. `known` is what the service said of it, `otherwise` is said where nothing is recorded.
+   */
+  #recorded(known?: Outcome, otherwise = NOT_RECORDED): Promise<void> {
     this.#way = wayOn(this.#id)
     return this.open((review) => {
       const own = ownVote(review)
-      if (own === undefined)
-        return notice('warning', 'your decision is not recorded; the request was over before.')
+      if (own === undefined) return notice('warning', otherwise)
       this.#draft.text = ''
-      const sentence = own.decision === 'approved' ? 'our approval is recorded' : 'our rejection is recorded'
-      announce(`Y${sentence}`)
-      return notice('success', `y${sentence}.`)
-    })
+      announce(`Your ${RECORDED[own.decision]}`)
+      return recordedNotice(own.decision)
+    }, known && recordedNotice(known))
   }
 
   /** Looks again after `delay` milliseconds, as long as the page is visible and nothing is being signed. */
@@ -205,18 +206,15 @@ export class DecidePage {
     this.#follow(POLL_MS)
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown, again = () => this.open(), known?: Child): void {
     this.#stop()
-    showStopped(
-      error,
-      () => this.#invite(),
-      () => this.open(),
-    )
+    showStopped(error, () => this.#invite(), again, known)
   }
 
   /** Forgets what was shown: the next person to sign in here may be another one. */
-  #invite(message?: HTMLElement): void {
+  #invite(recorded?: string): void {
     const first = this.#shown === undefined
+    const message = first ? undefined : sessionEnded(recorded, this.#draft.text)
     this.#place = window.scrollY
     this.#shown = undefined
     this.#way = undefined
@@ -230,6 +228,16 @@ export class DecidePage {
     this.#unseen?.stop()
     this.#unseen = undefined
   }
+}
+
+const NOT_RECORDED = 'your decision is not recorded; the request was over before.'
+const RECORDED: Record<Outcome, string> = {
+  approved: 'approval is recorded',
+  rejected: 'rejection is recorded',
+}
+
+function recordedNotice(decision: Outcome): HTMLElement {
+  return notice('success', `your ${RECORDED[decision]}.`)
 }
 
 /** The vote of the person at this browser. */

@@ -3,12 +3,12 @@ import type { Review } from '../kit/api/contract.ts'
 import { RequestFailure } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
 import type { Draft } from '../kit/dom/draft.ts'
-import { type Child, div, el, folded } from '../kit/dom/element.ts'
+import { div, el, folded } from '../kit/dom/element.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Connection } from '../kit/request/connection.ts'
 import { keepClear } from '../kit/request/decision-bar.ts'
-import type { Lost } from '../kit/request/lost-answer.ts'
+import { type Lost, refusedIn } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience } from '../kit/request/request-words.ts'
 import type { Unseen } from '../kit/request/unseen.ts'
@@ -25,8 +25,8 @@ export interface DecisionFormOptions {
   busy(state: boolean): void
   lost: Lost
   recorded(decision: Outcome): Promise<void>
-  /** The request's state or the session changed under the person's hands. */
-  stale(failure: RequestFailure): Promise<void>
+  /** The request's state or the session changed under the person's hands; `recorded` says what is known of their word. */
+  stale(failure: RequestFailure, recorded: string): Promise<void>
   mismatch(error: MismatchError): void
 }
 
@@ -39,8 +39,9 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   const { busy, lost } = options
   const ballot = createBallot({ methods: review.methods, busy, fields: { comment }, lost })
   const took = async (error: unknown): Promise<boolean> => {
+    const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) options.mismatch(error)
-    else if (isStale(error)) await options.stale(error)
+    else if (isStale(failure)) await options.stale(failure, recorded)
     else return false
     return true
   }
@@ -118,9 +119,4 @@ function isStale(error: unknown): error is RequestFailure {
     error instanceof RequestFailure &&
     ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
   )
-}
-
-/** What is said about their decision to a person whose session ended. */
-export function whatIsKept({ text }: Draft): Child[] {
-  return ['Nothing was recorded. ', text.trim() === '' ? 'Sign in and decide.' : 'Your comment is kept.']
 }

@@ -1,19 +1,34 @@
-import { okShape, type User } from '../kit/api/contract.ts'
-import { RequestFailure, remove } from '../kit/api/request.ts'
+import type { User } from '../kit/api/contract.ts'
+import { RequestFailure } from '../kit/api/request.ts'
+import { endSession } from '../kit/api/signed-in-before.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
-import { el, lede, link, p } from '../kit/dom/element.ts'
+import { type Child, el, lede, link, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showPlain, showScene } from '../kit/dom/stage.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
-/** Shows why a page of a request stopped. `invite` asks for a sign-in, `again` loads it once more. */
-export function showStopped(error: unknown, invite: () => void, again: () => Promise<void>): void {
+/**
+ * Shows why a page of a request stopped. `invite` asks for a sign-in, `again` loads it once more; `known` is true whatever the
+ * reason.
+ */
+export function showStopped(
+  error: unknown,
+  invite: () => void,
+  again: () => Promise<void>,
+  known?: Child,
+): void {
   const status = error instanceof RequestFailure ? error.status : undefined
   if (error instanceof MismatchError) showMismatch(error)
   else if (status === 401) invite()
   else if (status === 404) showNotFound()
-  else showFailure(error, again)
+  else showFailure(error, again, known)
+}
+
+/** For who was shown the request before; `recorded` says what is known of a word they sent. */
+export function sessionEnded(recorded: string | undefined, comment: string): HTMLElement {
+  const kept = comment.trim() === '' ? 'Sign in to go on.' : 'Your comment is kept.'
+  return notice('warning', ['your session has ended.', recorded, kept].filter(Boolean).join(' '))
 }
 
 /** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
@@ -34,7 +49,7 @@ function showNotFound(): void {
     buttonRow(
       link('/', 'Your inbox', { class: 'button primary' }),
       button('Sign in as someone else', 'plain', async () => {
-        await remove('/session', okShape).catch(() => {})
+        await endSession().catch(() => {})
         location.reload()
       }),
     ),
@@ -50,9 +65,9 @@ function showMismatch(error: Error): void {
   )
 }
 
-function showFailure(error: unknown, again: () => Promise<void>): void {
+function showFailure(error: unknown, again: () => Promise<void>, known: Child): void {
   const retry = button('Try again', 'primary', again)
-  showPlain('The request could not be loaded', notice('failed', sentenceOf(error)), retry)
+  showPlain('The request could not be loaded', known, notice('failed', sentenceOf(error)), retry)
   const back = (): void => {
     if (retry.isConnected) void again()
   }

@@ -9,7 +9,6 @@ import {
   type User,
 } from '../kit/api/contract.ts'
 import { post, RequestFailure } from '../kit/api/request.ts'
-import { noteSignedIn } from '../kit/api/signed-in-before.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
@@ -225,7 +224,6 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
 }
 
 function goIn(): void {
-  noteSignedIn(true)
   location.replace('/')
 }
 

@@ -1,5 +1,6 @@
 import { type ChatLink, chatLinkShape, okShape, type User } from '../kit/api/contract.ts'
-import { post, RequestFailure, remove } from '../kit/api/request.ts'
+import { post, RequestFailure } from '../kit/api/request.ts'
+import { endSession } from '../kit/api/signed-in-before.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, hint, lede, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
@@ -86,14 +87,16 @@ class LinkPage {
   }
 
   #answers(link: ChatLink, agree: () => Promise<void>): Answers {
+    const slot = noticeSlot()
     return {
-      slot: noticeSlot(),
+      slot,
       agree,
       decline: () => showDeclined(link),
-      change: async () => {
-        await remove('/session', okShape).catch(() => {})
-        this.#askWho(link, 'you are signed out. The link is still here.')
-      },
+      change: () =>
+        slot.attempt(async () => {
+          await endSession()
+          this.#askWho(link, 'you are signed out. The link is still here.')
+        }),
     }
   }
 
@@ -120,15 +123,12 @@ class LinkPage {
     const code = codeOf(error)
     if (code === 'chat_link_invalid') showDeadLink(link)
     else if (code === 'not_signed_in') this.#askWho(link, SESSION_ENDED)
-    else if (code === 'network') slot.show('warning', UNCERTAIN)
     else slot.fail(error)
   }
 }
 
 const SESSION_ENDED = 'your session has ended. Sign in again; the link is still here.'
 const OTHER_PERSON = 'someone else is signed in on this browser now. Check again whom this is about.'
-const UNCERTAIN =
-  'the service did not answer, so it is not certain whether this was done. Check your connection and try again.'
 
 function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
   return link.kind === 'channel'

@@ -38,7 +38,7 @@ export async function whoIsSignedIn(): Promise<User | undefined> {
 /** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
 export function signInPanel(then: (user: User) => void, codesOpen = false): HTMLElement {
   const signedIn = (user: User): void => {
-    noteSignedIn(true)
+    noteSignedIn(user.approver)
     then(user)
   }
   const slot = noticeSlot()

@@ -1,6 +1,7 @@
 import { isRecord, type Shape } from './shape.ts'
 
-/** A call that did not succeed: the service's code and sentence, or `network` when no answer came. */
+/** A call that did not succeed: the service's code and sentence, `network` when no answer came, `unanswered` when that
+ * leaves open what was done. */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
@@ -68,6 +69,23 @@ export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
   return (await send('DELETE', path, shape, {})).value
 }
 
+/** What changes nothing that a second try would do twice. */
+const HARMLESS = /^\/session|\/(options|look|lookup)$/
+
+function noAnswer(method: string, path: string): RequestFailure {
+  if (method === 'GET' || HARMLESS.test(path))
+    return new RequestFailure(
+      0,
+      'network',
+      'The service does not answer. Check your connection and try again.',
+    )
+  return new RequestFailure(
+    0,
+    'unanswered',
+    'the service did not answer, so it is not certain whether this was done. Check your connection and look before you try again.',
+  )
+}
+
 async function send<T>(method: string, path: string, shape: Shape<T>, body?: object): Promise<Timed<T>> {
   const response = await fetch(`/api/v1${path}`, {
     method,
@@ -79,11 +97,7 @@ async function send<T>(method: string, path: string, shape: Shape<T>, body?: obj
       ? {}
       : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
   }).catch(() => {
-    throw new RequestFailure(
-      0,
-      'network',
-      'The service does not answer. Check your connection and try again.',
-    )
+    throw noAnswer(method, path)
   })
   const clock = (Date.parse(response.headers.get('Date') ?? '') || Date.now()) - steadyNow()
   const answer: unknown = await response.json().catch(() => null)

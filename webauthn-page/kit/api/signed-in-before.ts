@@ -1,3 +1,6 @@
+import { okShape } from './contract.ts'
+import { RequestFailure, remove } from './request.ts'
+
 const NAME = 'countersign.signed-in'
 
 /**
@@ -12,11 +15,29 @@ export function wasSignedIn(): boolean {
   }
 }
 
-export function noteSignedIn(signedIn: boolean): void {
+/** @param reference of the person who is signed in, if anyone is */
+export function noteSignedIn(reference: string | undefined): void {
   try {
-    if (signedIn) localStorage.setItem(NAME, 'yes')
-    else localStorage.removeItem(NAME)
+    if (reference === undefined) localStorage.removeItem(NAME)
+    else localStorage.setItem(NAME, reference)
   } catch {
     // Where nothing may be kept, a page asks for the session first.
   }
+}
+
+/** Signs out, here and in the other tabs; who has no session any more is. @throws RequestFailure, and one is still signed in */
+export async function endSession(): Promise<void> {
+  try {
+    await remove('/session', okShape)
+  } catch (error) {
+    if (!(error instanceof RequestFailure && error.status === 401)) throw error
+  }
+  noteSignedIn(undefined)
+}
+
+/** Runs `other` when another tab signs out, or signs in as another person: what this one shows is not for whoever comes next (T13). */
+export function whenSomeoneElse(other: () => void): void {
+  addEventListener('storage', ({ key, oldValue, newValue }) => {
+    if (key === NAME && oldValue !== null && oldValue !== newValue) other()
+  })
 }

@@ -1,6 +1,6 @@
 import { RequestFailure } from '../api/request.ts'
 import { ShapeError } from '../api/shape.ts'
-import { type Child, el, p } from './element.ts'
+import { type Child, el, link, p } from './element.ts'
 import { type Field, wrong } from './form.ts'
 
 export type NoticeKind = 'error' | 'failed' | 'warning' | 'success' | 'info' | 'working'
@@ -44,7 +44,7 @@ export function noticeSlot(): NoticeSlot {
   const fail = (error: unknown, fields: Record<string, Field> = {}): void => {
     const named =
       error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
-    if (named === undefined) show('error', sentenceOf(error))
+    if (named === undefined) show(...whatFailed(error))
     else {
       clear()
       wrong(named, sentenceOf(error))
@@ -64,6 +64,19 @@ export function noticeSlot(): NoticeSlot {
       }
     },
   }
+}
+
+/** An answer that was lost says nothing of what was done; who is signed out can mend that at once. */
+function whatFailed(error: unknown): [NoticeKind, ...Child[]] {
+  const code = error instanceof RequestFailure ? error.code : undefined
+  if (code === 'not_signed_in')
+    return ['error', 'your session has ended. ', link(signInHref(), 'Sign in'), ' and try again.']
+  return [code === 'unanswered' ? 'warning' : 'error', sentenceOf(error)]
+}
+
+/** To the sign-in and back to this very place. */
+export function signInHref(): string {
+  return `/signin?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
 /** One sentence for people. */

@@ -1,4 +1,5 @@
 import type { User } from '../api/contract.ts'
+import { whenSomeoneElse } from '../api/signed-in-before.ts'
 import { callerText } from '../show/caller-text.ts'
 import { type Child, el, link } from './element.ts'
 import { notice } from './notice.ts'
@@ -69,7 +70,7 @@ export function showUser(user: User | undefined): void {
 
 /**
  * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
- * person (T13). A page for signed-in people is covered before, and loaded again.
+ * person (T13). A page for signed-in people is covered before, and loaded again; also when another tab signs out.
  */
 export function forgetWhenLeft(): void {
   addEventListener('pagehide', () => {
@@ -78,6 +79,7 @@ export function forgetWhenLeft(): void {
   addEventListener('pageshow', ({ persisted }) => {
     if (persisted) location.reload()
   })
+  whenSomeoneElse(() => location.reload())
 }
 
 const TOKEN = /^#[\w-]{43}$/

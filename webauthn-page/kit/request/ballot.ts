@@ -97,7 +97,9 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
         })
       } catch (error) {
         code.input.value = ''
-        if (!(await took(error))) slot.fail(error, { totp: code, ...fields })
+        if (await took(error)) return
+        if (error instanceof UnknownOutcome) slot.show('warning', error.message)
+        else slot.fail(error, { totp: code, ...fields })
       } finally {
         run(false)
       }
@@ -119,7 +121,7 @@ interface Word {
 /**
  * Gets a fresh proof of presence for exactly what is shown, then posts the word with it.
  * @param totp a code instead of the passkey
- * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure, UnknownOutcome
  */
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
   const { path, said, shown } = word
@@ -157,8 +159,8 @@ function methodChoice(allowed: readonly Factor[]): MethodChoice {
   const update = (): void => {
     hint.textContent =
       chosen === 'totp'
-        ? 'Pressing the button decides, with the code you typed.'
-        : 'Nothing is decided until you confirm with your passkey.'
+        ? 'Pressing the button decides, with the code you typed. It cannot be taken back.'
+        : 'Nothing is decided until you confirm with your passkey. Then it cannot be taken back.'
     code.row.hidden = chosen !== 'totp'
   }
   const element = div('method-choice')
