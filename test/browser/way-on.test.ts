@@ -52,6 +52,8 @@ describeInBrowser('the way on from a request', () => {
     expect(await visitor.page.locator('.action').innerText()).toBe('The next one')
     expect(await visitor.page.locator('[data-wanted]').count()).toBe(0)
     expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('')
+    const past = visitor.page.getByRole('link', { name: 'Timeline and earlier requests' })
+    expect(await past.getAttribute('href')).toBe('/requests/req_soon')
   })
 
   it('asks what else waits only after the decision, and leads back when nothing does', async () => {

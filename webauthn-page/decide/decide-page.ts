@@ -3,7 +3,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
 import { get, RequestFailure } from '../kit/api/request.ts'
 import { type Draft, keptDraft } from '../kit/dom/draft.ts'
-import { announce, type Child, div, link } from '../kit/dom/element.ts'
+import { announce, type Child, div, link, p } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
@@ -100,6 +100,8 @@ export class DecidePage {
       div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
     )
     const scene = requestScene(checked, panel, message)
+    const past = link(`/requests/${encodeURIComponent(review.id)}`, 'Timeline and earlier requests')
+    scene.querySelector('.request-text')?.append(p(past))
     if (!isOpen(review)) {
       this.#way ??= wayBack()
       scene.querySelector('.request-head')?.after(this.#way)
