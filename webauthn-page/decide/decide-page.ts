@@ -100,7 +100,9 @@ export class DecidePage {
       div('section-body', decisionForm(review, this.#formOptions(clock?.element, unseen)), votes),
     )
     const scene = requestScene(checked, panel, message)
-    const past = link(`/requests/${encodeURIComponent(review.id)}`, 'Timeline and earlier requests')
+    const past = link(`/requests/${encodeURIComponent(review.id)}`, 'Timeline and earlier requests', {
+      class: 'button plain',
+    })
     scene.querySelector('.request-text')?.append(p(past))
     if (!isOpen(review)) {
       this.#way ??= wayBack()
