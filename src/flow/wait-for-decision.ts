@@ -167,22 +167,36 @@ export const WAITS_EACH = 10
 /** Slots for files of one process: each takes far more out of the store than a wait does. */
 export const FILES = { each: 2, process: 50 }
 
-/** Creates the slots of one process. */
-export function createWaitSlots(most: { each: number; process: number }): WaitSlots {
+/** From here on the memory of what waits is most of what the process holds. */
+const CROWD = 2000
+
+/** Creates the slots of one process; `crowded` is called when they become very many, and few again. */
+export function createWaitSlots(
+  most: { each: number; process: number },
+  crowded: (many: boolean) => void = () => {},
+): WaitSlots {
   const open = new Map<string, number>()
   let total = 0
+  let many = false
+  const count = (change: 1 | -1): void => {
+    total += change
+    // Half-way back, so that a number that moves about the limit does not call each time.
+    if (many === total >= (many ? CROWD / 2 : CROWD)) return
+    many = !many
+    crowded(many)
+  }
   return {
     take(holder) {
       const held = open.get(holder) ?? 0
       if (held >= most.each || total >= most.process)
         throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
       open.set(holder, held + 1)
-      total += 1
+      count(1)
       return () => {
         const left = (open.get(holder) ?? 1) - 1
         if (left === 0) open.delete(holder)
         else open.set(holder, left)
-        total -= 1
+        count(-1)
       }
     },
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { createWaitSlots } from '../../../src/flow/wait-for-decision.ts'
 import { alter, decidedId, makeDue, newCaller, send, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { startStopwatch } from '../../support/stopwatch.ts'
@@ -197,6 +198,17 @@ describe('MAX_OPEN_WAITS', () => {
     expect(refused).toMatchObject({ status: 429, body: { error: 'too_many_waits', retry_after: 3 } })
     gone.abort()
     expect(await Promise.all(open)).toEqual(['gone', 'gone'])
+  })
+
+  it('is told when very many wait and when few do again, not each time that the number moves about the limit', () => {
+    const told: boolean[] = []
+    const slots = createWaitSlots({ each: 1, process: 3000 }, (many) => told.push(many))
+    const open = Array.from({ length: 1999 }, (_, n) => slots.take(`key ${n}`))
+    expect(told).toEqual([])
+    for (let n = 0; n < 3; n += 1) slots.take('one more')()
+    expect(told).toEqual([true])
+    for (const giveBack of open) giveBack()
+    expect(told).toEqual([true, false])
   })
 })
 
