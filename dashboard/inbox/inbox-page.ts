@@ -13,7 +13,7 @@ import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { StartedGuide } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
-import { inboxTitle } from './waiting-list.ts'
+import { holdRows, inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
 
 type Asked = [Pending, WaitingConsent[]]
@@ -119,9 +119,12 @@ function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
     if (ids === shown && shown !== '') return
     if (shown !== '' || part.element.isConnected) tell(shown, waiting)
     shown = ids
-    part.element.hidden = waiting.length === 0
     const focused = list.contains(document.activeElement)
-    list.replaceChildren(...waiting.map(consentRow))
+    // It may stand above the list.
+    holdRows(() => {
+      part.element.hidden = waiting.length === 0
+      list.replaceChildren(...waiting.map(consentRow))
+    })
     if (focused && waiting.length > 0) part.element.querySelector('h2')?.focus({ preventScroll: true })
   }
   show(first)

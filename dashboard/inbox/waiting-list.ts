@@ -48,7 +48,7 @@ export class WaitingList {
     this.#list.addEventListener('change', () => events.changed())
     this.#list.addEventListener('focusin', ({ target }) => this.#choose(this.#rowOf(target)))
     this.#list.addEventListener('click', (event) => this.#clicked(event))
-    this.#list.addEventListener('pointerleave', () => keepPlace(this.#list, () => this.arrange()))
+    this.#list.addEventListener('pointerleave', () => holdRows(() => this.arrange()))
     this.element.append(this.#empty, this.#misfit, callersLegend(id), this.#list, this.#more)
   }
 
@@ -61,12 +61,10 @@ export class WaitingList {
     this.#clock = clock
     const fresh = data.filter(({ id }) => !this.#rows.has(id))
     const held = this.#started && isPointedAt(this.#list)
-    keepPlace(this.#list, () => {
-      this.#settle(new Set(data.map(({ id }) => id)))
-      for (const request of data) this.#rows.get(request.id)?.renew(request)
-      for (const request of fresh) this.#add(request)
-      if (!held) this.arrange()
-    })
+    this.#settle(new Set(data.map(({ id }) => id)))
+    for (const request of data) this.#rows.get(request.id)?.renew(request)
+    for (const request of fresh) this.#add(request)
+    if (!held) this.arrange()
     this.#more.hidden = data.length < LISTED
     this.#started = true
     this.filter()
@@ -217,12 +215,14 @@ export class WaitingList {
 
   /** With a pane beside the list, a click of the mouse shows the request there; Enter and a tap open its page. */
   #clicked(event: MouseEvent): void {
+    const early = event.detail > 0 && performance.now() < restUntil
     const row = this.#rowOf(event.target)
     const onLink = event.target instanceof Element && event.target.closest('a') !== null
     const settled = event.target instanceof Element && event.target.closest('.settled') !== null
-    if (settled) event.preventDefault()
+    if (settled || early) event.preventDefault()
     const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
-    if (row === undefined || !onLink || modified || event.detail === 0 || !this.#events.hasPane()) return
+    const pointed = onLink && !modified && !early && event.detail > 0
+    if (row === undefined || !pointed || !this.#events.hasPane()) return
     event.preventDefault()
     row.link.focus({ preventScroll: true })
     this.#choose(row)
@@ -234,15 +234,27 @@ function isPointedAt(list: HTMLElement): boolean {
   return list.matches(':hover') && matchMedia('(hover: hover)').matches
 }
 
-/** Runs `change` and scrolls, so that what is read stays where it is: not every browser does that by itself. */
-function keepPlace(list: HTMLElement, change: () => void): void {
-  const seen = [...list.children]
-    .map((row) => ({ row, top: row.getBoundingClientRect().top }))
+/** So long after rows moved by themselves, a press was meant for what stood there before. */
+const REST_MS = 800
+let restUntil = 0
+
+/**
+ * Runs `change`, for which nobody asked, so that what is read stays where it is: not every browser scrolls by itself. At the
+ * top of the page what comes in above shall be seen: there rows move, and take no press for a moment.
+ */
+export function holdRows(change: () => void): void {
+  const seen = [...document.querySelectorAll('.inbox-row')]
+    .map((row) => ({ row, top: topOf(row) }))
     .filter(({ row }) => row.getBoundingClientRect().bottom > 0)
   change()
-  const stays = seen.find(({ row }) => row.isConnected && !row.classList.contains('fresh'))
-  if (stays !== undefined && window.scrollY > 0)
-    window.scrollBy(0, stays.row.getBoundingClientRect().top - stays.top)
+  const stay = seen.filter(({ row }) => row.isConnected)
+  const [first] = stay
+  if (first !== undefined && window.scrollY > 0) window.scrollBy(0, topOf(first.row) - first.top)
+  if (stay.some(({ row, top }) => Math.abs(topOf(row) - top) > 1)) restUntil = performance.now() + REST_MS
+}
+
+function topOf(row: Element): number {
+  return row.getBoundingClientRect().top
 }
 
 /** Narrows what waits; what is chosen is kept in the address, so that Back and a reload keep it. */

@@ -11,7 +11,7 @@ import type { DecideTogether } from './decide-together.ts'
 import { canDecide } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
 import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
-import { inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
+import { holdRows, inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
 
 interface Waiting {
   /** Reference of the signed-in person. */
@@ -135,8 +135,11 @@ class WaitingSection {
 
   #show(pending: Pending): number {
     const { data } = pending.value
-    const fresh = this.#list.show(pending)
-    this.#filter.offer(data)
+    let fresh = 0
+    holdRows(() => {
+      fresh = this.#list.show(pending)
+      this.#filter.offer(data)
+    })
     if (this.#element.isConnected) document.title = `${inboxTitle(data.length)} · Countersign`
     return fresh
   }

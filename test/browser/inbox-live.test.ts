@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { describeInBrowser, stopClock } from '../support/browser.ts'
+import { sampleConsent } from '../support/page-consent-answers.ts'
 import { samplePending } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -66,6 +67,48 @@ describeInBrowser('the inbox by the service’s stream', () => {
     await tell(samplePending())
     expect(await pane.innerText()).toContain('does not wait for you any more')
     expect(await pane.innerText()).not.toContain(samplePending().action)
+  })
+
+  const other = samplePending({ id: 'req_00000000000000000000000003', action: 'Other' })
+  it.each([
+    [
+      'something urgent',
+      samplePending({ id: 'req_4', expires_at: new Date(Date.now() + 90_000).toISOString() }),
+    ],
+    [
+      'the filter',
+      samplePending({ id: 'req_4', requested_by: { ...other.requested_by, key_name: 'second' } }),
+    ],
+    ['a request for a key that ended', undefined],
+  ])('takes no tap for a moment after %s moved its rows, but every key', async (_, comes) => {
+    const { state } = suite.server()
+    state.events = false
+    const below = Array.from({ length: 8 }, (_, at) => samplePending({ id: `req_below_${at}` }))
+    state.pending = [samplePending(), other, ...below]
+    state.consents.waiting = [sampleConsent()]
+    const touch = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+    page = (await suite.visit(touch)).page
+    await stopClock(page)
+    await page.goto('/')
+    const row = page.locator('.inbox-row').filter({ hasText: 'Other' })
+    const before = await row.boundingBox()
+    if (comes === undefined) state.consents.waiting = []
+    else state.pending.push(comes)
+    await page.clock.runFor(5500)
+    await expect.poll(() => row.boundingBox()).not.toEqual(before)
+    const tap = (x: number) => page.touchscreen.tap(x, (before?.y ?? 0) + 8)
+    await page.evaluate(`addEventListener('click', (event) => { window.dead = event.defaultPrevented })`)
+    for (const x of [20, 200]) {
+      await page.evaluate('window.dead = undefined')
+      await tap(x)
+      await expect.poll(() => page.evaluate('window.dead')).toBe(true)
+    }
+    expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+    await row.getByRole('checkbox').press('Space')
+    expect(await page.locator('.together-count').innerText()).toBe('1 selected')
+    await page.clock.runFor(1000)
+    await row.getByRole('link').tap()
+    await page.waitForURL('**/a/*')
   })
 
   it('closes the stream when the person goes to another page', async () => {
