@@ -8,6 +8,24 @@ export interface ListPage<T> {
   next_cursor: string | null
 }
 
+/** Where a list is read to its end at once: more than these nobody reads. */
+const MOST = 1000
+
+/** The list from its first page on, to its end or to `MOST`. @throws as `load` */
+export async function readOn<T>(
+  first: ListPage<T>,
+  load: (cursor: string) => Promise<ListPage<T>>,
+): Promise<{ data: T[]; complete: boolean }> {
+  const data = [...first.data]
+  let cursor = first.next_cursor
+  while (cursor !== null && data.length < MOST) {
+    const page = await load(cursor)
+    data.push(...page.data)
+    cursor = page.next_cursor
+  }
+  return { data, complete: cursor === null }
+}
+
 interface MoreOptions<T> {
   load(cursor: string): Promise<ListPage<T>>
   /** Adds the rows to the list; `complete` after the last page. @returns what the focus can go to in the first of them */

@@ -23,7 +23,7 @@ export async function askedBefore(id: string): Promise<HTMLElement | undefined> 
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(
     'Asked before',
-    'The last requests of this key for this tool, and what differs this time.',
+    'The last three of this key for this tool, among the 50 requests that it made before this one, and what differs this time.',
   )
   const rows = found.data.map((one) => earlierRow(one, found.names))
   part.body.append(el('ul', { class: 'earlier' }, ...rows))

@@ -30,7 +30,7 @@ import {
   PLATFORMS,
 } from '../parts/delivery-words.ts'
 import { section } from '../parts/section.ts'
-import { showMore } from '../parts/show-more.ts'
+import { readOn, showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
@@ -72,9 +72,16 @@ async function aboutThePast(
 ): Promise<HTMLElement[]> {
   const parts = await Promise.all([
     askedBefore(review.id),
-    timelineSection(review, log, context, person).catch(() => undefined),
+    allSent(review.id, log)
+      .then((sent) => timelineSection(review, sent, context, person))
+      .catch(() => undefined),
   ])
   return parts.filter((part) => part !== undefined)
+}
+
+/** The list of deliveries shows the first page; the timeline has all. @throws RequestFailure, ShapeError */
+async function allSent(id: string, log: RequestLog | undefined): Promise<RequestLog | undefined> {
+  return log && { ...log, ...(await readOn(log, (cursor) => loadLog(id, cursor))) }
 }
 
 /** Undefined for a request that names this person but belongs to another account. @throws RequestFailure, ShapeError */

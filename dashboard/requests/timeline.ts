@@ -1,12 +1,14 @@
 import type { Review } from '../../webauthn-page/kit/api/contract.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
-import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Reading, sentenceOf } from '../audit/audit-sentence.ts'
-import { auditPageShape } from '../audit/audit-shapes.ts'
+import { type AuditEntry, type AuditPage, auditPageShape } from '../audit/audit-shapes.ts'
 import { type Attempt, PLATFORMS } from '../parts/delivery-words.ts'
+import { withFilters } from '../parts/filters.ts'
 import { section } from '../parts/section.ts'
+import { readOn } from '../parts/show-more.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { RequestLog } from './request-shapes.ts'
 
@@ -31,15 +33,21 @@ export async function timelineSection(
   // As the entries of the audit log call the reader.
   const whoever = (reference: string, you: string): HTMLElement =>
     reference === user.approver ? el('strong', {}, you) : person(reference)
-  const { data, names } = await get(ofAccount(`/account/audit?subject=${id}&limit=100`), auditPageShape)
+  const names = new Map<string, string>()
+  const load = async (cursor: string): Promise<AuditPage> => {
+    const page = await get(ofAccount(`/account/audit?subject=${id}&limit=100${cursor}`), auditPageShape)
+    for (const [whose, name] of Object.entries(page.names)) names.set(whose, name)
+    return page
+  }
+  const trail = await readOn(await load(''), (cursor) => load(`&cursor=${encodeURIComponent(cursor)}`))
   const reading: Reading = {
-    names: new Map(Object.entries(names)),
+    names,
     reader: user.id,
     href,
     owner: account.own && account.role === 'owner',
   }
   // The log has the newest first; of one instant, too: a vote comes before the outcome it makes.
-  const audited = data.reverse().map((entry): Step => ({ at: entry.at, words: sentenceOf(entry, reading) }))
+  const audited = stepsOf(trail.data.reverse(), reading)
   const opened = seen.map(
     ({ approver, at }): Step => ({ at, words: [whoever(approver, 'You'), ' opened the request'] }),
   )
@@ -48,6 +56,14 @@ export async function timelineSection(
   )
   if (steps.length === 0) return undefined
   const part = section('Timeline', 'What is on record, in order.')
+  if (!trail.complete)
+    part.body.append(
+      hint(
+        'What came first is not shown: there is too much. ',
+        link(withFilters(href('/audit'), [['subject', id]]), 'The audit log'),
+        ' has all of it.',
+      ),
+    )
   part.body.append(
     el(
       'ol',
@@ -56,6 +72,25 @@ export async function timelineSection(
     ),
   )
   return part.element
+}
+
+/** Anyone may check a receipt, as often as they like: what repeats is one line, where it was first. */
+function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
+  const alike = new Map<unknown, AuditEntry[]>()
+  for (const entry of entries) {
+    const { type, actor, detail } = entry
+    const check = type === 'approval.verified'
+    const key = check ? `${actor.kind} ${actor.id} ${detail.result}` : entry
+    const before = alike.get(key)
+    if (before === undefined) alike.set(key, [entry])
+    else before.push(entry)
+  }
+  return [...alike.values()].flatMap(([first, ...again]) => {
+    if (first === undefined) return []
+    const last = again.at(-1)
+    const often = last === undefined ? [] : [`, ${again.length + 1} times, the last `, ago(last.at)]
+    return [{ at: first.at, words: [...sentenceOf(first, reading), ...often] }]
+  })
 }
 
 /** Where it was posted, and who was sent the outcome. */

@@ -196,6 +196,38 @@ describeInBrowser('one request in full', () => {
     expect(await visitor.page.title()).toContain('Delete 18 204 invoices')
   })
 
+  it('folds checks of the receipt into one line, reads on to what was first, and says where it did not', async () => {
+    const check = (minute: number, result = 'valid') =>
+      sampleEntry({
+        type: 'approval.verified',
+        at: new Date(Date.UTC(2026, 10, 20, 10, minute)).toISOString(),
+        actor: { kind: 'public', address: `203.0.113.${minute % 200}` },
+        detail: { result },
+      })
+    const checks = (count: number) => Array.from({ length: count }, (_, at) => check(count - at))
+    area.names = { [KEY_ID]: 'deploy' }
+    area.pageSize = 100
+    area.entries = [...checks(130), check(0, 'pending'), sampleEntry()]
+    const webhook = sampleDelivery({
+      target: 'webhook',
+      webhook_id: 'whk_1',
+      event_type: 'approval.approved',
+    })
+    area.log.data = [...Array.from({ length: 100 }, () => sampleDelivery({ state: 'due' })), webhook]
+    await open('Approve or reject this action?')
+    const section = visitor.page.getByRole('region', { name: 'Timeline' })
+    const steps = async () => (await section.locator('li p').allInnerTexts()).join('\n')
+    expect(await steps()).toMatch(
+      /^The API key deploy asked for an approval\nThe webhook of approval.approved was delivered\nThe receipt was checked: pending\nThe receipt was checked: valid, 130 times, the last \S.*$/,
+    )
+    expect(await section.innerText()).not.toContain('not shown')
+    area.entries = [...checks(1000), sampleEntry()]
+    await visitor.page.reload()
+    const log = section.getByRole('link', { name: 'The audit log' })
+    expect(await log.getAttribute('href')).toBe(`/audit?subject=${ID}`)
+    expect(await steps()).toContain('1000 times')
+  })
+
   it('lists to the owner what was sent and what came of it, in words', async () => {
     const webhook = sampleDelivery({
       id: 'dlv_2',

@@ -133,7 +133,10 @@ export function historyArea(): HistoryArea {
           'Content-Disposition': 'attachment; filename="audit-2026-11-21.ndjson"',
         })
       },
-      'GET /approvals/:id/deliveries': () => area.log,
+      'GET /approvals/:id/deliveries': () => ({
+        ...area.log,
+        ...listed(area, area.log.data, query, signedIn),
+      }),
       'GET /approvals/:id/similar': () => ({ data: area.similar, names: area.names }),
     }),
   }
