@@ -79,7 +79,7 @@ describeInBrowser('text that a caller chose', () => {
     async (width) => {
       const { page } = visitor
       await page.setViewportSize({ width, height: 844 })
-      const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme'
+      const action = 'Refund \u202e00.01$\u202c to cust\u200bomer \u0410cme at xn--pypal-4ve.com'
       const quorum = { needed: 2, approved: 1 }
       // Of another account, so that its name is shown.
       const requested_by = { ...samplePending().requested_by, account_name: 'Other' }
@@ -103,7 +103,8 @@ describeInBrowser('text that a caller chose', () => {
     })()`)
       const { key_name, account_name } = samplePending().requested_by
       const asker = `${key_name} · ${account_name}`
-      const marks = ['High impact', 'Hidden characters', 'Look-alike letters', '1 of 2 approvals']
+      const warnings = ['Hidden characters', 'Look-alike letters', 'Encoded address']
+      const marks = ['High impact', ...warnings, '1 of 2 approvals']
       expect(about).toEqual([...marks, asker])
     },
   )

@@ -39,7 +39,8 @@ function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
   return el('span', { class: 'chip hidden', role: 'img', 'aria-label': name }, segment.label)
 }
 
-const ENCODED =
+const ENCODED = /\bxn--\w/i
+const ENCODED_MEANS =
   '“xn--” stands for letters of other alphabets. Opened in a browser, the address can look like another one.'
 
 /** Our own warnings about a text: hidden characters, look-alike letters. Empty for most texts. */
@@ -55,7 +56,7 @@ export function textWarnings(text: string): HTMLElement[] {
   }
   const mixed = mixedScriptWarning(text)
   if (mixed !== undefined) warnings.push(flag('Look-alike letters', el('bdi', {}, mixed)))
-  if (/\bxn--\w/i.test(text)) warnings.push(flag('Encoded address', ENCODED))
+  if (ENCODED.test(text)) warnings.push(flag('Encoded address', ENCODED_MEANS))
   return warnings
 }
 
@@ -64,6 +65,7 @@ export function warningNames(text: string): string[] {
   return [
     ...(hasHidden(text) ? ['Hidden characters'] : []),
     ...(mixedScriptWarning(text) === undefined ? [] : ['Look-alike letters']),
+    ...(ENCODED.test(text) ? ['Encoded address'] : []),
   ]
 }
 
