@@ -3,7 +3,7 @@ import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.t
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
-import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, day } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { keysShape } from '../keys/key-shapes.ts'
@@ -157,7 +157,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
       'Unverified name. Asked from ',
       mono(consent.requester.address),
       '; ends ',
-      moment(consent.expires_at),
+      ago(consent.expires_at),
       '.',
     ),
     link(`/b/${encodeURIComponent(consent.id)}`, 'Review', {

@@ -1,7 +1,7 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
-import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
@@ -32,7 +32,7 @@ export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
       el('p', { class: 'entry-name' }, ...nameOf(delivery, around.context), stateTag(state)),
       hint(ago(created_at), ' · ', mono(event_id)),
       around.to,
-      next_attempt_at !== null && hint('Next attempt ', moment(next_attempt_at)),
+      next_attempt_at !== null && hint('Next attempt ', ago(next_attempt_at)),
       attempts.length > 0 && attemptList(attempts),
     ),
     finished &&
@@ -68,11 +68,11 @@ function stateTag(state: Delivery['state']): HTMLElement {
   return el('span', { class: `tag ${look}` }, DELIVERY_STATES[state])
 }
 
-/** "Last delivery 3 November, 10:12: answered with status 200." */
+/** "Last delivery 3 min ago: answered with status 200." */
 export function lastDelivery(delivery: Delivery | null | undefined): Child[] {
   if (delivery === undefined || delivery === null) return ['Nothing was sent to it yet.']
   const last = delivery.attempts.at(-1)
-  const when = ['Last delivery ', moment(last?.at ?? delivery.created_at), ': ']
+  const when = ['Last delivery ', ago(last?.at ?? delivery.created_at), ': ']
   if (last === undefined) return [...when, DELIVERY_STATES[delivery.state].toLowerCase(), '.']
   const stands = delivery.state === 'delivered' ? '' : `, ${DELIVERY_STATES[delivery.state].toLowerCase()}`
   return [...when, `${outcomeWord(last.outcome)}${stands}.`]

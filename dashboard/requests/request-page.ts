@@ -14,7 +14,7 @@ import {
   mono,
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
-import { moment, timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, moment, timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
@@ -314,7 +314,7 @@ function row(
       {},
       el('p', { class: 'entry-name' }, ...title, el('span', { class: bad ? 'tag warn' : 'tag' }, words)),
       hint(...to),
-      next !== null && hint('Next attempt ', moment(next)),
+      next !== null && hint('Next attempt ', ago(next)),
       attempts.length > 0 && attemptList(attempts),
     ),
   )

@@ -101,7 +101,13 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
         state: 'due',
         next_attempt_at: '2026-11-20T09:36:00.000Z',
       })
-      area.log = { data: [sampleDelivery(), failed], next_cursor: 'more', cards: [CARD], quiet: [] }
+      area.pageSize = 2
+      area.log = {
+        data: [sampleDelivery(), failed, sampleDelivery()],
+        next_cursor: null,
+        cards: [CARD],
+        quiet: [],
+      }
     },
     path: REQUEST,
     ready: '.receipt',

@@ -31,7 +31,7 @@ describeInBrowser('the delivery log of a webhook', () => {
       sampleDelivery({
         id: 'dlv_2',
         state: 'due',
-        next_attempt_at: '2100-01-01T00:00:00.000Z',
+        next_attempt_at: '2026-11-20T12:10:30.000Z',
         attempts: [FAILED],
       }),
       sampleDelivery(),
@@ -46,7 +46,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     await open()
     const when = '3 hr ago'
     expect(await rows()).toEqual([
-      `approval.approved Waiting for its next attempt ${when} · evt_1 Next attempt 1 Jan 2100, 00:00:00 UTC 1 attempt, the last: no answer in time`,
+      `approval.approved Waiting for its next attempt ${when} · evt_1 Next attempt in 10 min 1 attempt, the last: no answer in time`,
       `approval.approved Delivered ${when} · evt_1 1 attempt, the last: answered with status 200 Replay`,
       `approval.approved Given up ${when} · evt_1 2 attempts, the last: answered with status 503 Replay`,
       `approval.approved Not wanted any more ${when} · evt_1 Replay`,
