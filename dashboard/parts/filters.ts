@@ -15,8 +15,10 @@ export function filtersIn(query: URLSearchParams, names: readonly string[]): Fil
 
 /** `path` with the filters behind it; `path` may have a query of its own. */
 export function withFilters(path: string, filters: Iterable<readonly [string, string]>): string {
-  const query = new URLSearchParams([...filters].map(([name, value]): [string, string] => [name, value]))
-  if (query.size === 0) return path
+  const query = String(
+    new URLSearchParams([...filters].map(([name, value]): [string, string] => [name, value])),
+  )
+  if (query === '') return path
   return `${path}${path.includes('?') ? '&' : '?'}${query}`
 }
 

@@ -180,7 +180,7 @@ describeInBrowser('every page for everybody', () => {
   })
 
   it.each([
-    ['/', '.inbox-row', '.inbox-row:has([aria-current])', '.inbox-row:not(:has([aria-current]))'],
+    ['/', '.inbox-row', '.inbox-open[aria-current]::after', '.inbox-open:not([aria-current])::after'],
     ['/account', '.entries', '.site-nav [aria-current]', '.site-nav a:not([aria-current])'],
     [`${REQUEST}?d=approve`, '.decision-form', '.approve', '.reject'],
     ['/setup#good-token', '.choice', '.button.primary', '.button.plain'],
@@ -199,8 +199,11 @@ describeInBrowser('every page for everybody', () => {
       await page.keyboard.press('Tab')
       if (marked.includes('focus')) await page.locator('main :is(.input, textarea):visible').first().focus()
       const drawn = (selector: string): Promise<unknown> =>
-        page.evaluate(`(({ borderBottom, borderLeft, outline }) => [borderBottom, borderLeft, outline])(
-        getComputedStyle(document.querySelector(${JSON.stringify(selector)})))`)
+        page.evaluate(`((selector) => {
+        const [of, pseudo] = selector.split('::')
+        const { borderBottom, borderLeft, outline } = getComputedStyle(document.querySelector(of), pseudo && '::' + pseudo)
+        return [borderBottom, borderLeft, outline]
+      })(${JSON.stringify(selector)})`)
       expect(await drawn(marked)).not.toEqual(await drawn(other))
       for (const width of [640, 320]) {
         await page.setViewportSize({ width, height: Math.round((width * 900) / 1280) })

@@ -60,6 +60,8 @@ describeInBrowser('the inbox by the service’s stream', () => {
     const pane = page.locator('.reading')
     await page.locator('.inbox-row').first().getByRole('link').focus()
     await pane.locator('.reading-head').waitFor()
+    const mark = `getComputedStyle(document.querySelector('.inbox-open[aria-current]'), '::after').boxShadow`
+    expect(await page.evaluate(mark), 'where there is no :has, too').toContain('inset')
     await page.route(`**/${second}/review`, () => undefined)
     const asked = page.waitForRequest(`**/${second}/review`)
     await page.locator('.inbox-row').nth(1).getByRole('link').focus()

@@ -74,6 +74,17 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     await bar.waitFor({ state: 'hidden' })
     expect(await places()).toEqual(before)
 
+    // A phone without buttons has a line there, and in a corner its camera.
+    const session = await visitor.context.newCDPSession(page)
+    await session.send('Emulation.setSafeAreaInsetsOverride', { insets: { bottom: 34, left: 44 } })
+    const bottomOf = async (of: Locator) => {
+      const { y = 0, height = 0 } = (await of.boundingBox()) ?? {}
+      return y + height
+    }
+    await expect.poll(() => bottomOf(together.locator('.approve'))).toBeLessThanOrEqual(480 - 34)
+    expect((await page.locator('.brand').boundingBox())?.x).toBeGreaterThanOrEqual(44)
+    await session.send('Emulation.setSafeAreaInsetsOverride', { insets: {} })
+
     // Where the list is short the buttons do not stand on the lower edge.
     await page.setViewportSize({ width: 390, height: 844 })
     await visitor.context.setOffline(true)
