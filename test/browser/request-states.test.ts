@@ -169,9 +169,10 @@ describeInBrowser('the states of a request', () => {
     await clock.resume()
     await clock.runFor(300_000)
     await heading('Expired without a decision').waitFor()
-    // What came under the finger takes no press for a moment.
-    const name = `getComputedStyle(document.querySelector('.request.settling')).animationName`
-    expect(await visitor.page.evaluate(name)).toBe('settling')
+    // What came under the finger takes no press for a moment, to its end.
+    const style = `getComputedStyle(document.querySelector('.request.settling'))`
+    const rest = `(({ animationName, animationTimingFunction: how }) => animationName + ' ' + how)(${style})`
+    expect(await visitor.page.evaluate(rest)).toBe('settling steps(1)')
   })
 
   it('counts down through a sleep of the device, and by the service again at its next answer', async () => {
