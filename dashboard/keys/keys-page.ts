@@ -186,7 +186,9 @@ function keyTags(key: Key): HTMLElement[] {
 function times(key: Key): Child[] {
   const used = key.last_used_at === null ? ['never used'] : ['last used ', ago(key.last_used_at)]
   const gone = key.revoked_at === null ? [] : [' · revoked ', ago(key.revoked_at)]
-  return [' · created ', ago(key.created_at), ' · ', ...used, ...gone]
+  // A phone has one line: when it was used says more.
+  const look = key.last_used_at === null ? undefined : 'not-on-phones'
+  return [el('span', { class: look }, ' · created ', ago(key.created_at)), ' · ', ...used, ...gone]
 }
 
 /** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */

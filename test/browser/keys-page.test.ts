@@ -47,6 +47,9 @@ describeInBrowser('the page of API keys', () => {
       'ops-agent-prod Live sa_live_4f9Kq2… · created 2 Oct 2026 · last used 5 days ago',
       'github Live Source control Own policy sa_live_4f9Kq2… · created 2 Oct 2026 · never used Only for: approval:create, approval:read Own policy: 2 of the approvers, at least 2 approvals, passkeys only',
     ])
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect((await page.locator('.entry').first().boundingBox())?.height).toBeLessThanOrEqual(100)
+    await page.setViewportSize({ width: 1280, height: 1600 })
     await page.getByText('Revoked keys (1)').click()
     expect((await rows()).at(-1)).toBe(
       'try-out Sandbox sa_test_81bZx0… · created 2 Oct 2026 · never used · revoked 5 Oct 2026',

@@ -279,6 +279,10 @@ describeInBrowser('the history of requests', () => {
       const below = (await top(visitor.page.locator(one))) + 40
       expect(await top(visitor.page.locator(other)), other).toBeLessThan(below)
     }
+    const decided_at = new Date(Date.now() - 86_400_000).toISOString()
+    area.rows = [decidedRow('approved', { decided_at }), sampleRow({ quorum: { needed: 3, approved: 1 } })]
+    await open()
+    for (const row of await rows().all()) expect((await row.boundingBox())?.height).toBeLessThanOrEqual(88)
     area.rows = area.rows.slice(0, 1)
     await visitor.page.setViewportSize({ width: 360, height: 700 })
     await open()
@@ -305,7 +309,7 @@ describeInBrowser('the history of requests', () => {
     })`)
     expect(new Set(Object.values(Object(shapes))).size).toBe(states.length)
     const action = await rows().first().locator('.row-link > .inbox-action').boundingBox()
-    expect(action?.height).toBeGreaterThan(44)
+    expect(action?.height).toBeGreaterThan(36)
     expect(action?.width).toBeGreaterThan(200)
   })
 
@@ -320,7 +324,7 @@ describeInBrowser('the history of requests', () => {
     const cut = await visitor.page.evaluate(`[...document.querySelectorAll('td :is(.tag, time, .state-tag)')]
       .filter((part) => {
         const [{ left, right }, ...torn] = part.getClientRects()
-        const cell = part.closest('td').getBoundingClientRect()
+        const cell = part.closest('td:not(.col-action), tr').getBoundingClientRect()
         return (torn.length > 0 && !part.closest('.col-decided')) || left < cell.left || right > cell.right
       })
       .map(({ textContent }) => textContent)`)

@@ -51,6 +51,9 @@ describeInBrowser('the delivery log of a webhook', () => {
       `approval.approved Given up ${when} · evt_1 2 attempts, the last: answered with status 503 Replay`,
       `approval.approved Not wanted any more ${when} · evt_1 Replay`,
     ])
+    const box = (at: number) => page.locator('.delivery').nth(at).boundingBox()
+    expect((await box(0))?.y, 'high on the page of a desk').toBeLessThanOrEqual(700)
+    expect((await box(1))?.height).toBeLessThanOrEqual(50)
     await page.getByText('2 attempts').click()
     expect((await rows())[2]).toContain('20 Nov 2026, 09:00:00 UTC: no answer in time (10000 ms)')
     expect(
