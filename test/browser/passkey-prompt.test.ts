@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { describeInBrowser, FULL_BROWSER } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, FULL_BROWSER } from '../support/browser.ts'
+import { LINK_TOKEN, sampleLink } from '../support/page-chat-answers.ts'
 import { sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -176,5 +177,45 @@ describeInBrowser('a browser without passkeys, such as a window inside a chat ap
     await page.getByRole('button', { name: 'Renew the backup codes' }).click()
     await page.getByLabel('Code from your authenticator app').waitFor()
     expect(await page.getByRole('button', { name: 'Confirm with a passkey' }).count()).toBe(0)
+  })
+
+  it.each([
+    ['/link', LINK_TOKEN, ''],
+    ['/link', LINK_TOKEN, 'Confirm and link'],
+    ['/setup', 'good-token', ''],
+    ['/enroll', 'good-token', ''],
+  ])('%s copies the whole link, whose secret stands nowhere in the page: %#', async (path, token, press) => {
+    suite.server().state.signedIn = press !== ''
+    suite.server().state.stepUp = ['passkey']
+    const page = await visit(`${path}#${token}`)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    if (press !== '') await page.getByRole('button', { name: press }).click()
+    const copy = page.getByRole('button', { name: 'Copy the link to this page' })
+    await copy.click()
+    await page.getByRole('button', { name: 'Copied: the link to this page' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      `${suite.server().url}${path}#${token}`,
+    )
+    expect(await page.evaluate('document.documentElement.outerHTML + location.href')).not.toContain(token)
+    expect(await axeViolations(page)).toEqual([])
+  })
+
+  it('where nothing may be copied, says where the link is', async () => {
+    suite.server().state.signedIn = false
+    const page = await visit(`/link#${LINK_TOKEN}`)
+    await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error())`)
+    await page.getByRole('button', { name: 'Copy the link to this page' }).click()
+    await page.getByRole('button', { name: 'Not copied, take it from where you opened it' }).waitFor()
+  })
+
+  it('a browser made known leads on without its link, which is used', async () => {
+    suite.server().state.signedIn = false
+    suite.server().state.chat.link = sampleLink({ kind: 'browser' })
+    const page = await visit(`/link#${LINK_TOKEN}`)
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.getByRole('button', { name: 'Make this browser known' }).click()
+    await page.getByRole('button', { name: 'Copy the link to this page' }).click()
+    await page.getByRole('button', { name: 'Copied: the link to this page' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${suite.server().url}/`)
   })
 })

@@ -17,6 +17,8 @@ import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/noti
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
 import {
+  completeLink,
+  copyLink,
   createPasskey,
   type PasskeyHints,
   passkeyPlaces,
@@ -127,7 +129,7 @@ function showSignIn(token: string, invitation: Invitation): void {
   show(
     invitation,
     p('The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
-    signInPanel(() => void answerInvitation(token, invitation)),
+    signInPanel(() => void answerInvitation(token, invitation), completeLink(token)),
     note(
       'Not signed up yet? You have an earlier invitation from another owner: finish that one first, then open this link again.',
     ),
@@ -217,8 +219,10 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
       return enrolTotp(enrolment)
     }),
   )
-  const missing = p(
-    'This browser cannot create passkeys here. Use an authenticator app, or open the link in another browser.',
+  const missing = notice(
+    'warning',
+    'this browser cannot create passkeys here. Copy the link and open it in Safari or Chrome, or use an authenticator app. ',
+    copyLink(completeLink(enrolment.token)),
   )
   return [works ? passkey : missing, enrolment.slot.element, totp]
 }

@@ -85,8 +85,13 @@ export function showDeclined(link: ChatLink): void {
   )
 }
 
-/** `message` says why, when a session has just ended. */
-export function showSignIn(link: ChatLink, signedIn: (user: User) => void, message?: string): void {
+/** `url` is the whole link; `message` says why, when a session has just ended. */
+export function showSignIn(
+  link: ChatLink,
+  url: string,
+  signedIn: (user: User) => void,
+  message?: string,
+): void {
   const channel = link.kind === 'channel'
   const about = channel
     ? ['It is about the channel ', ...channelOf(link), '.']
@@ -98,7 +103,7 @@ export function showSignIn(link: ChatLink, signedIn: (user: User) => void, messa
       message !== undefined && notice('info', message),
       lede(...about, ' Nothing is changed by signing in; you confirm on the next page.'),
       ...linkWarnings(link),
-      signInPanel(signedIn),
+      signInPanel(signedIn, url),
       hint('No account here yet? Ask the operator of this service for an invitation.'),
     ),
   )
@@ -164,7 +169,8 @@ export function showBrowserKnown(user: User | undefined, signedIn: () => void): 
           lede(
             'Sign in with your e-mail address and a code from your authenticator app, or with a backup code.',
           ),
-          signInPanel(signedIn, true),
+          // The link is used up.
+          signInPanel(signedIn, `${location.origin}/`, true),
         ]
       : [
           lede('From now on codes sign in here too.'),

@@ -6,6 +6,7 @@ import { type Child, div, el, hint, lede, p } from '../kit/dom/element.ts'
 import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
+import { completeLink } from '../kit/passkey/ceremony.ts'
 import { type Operation, stepUp } from '../kit/passkey/step-up.ts'
 import { channelOf, linkWarnings, typed, whoInChat, whoIsHere, wordsOf } from '../kit/show/chat.ts'
 import { whoIsSignedIn } from '../sign-in/sign-in.ts'
@@ -61,7 +62,7 @@ class LinkPage {
   /** `message` says why, when a session has just ended. */
   #askWho(link: ChatLink, message?: string): void {
     showUser(undefined)
-    showSignIn(link, (user) => this.#ask(link, user), message)
+    showSignIn(link, completeLink(this.#token), (user) => this.#ask(link, user), message)
   }
 
   #ask(link: ChatLink, user: User, message?: string): void {
@@ -108,7 +109,7 @@ class LinkPage {
       if (now === undefined) return this.#askWho(link, SESSION_ENDED)
       if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
       const { operation, purpose } = purposeOf(link)
-      const proof = await stepUp(operation, purpose, link.id)
+      const proof = await stepUp(operation, purpose, link.id, completeLink(this.#token))
       if (proof === undefined) return
       await post('/chat-links/use', { token: this.#token, proof }, okShape)
       if (link.kind === 'channel') showChannelAdded(link)

@@ -7,7 +7,13 @@ import { div, el, lede, link, note } from '../kit/dom/element.ts'
 import { emailField, field, form, readEmail, wrong } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { plainScene, showScene } from '../kit/dom/stage.ts'
-import { insteadOfPrompt, openElsewhere, passkeysWork, usePasskey } from '../kit/passkey/ceremony.ts'
+import {
+  copyLink,
+  insteadOfPrompt,
+  openElsewhere,
+  passkeysWork,
+  usePasskey,
+} from '../kit/passkey/ceremony.ts'
 import { NEW_LINK } from '../kit/passkey/no-factor.ts'
 import { nextPath } from './next-path.ts'
 
@@ -35,8 +41,8 @@ export async function whoIsSignedIn(): Promise<User | undefined> {
   return (await get('/session?optional=true', nullable(sessionShape)))?.user
 }
 
-/** Both ways of signing in. Says nothing about the page one is on the way to. `codesOpen` shows the codes at once. */
-export function signInPanel(then: (user: User) => void, codesOpen = false): HTMLElement {
+/** Both ways of signing in, here or, by `url`, in a browser that can. `codesOpen` shows the codes at once. */
+export function signInPanel(then: (user: User) => void, url?: string, codesOpen = false): HTMLElement {
   const signedIn = (user: User): void => {
     noteSignedIn(user.approver)
     then(user)
@@ -65,15 +71,15 @@ export function signInPanel(then: (user: User) => void, codesOpen = false): HTML
   insteadOfPrompt(codes)
   return div(
     'card',
-    !navigator.cookieEnabled && notice('warning', NO_COOKIES),
-    works ? passkey : openElsewhere(),
+    !navigator.cookieEnabled && notice('warning', NO_COOKIES, copyLink(url)),
+    works ? passkey : openElsewhere(url),
     slot.element,
     codes,
   )
 }
 
 const NO_COOKIES =
-  'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser.'
+  'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser. '
 
 /** Before sign-in the service does not say which of these it was, so the page names all of them. */
 function notThisOne(): string[] {

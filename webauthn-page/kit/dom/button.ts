@@ -37,13 +37,18 @@ export function buttonRow(...buttons: Child[]): HTMLElement {
   return div('buttons', ...buttons)
 }
 
-/** Copies `text` and says so; `what` completes the accessible name ("Copy the API key"). */
-export function copyButton(text: string, what: string, label = 'Copy'): HTMLButtonElement {
+/** Copies `text` and says so, or that it `failed`; `what` completes the accessible name ("Copy the API key"). */
+export function copyButton(
+  text: string,
+  what: string,
+  label = 'Copy',
+  failed = 'Not copied, select by hand',
+): HTMLButtonElement {
   const element = button(label, 'quiet', async () => say(await copied(text)), {
     'aria-label': `Copy ${what}`,
   })
   const say = (done: boolean): void => {
-    const outcome = done ? 'Copied' : 'Not copied, select by hand'
+    const outcome = done ? 'Copied' : failed
     element.textContent = outcome
     element.setAttribute('aria-label', `${outcome}: ${what}`)
     announce(`${outcome}: ${what}`)

@@ -21,12 +21,23 @@ class CeremonyError extends Error {
 export const passkeysWork = browserSupportsWebAuthn
 
 /** Where only a passkey would do and this browser has none: what to do instead, before anything is pressed. */
-export function openElsewhere(): HTMLElement {
+export function openElsewhere(url?: string): HTMLElement {
   return notice(
     'warning',
     'this browser cannot use passkeys, as windows inside of other apps cannot. Copy the link and open it in Safari or Chrome. ',
-    el('span', { class: 'note-button' }, copyButton(location.href, 'the link to this page', 'Copy link')),
+    copyLink(url),
   )
+}
+
+/** `url` is for the clipboard alone: it is shown nowhere, as it may hold a secret (T14). */
+export function copyLink(url = location.href): HTMLElement {
+  const failed = 'Not copied, take it from where you opened it'
+  return el('span', { class: 'note-button' }, copyButton(url, 'the link to this page', 'Copy link', failed))
+}
+
+/** The link to this page with the secret that was taken out of its address. */
+export function completeLink(token: string): string {
+  return new URL(`#${token}`, location.href).href
 }
 
 /** Asks for a passkey, and says in the slot that it waits for it. @throws CeremonyError */

@@ -17,12 +17,13 @@ export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
 
 /**
  * Asks in a dialog for a passkey or code that already belongs to the person, and says what for. Undefined when they
- * cancel. @throws RequestFailure when the service offers no way.
+ * cancel. `url`: see `openElsewhere`. @throws RequestFailure when the service offers no way.
  */
 export async function stepUp(
   operation: Operation,
   purpose: Child | readonly Child[],
   target?: string,
+  url?: string,
 ): Promise<Proof | undefined> {
   const body = target === undefined ? { operation } : { operation, target }
   const { methods, options } = await post('/me/step-up/options', body, stepUpShape)
@@ -32,7 +33,7 @@ export async function stepUp(
     p(...(Array.isArray(purpose) ? purpose : [purpose])),
     passkey && passkeyProof(options, finish),
     code && codeProof(finish, !passkey),
-    methods.length > 0 && !passkey && !code && openElsewhere(),
+    methods.length > 0 && !passkey && !code && openElsewhere(url),
     methods.length === 0 && p(`No other passkey or code of yours can confirm this. ${NEW_LINK}`),
     buttonRow(button('Cancel', 'quiet', () => finish())),
   ])
