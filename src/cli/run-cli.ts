@@ -78,17 +78,26 @@ function createProgram(json: boolean): Command {
   addVerifyCommand(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
-  nameAllMissing(program)
+  nameChoices(program)
   return program
 }
 
 const MISSING = ['commander.missingArgument', 'commander.missingMandatoryOptionValue', 'commander.help']
 
-/** Commander stops at the first missing option; the error names all of them. */
-function nameAllMissing(command: Command): void {
+/** `doctor` takes no argument, so what follows it is meant as one of its commands. */
+const UNKNOWN = ['commander.unknownCommand', 'commander.excessArguments']
+
+/** Commander stops at the first missing option, and names no commands: the error names all of them. */
+function nameChoices(command: Command): void {
+  const { commands } = command
   command.exitOverride((error) => {
-    if (error.exitCode === 0 || !MISSING.includes(error.code)) throw error
     const { registeredArguments, options, args } = command
+    if (commands.length > 0 && UNKNOWN.includes(error.code)) {
+      const names = commands.map((known) => known.name()).join(', ')
+      const message = `unknown command '${args[0]}'; choose among ${names}`
+      throw new CommanderError(error.exitCode, error.code, message)
+    }
+    if (error.exitCode === 0 || !MISSING.includes(error.code)) throw error
     const missing = [
       ...(error.code === 'commander.help' ? ['<command>'] : []),
       ...registeredArguments.slice(args.length).map((argument) => `<${argument.name()}>`),
@@ -96,7 +105,7 @@ function nameAllMissing(command: Command): void {
     ]
     throw new CommanderError(error.exitCode, error.code, `missing: ${missing.join(', ')}`)
   })
-  command.commands.forEach(nameAllMissing)
+  commands.forEach(nameChoices)
 }
 
 function isMissing(command: Command, option: Option): boolean {

@@ -3,7 +3,18 @@ import { cli, useDataDir } from '../support/cli.ts'
 
 /** Wrong calls and what they are told; none may touch a store. */
 const WRONG: [string, string[], string][] = [
-  ['an unknown command', ['explode'], "unknown command 'explode'"],
+  [
+    'an unknown command',
+    ['explode'],
+    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, keys, audit, verify, slack, teams",
+  ],
+  ['an unknown part', ['doctor', 'slakc'], "unknown command 'slakc'; choose among slack, teams"],
+  [
+    'an unknown command of a group',
+    ['key', 'make'],
+    "unknown command 'make'; choose among create, list, revoke",
+  ],
+  ['an argument too many', ['store', 'x'], "too many arguments for 'store'. Expected 0 arguments but got 1."],
   ['an unknown option', ['user', 'list', '--all'], "unknown option '--all'"],
   ['a missing argument', ['user', 'invite'], 'missing: <email>'],
   ['a missing option', ['key', 'create', '--name', 'x'], 'missing: --owner <email>'],
