@@ -79,12 +79,14 @@ export function signInHref(): string {
   return `/signin?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
+/** What browsers throw is written for programmers, each in words of its own. */
+const BROWSERS_OWN = [DOMException, RangeError, ReferenceError, SyntaxError, TypeError]
+
 /** One sentence for people. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ShapeError)
     return 'The service gave an answer this page does not understand. Reload the page.'
-  // What the browser itself throws is written for programmers, each browser in words of its own.
-  const own = error instanceof Error && !(error instanceof TypeError) && !(error instanceof SyntaxError)
+  const own = error instanceof Error && !BROWSERS_OWN.some((type) => error instanceof type)
   if (own && error.message !== '') return error.message
   return 'Something went wrong in this page. Reload it and try again.'
 }
