@@ -59,6 +59,13 @@ const PAGES: readonly PageEntry[] = [
   },
 ]
 
-void new Router(PAGES).start()
+/** An app on the home screen has no browser around it that would say that the network is lost. */
+async function startWorkerOfApp(): Promise<void> {
+  if (!matchMedia('(display-mode: standalone)').matches) return
+  // Some browsers allow no workers, such as those in private windows: the app works without.
+  await import('./account/push.ts').then(({ startWorker }) => startWorker()).catch(() => {})
+}
+
+void new Router(PAGES).start().then(startWorkerOfApp)
 // After the router, which notes how far down the page was read: a covered one has no such place.
 forgetWhenLeft()

@@ -190,27 +190,25 @@ function wayToInstall(): string | undefined {
 
 const WORKER = '/sw.js'
 
+interface Policy {
+  createScriptURL(url: string): string
+}
 interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(url: string): string },
-  ): {
-    createScriptURL(url: string): string
-  }
+  createPolicy(name: string, rules: Policy): Policy
 }
 
 /** The one script address this page ever hands out (the name is the one in the Content-Security-Policy). */
 let workerUrl: string | undefined
 function trustedWorkerUrl(): string {
   const { trustedTypes } = window as Window & { trustedTypes?: TrustedTypes }
-  const rules = {
-    createScriptURL(url: string): string {
-      if (url !== WORKER) throw new TypeError('only the service worker is started')
-      return url
-    },
-  }
+  const rules = { createScriptURL: () => WORKER }
   workerUrl ??= trustedTypes?.createPolicy('service-worker', rules).createScriptURL(WORKER) ?? WORKER
   return workerUrl
+}
+
+/** Asks for no permission: without notifications the worker still says so where the service cannot be reached. */
+export async function startWorker(): Promise<void> {
+  await navigator.serviceWorker.register(trustedWorkerUrl(), { scope: '/', updateViaCache: 'none' })
 }
 
 /**
@@ -219,7 +217,7 @@ function trustedWorkerUrl(): string {
  */
 async function subscribe(publicKey: string): Promise<PushSubscriptionJSON | undefined> {
   if ((await Notification.requestPermission()) !== 'granted') return undefined
-  await navigator.serviceWorker.register(trustedWorkerUrl(), { scope: '/', updateViaCache: 'none' })
+  await startWorker()
   const { pushManager } = await navigator.serviceWorker.ready
   const options = { userVisibleOnly: true, applicationServerKey: publicKey }
   try {

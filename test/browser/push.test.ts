@@ -185,21 +185,59 @@ function notifications(): void {
     expect(await part(person).getByRole('button').count()).toBe(0)
   })
 
-  it('a lost network shows a page that says so, under rules as strict, and the page comes back by itself', async () => {
-    const { person } = await turnedOn('offline@example.com')
-    const { page, context, incidents } = person
-    await page.evaluate(`new Promise((done) => navigator.serviceWorker.controller
-      ? done() : navigator.serviceWorker.addEventListener('controllerchange', done))`)
-    await context.setOffline(true)
-    const answer = await page.reload()
-    await page.getByRole('heading', { name: 'Not connected' }).waitFor()
-    expect(answer?.status()).toBe(503)
-    expect(await answer?.headerValue('content-security-policy')).toMatch(
-      /^default-src 'none'; style-src 'sha256-/,
-    )
-    await context.setOffline(false)
+  it('say in words of ours that the browser could not turn them on', async () => {
+    const person = await suite.enrol('unreached@example.com')
+    await person.context.grantPermissions(['notifications'], { origin: suite.service().url })
+    await person.context.addInitScript(`PushManager.prototype.subscribe = async () => {
+      throw new DOMException('Registration failed - push service error', 'AbortError')
+    }`)
+    await person.page.goto('/account')
+    await part(person).getByRole('button', { name: 'Turn on notifications' }).click()
+    await part(person).getByText('Something went wrong in this page.').waitFor()
+    expect(await part(person).innerText()).not.toContain('Registration failed')
+  })
+
+  it.each(['a browser with notifications', 'an app on the home screen without them'])(
+    'a lost network shows %s a page that says so, as strict, and the page comes back by itself',
+    async (which) => {
+      const app = which.startsWith('an app')
+      const { person } = app
+        ? { person: await suite.enrol('app@example.com') }
+        : await turnedOn('offline@example.com')
+      const { page, context, incidents } = person
+      if (app) {
+        await context.addInitScript(`{
+          const ask = window.matchMedia.bind(window)
+          window.matchMedia = (query) => query === '(display-mode: standalone)' ? { matches: true } : ask(query)
+        }`)
+        await page.goto('/account')
+      }
+      await expect.poll(() => page.evaluate('navigator.serviceWorker.controller !== null')).toBe(true)
+      await context.setOffline(true)
+      const answer = await page.reload()
+      await page.getByRole('heading', { name: 'Not connected' }).waitFor()
+      expect(answer?.status()).toBe(503)
+      expect(await answer?.headerValue('content-security-policy')).toMatch(
+        /^default-src 'none'; style-src 'sha256-/,
+      )
+      await context.setOffline(false)
+      await page.getByRole('heading', { name: 'Your account' }).waitFor()
+      expect(incidents).toEqual([])
+      expect(await page.evaluate('caches.keys()')).toEqual([])
+    },
+  )
+
+  it('a page in a tab, without notifications, leaves the lost network to the browser', async () => {
+    const { page, context } = await suite.enrol('tab@example.com')
+    await page.goto('/account')
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
-    expect(incidents).toEqual([])
+    expect(
+      await page.evaluate('navigator.serviceWorker.getRegistrations().then(({ length }) => length)'),
+    ).toBe(0)
+    await context.setOffline(true)
+    await expect(page.reload()).rejects.toThrow('ERR_INTERNET_DISCONNECTED')
+    await context.setOffline(false)
+    await page.reload()
   })
 
   it('a phone finds icons for its home screen', async () => {
