@@ -151,7 +151,7 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
   const url = field({
     label: 'Address of the receiver',
     name: 'url',
-    hint: 'An https: address on the public internet, such as https://hooks.example.com/countersign.',
+    hint: 'Such as https://hooks.example.com/countersign.',
     attributes: { type: 'url', maxlength: URL_LENGTH, autocomplete: 'off', required: true },
   })
   const events = allOrSome({
