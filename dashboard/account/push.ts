@@ -79,10 +79,13 @@ function refusal(): 'refused' | 'dismissed' {
   return Notification.permission === 'denied' ? 'refused' : 'dismissed'
 }
 
+/** Links open in Safari, so that none can make the app a known browser. */
+const ONLY_CODES =
+  'Only codes so far? Add a passkey first: the app counts as a new browser, where codes do not let you in.'
+
 const ADVICE = {
   unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
-  home_screen_first:
-    'On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page.',
+  home_screen_first: `On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page. ${ONLY_CODES}`,
   refused:
     'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
   dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
@@ -182,7 +185,7 @@ function wayToInstall(): string | undefined {
   const ability = pushAbility()
   if (ability === 'home_screen_first' && 'PublicKeyCredential' in window)
     return Reflect.get(navigator, 'standalone') === false
-      ? 'To be notified on this device, put Countersign on the home screen: press Share, then “Add to Home Screen”, and open it from there.'
+      ? `To be notified on this device, put Countersign on the home screen: press Share, then “Add to Home Screen”, and open it from there. ${ONLY_CODES}`
       : undefined
   if (ability !== 'possible' || !/Android/.test(navigator.userAgent)) return undefined
   return 'Countersign opens from the home screen like an app: choose “Add to Home screen” or “Install app” in the menu of the browser.'
@@ -190,9 +193,7 @@ function wayToInstall(): string | undefined {
 
 const WORKER = '/sw.js'
 
-interface Policy {
-  createScriptURL(url: string): string
-}
+type Policy = { createScriptURL(url: string): string }
 interface TrustedTypes {
   createPolicy(name: string, rules: Policy): Policy
 }

@@ -175,13 +175,22 @@ function notifications(): void {
     expect((await shown(person)).map(({ title }) => title)).toContain('Something waits for you')
   })
 
-  it('say what to do when the permission is refused', async () => {
-    const person = await suite.enrol('refused@example.com')
-    await person.context.addInitScript(
+  it.each([
+    [
+      'the permission is refused',
       `Object.defineProperty(Notification, 'permission', { get: () => 'denied' })`,
-    )
+      'Notifications of this site are blocked in this browser.',
+    ],
+    [
+      'a person has codes only on an iPhone, whose app is another browser',
+      `delete window.PushManager; Object.defineProperty(navigator, 'userAgent', { value: 'iPhone' })`,
+      'Only codes so far? Add a passkey first',
+    ],
+  ])('say what to do when %s', async (_, script, words) => {
+    const person = await suite.enrol(`said-${words.length}@example.com`)
+    await person.context.addInitScript(script)
     await person.page.goto('/account')
-    await part(person).getByText('Notifications of this site are blocked in this browser.').waitFor()
+    await part(person).getByText(words).waitFor()
     expect(await part(person).getByRole('button').count()).toBe(0)
   })
 

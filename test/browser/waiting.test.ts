@@ -313,7 +313,7 @@ describeInBrowser('what waits for a person', () => {
       'an iPhone',
       'iPhone; CPU iPhone OS 17_0 like Mac OS X',
       false,
-      'press Share, then “Add to Home Screen”',
+      'Only codes so far? Add a passkey first',
     ],
     ['an iPad', 'Macintosh; Intel Mac OS X 10_15_7', false, 'press Share, then “Add to Home Screen”'],
     ['the app on an iPhone', 'iPhone; CPU iPhone OS 17_0 like Mac OS X', true, undefined],
