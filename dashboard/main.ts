@@ -1,6 +1,9 @@
+import type { User } from '../webauthn-page/kit/api/contract.ts'
+import { link } from '../webauthn-page/kit/dom/element.ts'
+import { notice } from '../webauthn-page/kit/dom/notice.ts'
 import { forgetWhenLeft } from '../webauthn-page/kit/dom/stage.ts'
 import { openInbox } from './inbox/inbox-page.ts'
-import type { PageEntry } from './shell/page-entry.ts'
+import type { PageEntry, PageView } from './shell/page-entry.ts'
 import { Router } from './shell/router.ts'
 
 /** Every page, in the order of the navigation. */
@@ -9,7 +12,10 @@ const PAGES: readonly PageEntry[] = [
     path: '/',
     nav: 'Inbox',
     // What most visits begin with comes with the shell, not after it.
-    load: async () => openInbox(),
+    load: async () => {
+      const open = openInbox()
+      return async (context) => tellSuspended(await open(context), context.user)
+    },
   },
   {
     path: '/requests',
@@ -58,6 +64,15 @@ const PAGES: readonly PageEntry[] = [
     load: async () => (await import('./verify/verify-page.ts')).verifyPage,
   },
 ]
+
+/** The inbox is where one comes often; whose passkey may have a copy should not learn it from the account page alone. */
+function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageView {
+  if (has_suspended_passkey) {
+    const said = 'one of your passkeys is suspended, as there may be a copy of it. '
+    view.scene.querySelector('h1')?.after(notice('warning', said, link('/account', 'See your account'), '.'))
+  }
+  return view
+}
 
 /** An app on the home screen has no browser around it that would say that the network is lost. */
 async function startWorkerOfApp(): Promise<void> {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import { refusal } from '../../src/domain/errors.ts'
-import { describeInBrowser, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
 import type { PageArea } from '../support/page-area.ts'
 import { sampleConsent } from '../support/page-consent-answers.ts'
 import { SAMPLE_USER, samplePending, sampleReview } from '../support/page-samples.ts'
@@ -141,6 +141,23 @@ describeInBrowser('the way on from a request', () => {
     await page.goto('/account')
     expect(await page.locator('h1 + .notice').innerText()).toBe(await said.innerText())
     expect(await page.getByRole('button', { name: 'Remove the passkey Phone' }).count()).toBe(0)
+  })
+
+  it('of a person with a suspended passkey begins in the inbox, which says so', async () => {
+    const { state } = suite.server()
+    const { page } = visitor
+    const said = page.locator('h1 + .notice')
+    await page.goto('/')
+    await page.locator('.inbox-row').first().waitFor()
+    expect(await said.count()).toBe(0)
+    state.user = { ...SAMPLE_USER, has_suspended_passkey: true }
+    await page.reload()
+    await said.getByText('one of your passkeys is suspended, as there may be a copy of it.').waitFor()
+    expect(await axeViolations(page)).toEqual([])
+    await page.setViewportSize({ width: 320, height: 640 })
+    expect(await overflow(page)).toBe(0)
+    await said.getByRole('link', { name: 'See your account' }).click()
+    await page.getByText('is suspended since').waitFor()
   })
 
   it('of a person whose codes were switched off says so, with a passkey or without', async () => {

@@ -12,6 +12,7 @@ export const SAMPLE_USER: User = {
   role: 'owner',
   has_passkey: true,
   has_totp: true,
+  has_suspended_passkey: false,
   default_ttl_seconds: 3600,
   delegate: null,
 }

@@ -41,6 +41,9 @@ export const userAnswer = z
     role: z.literal('owner'),
     has_passkey: z.boolean(),
     has_totp: z.boolean(),
+    has_suspended_passkey: z
+      .boolean()
+      .meta({ description: 'A passkey of theirs no longer counts: there may be a copy of it.' }),
     default_ttl_seconds: z.int(),
     delegate: z
       .strictObject({ email: z.string(), name: z.string(), starts_at: timeField, ends_at: timeField })
@@ -128,6 +131,7 @@ export function presentUser(user: User, standIn: StandIn | undefined): Answer<ty
   return present(userAnswer, user, {
     role: 'owner',
     ...factorsOf(user),
+    has_suspended_passkey: user.passkeys.some(({ suspended_at }) => suspended_at !== null),
     delegate:
       standIn === undefined
         ? null

@@ -67,6 +67,7 @@ describe('enrolment by passkey', () => {
         role: 'owner',
         has_passkey: true,
         has_totp: false,
+        has_suspended_passkey: false,
         default_ttl_seconds: 3600,
         delegate: null,
       },

@@ -33,6 +33,15 @@ async function signIn(browser: HttpClient = createHttpClient(service.url)) {
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 
 describe('a session', () => {
+  it('tells that a passkey of its person is suspended', async () => {
+    const { browser, userId } = await enrolWithPasskey(service, 'eve@example.com')
+    const told = async () => (await browser.get('/api/v1/session')).body.user
+    expect(await told()).toMatchObject({ has_passkey: true, has_suspended_passkey: false })
+    const users = service.composition.connection.collection<{ _id: string }>('users')
+    await users.updateOne({ _id: userId }, { $set: { 'passkeys.0.suspended_at': new Date() } })
+    expect(await told()).toMatchObject({ has_passkey: false, has_suspended_passkey: true })
+  })
+
   it('is read from a bearer token by the same rule for blanks as an API key', async () => {
     const { token } = await signIn()
     const user = await service.composition.deps.users.find(ada.userId)
