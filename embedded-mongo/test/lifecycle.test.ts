@@ -2,19 +2,25 @@ import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
+  closeSync,
   existsSync,
+  ftruncateSync,
   mkdirSync,
+  openSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { copyStore } from '../src/copy-store.ts'
+import { storeFiles } from '../src/data-directory.ts'
 import { keepHouse } from '../src/engine/housekeeping.ts'
+import { Seal } from '../src/engine/seal.ts'
 import { finish } from '../src/engine/slice.ts'
 import { spawnStore } from './store-child.ts'
 import { openStore, temporaryDirectory } from './support.ts'
@@ -297,6 +303,41 @@ describe('a copy', () => {
     await expect(copyStore(dataDir, dataDir)).rejects.toThrow(`${dataDir} is not empty; name a new directory`)
   })
 })
+
+describe('a file that grew past one GiB', () => {
+  it('is no damaged one after a kill or a close: SQLite never writes the page of its locks, which lies there', async () => {
+    await (await start()).close()
+    growTo(storeFiles(dataDir).database, 2 ** 30)
+    const child = await spawnStore(dataDir)
+    const big = (_id: number) => ({ _id, text: 'x'.repeat(100_000) })
+    await withClient(String(child.said.uri), (client) =>
+      client.db('a').collection<{ _id: number }>('b').insertOne(big(1)),
+    )
+    await child.end('SIGKILL')
+    for (const count of [1, 2]) {
+      const store = await start()
+      await withClient(store.uri, async (client) => {
+        const documents = client.db('a').collection<{ _id: number }>('b')
+        expect(await documents.countDocuments()).toBe(count)
+        await documents.insertOne(big(count + 1))
+      })
+      await store.close()
+    }
+    expect(statSync(storeFiles(dataDir).database).size).toBeGreaterThan(2 ** 30)
+  })
+})
+
+/** As if pages had been written up to there: what comes next is stored behind them. Holes take no room. */
+function growTo(database: string, bytes: number): void {
+  const pageBytes = 8192
+  const pages = Buffer.alloc(4)
+  pages.writeUInt32BE(bytes / pageBytes)
+  const file = openSync(database, 'r+')
+  writeSync(file, pages, 0, 4, 28)
+  ftruncateSync(file, bytes)
+  closeSync(file)
+  Seal.make(database, pageBytes).close()
+}
 
 describe('what was dropped', () => {
   it('leaves the file, index entries too, and the room is given back', async () => {

@@ -19,6 +19,8 @@ const HEAD_BYTES = 24
 /** Where the checksums of the pages begin, four bytes each. */
 const SUMS_AT = 512
 const CHUNK_PAGES = 128
+/** The page that holds this byte is for SQLite's locks: it is never written, and no part of what is stored (its file format, 1.4). */
+const LOCK_BYTE = 2 ** 30
 /** A checkpoint is due when the log has so many frames. */
 const LOG_FRAMES = 2000
 
@@ -170,7 +172,7 @@ export class Seal {
     const log = this.#openLog()
     const run = log === undefined ? undefined : checkRun(log, this.#pageBytes)
     this.#checkHead(run)
-    const vouched = new Set<number>()
+    const vouched = new Set([LOCK_BYTE / this.#pageBytes + 1])
     if (log !== undefined && run !== undefined)
       readRun(log, this.#pageBytes, run, (number) => void vouched.add(number))
     const sums = this.#readSums(pages)
