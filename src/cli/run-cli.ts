@@ -183,6 +183,12 @@ function addUserCommands(user: Command): void {
       ),
     async (options, email) => (await load.users()).runResetUser(email, options),
   )
+  answers(
+    user
+      .command('quota <email> <requests>')
+      .description('how many requests a month the account of a person may make; 0 sets no limit'),
+    async (options, email, requests) => (await load.users()).runSetQuota(email, requests, options),
+  )
   answers(user.command('list').description('list all people'), async (options) =>
     (await load.users()).runListUsers(options),
   )

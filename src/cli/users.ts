@@ -6,6 +6,7 @@ import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/us
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
 import { inviteUser, type ResetPerson, renewInvitation, resetPerson } from '../flow/people/invite-user.ts'
+import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { CliError, type CommandResult, oneLine, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
@@ -195,6 +196,26 @@ export function runConfirmUser(address: string, options: { json?: boolean }): Pr
     return {
       value: { user_id: user.id, email: user.email, confirmed: true },
       text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address, and they count in accounts that ask for confirmed people only.`,
+    }
+  })
+}
+
+/** `countersign user quota`: how many requests a month the account of a person may make. */
+export function runSetQuota(
+  address: string,
+  requests: string,
+  options: { json?: boolean },
+): Promise<CommandResult> {
+  const email = checkEmail(address)
+  if (!/^\d{1,9}$/.test(requests))
+    throw usageError(`${JSON.stringify(requests)} is no number of requests from 0 (no limit) to 999999999.`)
+  return withService(options.json, async (deps) => {
+    const wanted = setQuota(deps, email, Number(requests), { kind: 'cli' })
+    const { id, monthly_quota } = await wanted.catch(unknownPerson(email))
+    const most = monthly_quota === 0 ? 'any number of requests' : `at most ${monthly_quota} requests`
+    return {
+      value: { account_id: id, monthly_quota },
+      text: `The account of ${email} (${id}) may make ${most} a month, dry-runs included, from now on.`,
     }
   })
 }

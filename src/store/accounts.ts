@@ -139,7 +139,7 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     async change(
       id: string,
       version: number,
-      fields: Partial<Pick<Account, 'name' | 'policy' | 'members' | 'names_in_channels'>>,
+      fields: Partial<Pick<Account, 'name' | 'policy' | 'members' | 'names_in_channels' | 'monthly_quota'>>,
       audit: AuditEntry[],
     ): Promise<Account | undefined> {
       // The first accounts have no version.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { describe, expect, inject, it } from 'vitest'
+import { newCaller } from '../support/caller.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { assertWith, type EnrolledPerson } from '../support/enrolled.ts'
 import { createHttpClient } from '../support/http-client.ts'
@@ -68,6 +69,7 @@ describe('countersign user', () => {
     [['user', 'invite', 'ada@example.com', '--renew']],
     [['user', 'confirm', 'ada@example.com']],
     [['user', 'reset', 'ada@example.com']],
+    [['user', 'quota', 'ada@example.com', '5']],
     [['key', 'list']],
     [['audit', 'list']],
     [['audit', 'check']],
@@ -160,6 +162,31 @@ describe('countersign user', () => {
       1,
       { error: 'account_not_found', message: `There is no account ${unknown}; see: countersign user list` },
     ])
+  })
+})
+
+describe('countersign user quota', () => {
+  it('says how many requests a month an account may make, from the next one on', async () => {
+    const database = `test_${randomBytes(6).toString('hex')}`
+    const service = await useService({ database })
+    const env = { MONGODB_URI: databaseUri(inject('storeUri'), database), ...TEST_SECRETS }
+    const { user, create } = await newCaller(service)
+    const set = (requests: string) => cli(['user', 'quota', user.email, requests, '--json'], { env })
+    expect((await create({ action: 'Deploy' })).status).toBe(201)
+    expect((await set('1')).json()).toEqual({ account_id: user.account_id, monthly_quota: 1 })
+    expect((await create({ action: 'Deploy' })).body.error).toBe('quota_exceeded')
+    expect((await set('0')).code).toBe(0)
+    expect((await create({ action: 'Deploy' })).status).toBe(201)
+    const trail = (await cli(['audit', 'list', '--json'], { env })).stdout.trim().split('\n')
+    const changes = trail.map((line) => JSON.parse(line)).filter(({ type }) => type === 'account.changed')
+    expect(changes.reverse()).toMatchObject([
+      { actor: { kind: 'cli' }, subject: user.account_id, detail: { monthly_quota: 1 } },
+      { actor: { kind: 'cli' }, subject: user.account_id, detail: { monthly_quota: 0 } },
+    ])
+    expect((await set('-1')).error().error).toBe('usage')
+    expect((await cli(['user', 'quota', 'eve@example.com', '5', '--json'], { env })).error().error).toBe(
+      'user_not_found',
+    )
   })
 })
 

@@ -1,9 +1,10 @@
 import { type Account, may, type Role, roleIn } from '../../domain/account.ts'
+import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { type Month, monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
-import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
+import { factorsOf, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accessTo } from './accounts.ts'
 import { changeFresh, personAudit } from './person.ts'
@@ -59,6 +60,26 @@ export async function changeAccount(
     return { fields, audit: [personAudit(deps, 'account.changed', person, about)] }
   })
   return viewAccount(deps, person)
+}
+
+/**
+ * Sets how many requests the account of this owner may make in a month, dry-runs included, from the next one on; 0 sets no limit.
+ * @throws Refusal `not_found`
+ */
+export async function setQuota(
+  deps: PeopleDeps,
+  address: string,
+  monthly_quota: number,
+  actor: AuditActor,
+): Promise<Account> {
+  const email = normaliseEmail(address)
+  const owner = email === undefined ? undefined : await deps.users.findByEmail(email)
+  if (owner === undefined) throw refusal('not_found')
+  return changeFresh(deps.accounts, owner.account_id, (account) => {
+    if (account.monthly_quota === monthly_quota) return undefined
+    const about = { actor, subject: account.id, detail: { monthly_quota } }
+    return { fields: { monthly_quota }, audit: [personAudit(deps, 'account.changed', owner, about)] }
+  })
 }
 
 /** A policy as its owner sends it; without `reminders`, `confirmed_only` and `authenticators` those stay. null: any authenticator. */
