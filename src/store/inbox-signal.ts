@@ -100,17 +100,18 @@ async function lookFor({ inbox, sessions }: Stores, clock: Clock, watchers: Watc
     inbox.standIns(userIds, now),
     sessions.liveAmong(sessionIds, now),
   ])
+  const alive = new Set(live)
+  // Before the inboxes are read: one that cannot be must not keep a stream of an ended session open.
+  for (const watcher of watchers) if (!alive.has(watcher.sessionId)) tell(watcher, 'session_over')
   const delegates = [...new Set(standIns.map(({ delegate }) => delegate))]
   const [marks, seats] = await Promise.all([
     inbox.marks([...new Set([...userIds, ...standIns.map(({ principal }) => principal)])]),
     delegates.length === 0 ? [] : inbox.seats(delegates),
   ])
   const markOf = marksByPerson(marks, standIns, seats)
-  const alive = new Set(live)
   for (const watcher of watchers) {
     const mark = markOf(watcher.userId)
-    if (!alive.has(watcher.sessionId)) tell(watcher, 'session_over')
-    else if (mark !== watcher.seen) tell(watcher, 'changed')
+    if (alive.has(watcher.sessionId) && mark !== watcher.seen) tell(watcher, 'changed')
     watcher.seen = mark
   }
 }

@@ -1,4 +1,5 @@
 import type { Member } from '../domain/account.ts'
+import type { Requirement } from '../domain/policy.ts'
 import type { StoreConnection } from './connect.ts'
 import { UNEXPIRED } from './filters.ts'
 
@@ -15,13 +16,25 @@ interface SeatRow {
   members?: Pick<Member, 'user_id' | 'role' | 'state'>[]
 }
 
-interface MarkRow {
-  _id: string[]
+interface PendingRow {
+  _id: string
+  requirement: Pick<Requirement, 'approvers'>
+  version: number
+  created_at: Date
+  api_key_id: string
+}
+
+/** The pending requests that name the same people. */
+interface Group {
+  approvers: string[]
   count: number
   versions: number
-  newest: Date
-  keys: string[]
+  newest: number
+  keys: Set<string>
 }
+
+/** Of the rows of a look, all but the rarest are in one answer. */
+const ROWS = 5000
 
 export type InboxStore = ReturnType<typeof createInboxStore>
 
@@ -44,19 +57,13 @@ export function createInboxStore(connection: StoreConnection) {
         sandbox: false,
         $expr: UNEXPIRED,
       }
-      const group = {
-        _id: '$requirement.approvers.user_id',
-        count: { $sum: 1 },
-        versions: { $sum: '$version' },
-        newest: { $max: '$created_at' },
-        keys: { $addToSet: '$api_key_id' },
-      }
-      const pipeline = [{ $match: waiting }, { $group: group }]
-      const rows = await requests.aggregate<MarkRow>(pipeline).toArray()
-      const asking = [...new Set(rows.flatMap((row) => row.keys))]
+      // Whole fields, cut out of each document: a `$group` has the embedded store read all of it, and no more than 100 MiB of them.
+      const projection = { requirement: 1, version: 1, created_at: 1, api_key_id: 1 }
+      const rows = await requests.find<PendingRow>(waiting, { projection, batchSize: ROWS }).toArray()
+      const asking = [...new Set(rows.map((row) => row.api_key_id))]
       const lost = { _id: { $in: asking }, revoked_at: { $ne: null } }
       const revoked = asking.length === 0 ? [] : await keys.find(lost, { projection: { _id: 1 } }).toArray()
-      return rows.map(toMark(new Set(revoked.map(({ _id }) => _id))))
+      return groupsOf(rows).map(toMark(new Set(revoked.map(({ _id }) => _id))))
     },
     /** Who of these people stands in at `now`, and for whom. */
     async standIns(
@@ -88,9 +95,24 @@ export function createInboxStore(connection: StoreConnection) {
   }
 }
 
-function toMark(revoked: ReadonlySet<string>): (row: MarkRow) => InboxMark {
-  return ({ _id, count, versions, newest, keys }) => {
-    const lost = keys.filter((key) => revoked.has(key)).length
-    return { approvers: _id, mark: `${_id.join()}:${count}:${versions}:${newest.getTime()}:${lost}` }
+function groupsOf(rows: readonly PendingRow[]): Group[] {
+  const groups = new Map<string, Group>()
+  for (const { requirement, version, created_at, api_key_id } of rows) {
+    const approvers = requirement.approvers.map(({ user_id }) => user_id)
+    const name = approvers.join()
+    const group = groups.get(name) ?? { approvers, count: 0, versions: 0, newest: 0, keys: new Set() }
+    groups.set(name, group)
+    group.count += 1
+    group.versions += version
+    group.newest = Math.max(group.newest, created_at.getTime())
+    group.keys.add(api_key_id)
+  }
+  return [...groups.values()]
+}
+
+function toMark(revoked: ReadonlySet<string>): (group: Group) => InboxMark {
+  return ({ approvers, count, versions, newest, keys }) => {
+    const lost = [...keys].filter((key) => revoked.has(key)).length
+    return { approvers, mark: `${approvers.join()}:${count}:${versions}:${newest}:${lost}` }
   }
 }

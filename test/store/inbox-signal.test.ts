@@ -6,13 +6,19 @@ const clock = { now: () => new Date() }
 
 /** A store in memory that counts what it is asked, and answers after `takes` milliseconds. */
 function fakeStore() {
-  const state = { takes: 1, fails: false, marks: new Map<string, number>(), ended: new Set<string>() }
+  const state = {
+    takes: 1,
+    fails: false,
+    unread: false,
+    marks: new Map<string, number>(),
+    ended: new Set<string>(),
+  }
   const asked = { marks: 0, standIns: 0, liveAmong: 0 }
   const answer = async <T>(name: keyof typeof asked, value: () => T): Promise<T> => {
     asked[name] += 1
     const now = value()
     await new Promise((resolve) => setTimeout(resolve, state.takes))
-    if (state.fails) throw new Error('no store')
+    if (state.fails || (state.unread && name === 'marks')) throw new Error('no store')
     return now
   }
   return {
@@ -156,6 +162,15 @@ describe('watching inboxes', () => {
     signal.wake()
     await pass(150)
     expect([one.news().at(-1), two.news()]).toEqual(['session_over', ['changed']])
+  })
+
+  it('says so also where what waits cannot be read', async () => {
+    const ann = follow('ann')
+    await pass(10)
+    store.state.unread = true
+    store.state.ended.add('ses of ann')
+    await pass(2000)
+    expect(ann.news()).toContain('session_over')
   })
 
   it('goes on after a store that failed, and says so once', async () => {
