@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { storeFiles } from './data-directory.ts'
 import { StoreFileError } from './engine/file-errors.ts'
+import { partOf } from './engine/open-file.ts'
+import { logOf } from './engine/seal.ts'
 
 /** A checkpoint writes page after page: a file that rested for so long is not in the middle of one. */
 const RESTED_MS = 50
@@ -15,7 +17,8 @@ const GAP_MS = 250
  * are there. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log begins again only after
  * one, so where neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left
  * out, since it covers later writes. Never in the process that serves the store: closing a file there would let go of its locks.
- * What fails leaves nothing in the directory.
+ * The file gets its name last, so that a copy that was cut off is not taken for a whole one. What fails leaves nothing in the
+ * directory.
  * @throws StoreFileError
  */
 export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
@@ -27,8 +30,10 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   if ((await readdir(target.directory)).length > 0)
     throw new StoreFileError(`${target.directory} is not empty; name a new directory`)
   try {
-    await copyAtRest(from.database, target.database)
+    const part = partOf(target.database)
+    await copyAtRest(from.database, part, logOf(target.database))
     for (const name of beside) await copyIfThere(join(from.directory, name), join(target.directory, name))
+    await rename(part, target.database)
   } catch (error) {
     await emptyDirectory(target.directory)
     throw error
@@ -40,15 +45,15 @@ export async function emptyDirectory(directory: string): Promise<void> {
   for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true })
 }
 
-async function copyAtRest(from: string, to: string): Promise<void> {
+async function copyAtRest(from: string, to: string, log: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     if (tries > 0) await delay(GAP_MS)
     const before = await stateOf(from)
     if (before === undefined) continue
     await copyFile(from, to)
-    await rm(logOf(to), { force: true })
-    await copyIfThere(logOf(from), logOf(to))
-    if ((await stateOf(from)) === before) return
+    await rm(log, { force: true })
+    await copyIfThere(logOf(from), log)
+    if ((await stateOf(from)) === before) return makeDurable(to)
   }
   throw new StoreFileError(
     `${from} was written to faster than it could be copied, ${TRIES} times; try again when less is asked of it`,
@@ -64,8 +69,9 @@ async function copyIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-function logOf(database: string): string {
-  return `${database}-wal`
+async function makeDurable(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  await file.sync().finally(() => file.close())
 }
 
 /** Changes with each checkpoint and each beginning of a log. @returns undefined where a checkpoint may be under way */

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -13,6 +14,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type EmbeddedStore, findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
@@ -294,6 +296,19 @@ describe('a copy', () => {
     await client.close()
     await child.end('SIGTERM')
     rmSync(to, { recursive: true })
+  })
+
+  it('is not taken for one while it is not whole', async () => {
+    await (await start()).close()
+    // Who copies it waits until something is written to it.
+    execFileSync('mkfifo', [join(dataDir, 'late')])
+    const copy = join(dataDir, 'copy')
+    const copying = copyStore(dataDir, copy, ['late'])
+    await expect.poll(() => existsSync(join(copy, 'store.db-part'))).toBe(true)
+    await expect(start(copy)).rejects.toThrow('store.db-part shows that there was one')
+    await (await openFile(join(dataDir, 'late'), 'w')).close()
+    await copying
+    await start(copy)
   })
 
   it('is not laid over anything, and there is none of nothing', async () => {

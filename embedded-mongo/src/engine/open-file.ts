@@ -139,9 +139,14 @@ function lock(path: string): () => void {
   }
 }
 
+/** What a copy is called until it is whole. */
+export function partOf(path: string): string {
+  return `${path}-part`
+}
+
 /** Only what was never there is created. */
 function refuseIfLost(path: string): void {
-  const left = [sealOf(path), logOf(path)].filter((name) => existsSync(name))
+  const left = [sealOf(path), logOf(path), partOf(path)].filter((name) => existsSync(name))
   if (left.length === 0) return
   const names = left.join(' and ')
   throw new StoreFileError(
