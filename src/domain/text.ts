@@ -55,6 +55,12 @@ export function visibleText(text: string): Segment[] {
   return segments
 }
 
+/** Is there nothing in it to see: only blanks, and characters that are not drawn? */
+export function showsNothing(text: string): boolean {
+  if (/[!-~]/.test(text)) return false
+  return visibleText(text).every((segment) => segment.kind !== 'text' || segment.text.trim() === '')
+}
+
 /** True when the shown text has at least one hidden-character label: the "hidden characters" warning. */
 export function hasHidden(text: string): boolean {
   return visibleText(text).some((segment) => segment.kind === 'hidden')

@@ -9,6 +9,7 @@ import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Reversibility } from '../domain/request.ts'
+import { showsNothing } from '../domain/text.ts'
 import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
@@ -270,7 +271,7 @@ export function refuseSandboxFields(caller: Caller, body: object): void {
   if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
 }
 
-/** A blank action says nothing to an approver; the interface's words for it are `action required`. */
+/** An action of which nothing can be seen says nothing to an approver; the interface's words for it are `action required`. */
 export function refuseBlankAction(action: string): void {
-  if (action.trim() === '') throw fieldRequired('action')
+  if (showsNothing(action)) throw fieldRequired('action')
 }

@@ -1,5 +1,6 @@
 import { type Request, Router } from 'express'
 import type { z } from 'zod'
+import { refusal } from '../../domain/errors.ts'
 import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { reviewConsent } from '../../flow/bootstrap/review-consent.ts'
@@ -57,6 +58,8 @@ const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response
 
 /** The verifier comes in a header: addresses end up in logs of proxies. */
 const status: Endpoint<typeof bootstrapStatusAnswer, WithId> = (deps) => async (request, response) => {
+  // Its answer has no body: the key that is handed out once would be lost.
+  if (request.method === 'HEAD') throw refusal('not_found')
   const address = clientAddress(request)
   const verifier = request.get('X-Code-Verifier')
   const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })

@@ -74,6 +74,9 @@ describe('collecting the key of a bootstrap', () => {
     expect((await pollOnce(service, begun.secret)).body).toEqual({ status: 'pending' })
     expect(expectStatus(await consent(service, owner, begun), 200)).toMatchObject({ status: 'approved' })
     expect(await keysOf(owner)).toEqual([])
+    // Whose answer has no body.
+    const status = `${service.url}/api/v1/bootstrap/${begun.secret}/status`
+    expect((await fetch(status, { method: 'HEAD' })).status).toBe(404)
     const first = await nextPoll(begun.secret)
     expect(first.status).toBe(200)
     expect(first.body).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_\w{49}$/) })

@@ -18,6 +18,7 @@ describe('400 for fields', () => {
     ['missing', {}],
     ['empty', { action: '' }],
     ['blank', { action: ' \n\t ' }],
+    ['invisible', { action: '\u200b\u00ad \u2800\u3164' }],
     ['null', { action: null }],
   ])('says `action required` when it is %s', async (_what, body) => {
     const caller = await newCaller(service)
