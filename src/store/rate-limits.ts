@@ -33,6 +33,8 @@ export function createRateLimiter(
       storeClient: connection,
       tableName: 'rate_limits',
       disableIndexesCreation: true,
+      // A read works on a store that takes no writes: then each process counts by itself.
+      ...(bucket === 'read' ? { insuranceLimiter: new RateLimiterMemory(options(bucket)) } : {}),
     })
   const limiter = (bucket: LimitBucket): RateLimiterAbstract =>
     shared ? inStore(bucket) : new RateLimiterMemory(options(bucket))
