@@ -7,7 +7,7 @@ import {
 import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { isUnavailable } from './failures.ts'
+import { diskTrouble, isUnavailable } from './failures.ts'
 
 const WINDOW_SECONDS = 60
 
@@ -33,12 +33,10 @@ export function createRateLimiter(
       storeClient: connection,
       tableName: 'rate_limits',
       disableIndexesCreation: true,
-      // A read works on a store that takes no writes: then each process counts by itself.
-      ...(bucket === 'read' ? { insuranceLimiter: new RateLimiterMemory(options(bucket)) } : {}),
     })
   const limiter = (bucket: LimitBucket): RateLimiterAbstract =>
     shared ? inStore(bucket) : new RateLimiterMemory(options(bucket))
-  return overLimiters(clock, log, {
+  const limiters = {
     create: limiter('create'),
     read: limiter('read'),
     key: limiter('key'),
@@ -49,14 +47,22 @@ export function createRateLimiter(
     push_test: limiter('push_test'),
     bootstrap: limiter('bootstrap'),
     poll: limiter('poll'),
-  })
+  }
+  return overLimiters(clock, log, limiters, new RateLimiterMemory(options('read')))
 }
 
 function overLimiters(
   clock: Clock,
   log: Log,
   limiters: Record<LimitBucket, RateLimiterAbstract>,
+  reads: RateLimiterMemory,
 ): RateLimiter {
+  const consume = (bucket: LimitBucket, subject: string): Promise<RateLimiterRes> =>
+    limiters[bucket].consume(subject).catch((error: unknown) => {
+      // A read works on a store that takes no writes: then each process counts by itself.
+      if (bucket === 'read' && diskTrouble(error) !== undefined) return reads.consume(subject)
+      throw error
+    })
   return {
     async take(bucket, subject) {
       const limit = REQUESTS_A_MINUTE[bucket]
@@ -68,7 +74,7 @@ function overLimiters(
         retryAfter: Math.max(1, Math.ceil(msLeft / 1000)),
       })
       try {
-        const taken = await limiters[bucket].consume(subject)
+        const taken = await consume(bucket, subject)
         return state(taken.msBeforeNext, taken.remainingPoints, true)
       } catch (refused) {
         if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
