@@ -208,11 +208,14 @@ export function runSetQuota(
 ): Promise<CommandResult> {
   const email = checkEmail(address)
   if (!/^\d{1,9}$/.test(requests))
-    throw usageError(`${JSON.stringify(requests)} is no number of requests from 0 (no limit) to 999999999.`)
+    throw usageError(`${JSON.stringify(requests)} is no number; give one from 0 (no limit) to 999999999.`)
   return withService(options.json, async (deps) => {
     const wanted = setQuota(deps, email, Number(requests), { kind: 'cli' })
     const { id, monthly_quota } = await wanted.catch(unknownPerson(email))
-    const most = monthly_quota === 0 ? 'any number of requests' : `at most ${monthly_quota} requests`
+    const most =
+      monthly_quota === 0
+        ? 'any number of requests'
+        : `at most ${monthly_quota} request${monthly_quota === 1 ? '' : 's'}`
     return {
       value: { account_id: id, monthly_quota },
       text: `The account of ${email} (${id}) may make ${most} a month, dry-runs included, from now on.`,
