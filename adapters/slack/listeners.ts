@@ -176,11 +176,18 @@ async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Pro
 }
 
 /**
- * In messages, unlike in commands, Slack makes links of addresses: `<https://a.example>`, `<http://a.example|a.example>`. What stands
- * behind the bar is what was typed, and what is read; a receipt with another text would be judged.
+ * In messages, unlike in commands, Slack makes links of addresses, numbers, channels and mentions: `<https://a.example>`,
+ * `<http://a.example|a.example>`, `<#C1|general>`, `<!here>`. What stands behind the bar is what was typed, and what is read; a
+ * receipt with another text would be judged.
  */
 function typedText(text: string): string {
-  return unescapeText(text.replace(/<(?:https?|mailto):[^|>]+\|([^>]*)>|<(https?:[^|>]+)>/g, '$1$2')).trim()
+  const typed = text
+    .replace(/<(?:https?|mailto|tel):[^|>]+\|([^>]*)>|<(https?:[^|>]+)>/g, '$1$2')
+    .replace(
+      /<(#)[A-Z0-9]+\|([^>]*)>|<!(here|channel|everyone)(?:\|[^>]*)?>/g,
+      (_, hash = '@', name, all) => `${hash}${name ?? all}`,
+    )
+  return unescapeText(typed).trim()
 }
 
 const eventSchema = z.object({

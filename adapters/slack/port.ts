@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import {
-  type CardView,
-  type ConsentView,
-  type GreetingView,
   isConsentView,
   isGreetingView,
   isMovedView,
   isNoticeView,
   type MovedView,
-  type NoticeView,
+  type PostView,
 } from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
 import type { ChatAddress, ChatPort, Log } from '../../src/flow/ports.ts'
@@ -57,16 +54,14 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
     lookup: (tenant, email) => within((calls) => lookUp(calls, tenant, email)),
     post: (to, view, card) =>
       within(async (calls) => {
-        const opened = await conversationOf(calls, direct, to)
-        if (!opened.ok) return notPosted(opened)
-        const { tenant } = to
-        const conversation = opened.value
-        const id = messageId(view.request_id, view.version, tenant, conversation)
-        const target = { tenant, method: 'chat.postMessage', conversation }
-        const base = { channel: conversation, client_msg_id: id, ...metadataOf(card), ...QUIET }
-        const sent = await say({ calls, log }, target, base, ...drawn(view))
-        if (!sent.ok && sent.code === 'channel_not_found') direct.forget(to)
-        return sent.ok ? refOf(tenant, sent.value) : sent
+        const post = async () => {
+          const opened = await conversationOf(calls, direct, to)
+          return opened.ok ? postIn({ calls, log }, to.tenant, opened.value, view, card) : notPosted(opened)
+        }
+        const sent = await post()
+        const gone = !sent.ok && sent.code === 'channel_not_found' && direct.forget(to)
+        const posted = gone ? await post() : sent
+        return posted.ok ? refOf(to.tenant, posted.value) : posted
       }),
     find: (to, card, since) =>
       within(async (calls) => {
@@ -83,13 +78,47 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
       within(async (calls) => {
         const target = { tenant, method: 'chat.postMessage', conversation }
         const base = { channel: conversation, thread_ts: message, ...QUIET }
-        return silent(await say({ calls, log }, target, base, renderReply(view), plainReply(view)))
+        const said = await say({ calls, log }, target, base, renderReply(view), plainReply(view))
+        return said.ok ? inThread(calls, target, said.value, message) : said
       }),
   }
 }
 
+type Calling = { calls: WebCalls; log: Log }
+
+/** Without its id where Slack has seen that, of a message that is not there any more: nothing else would ever go out. */
+async function postIn(
+  calling: Calling,
+  tenant: string,
+  conversation: string,
+  view: PostView,
+  card: Parameters<ChatPort['post']>[2],
+): Promise<WebOutcome<unknown>> {
+  const target = { tenant, method: 'chat.postMessage', conversation }
+  const base = { channel: conversation, ...metadataOf(card?.id), ...QUIET }
+  const id = messageId(view.request_id, view.version, tenant, conversation, card?.after?.getTime() ?? 0)
+  const sent = await say(calling, target, { ...base, client_msg_id: id }, ...drawn(view))
+  const again = !sent.ok && sent.code.startsWith('duplicate_')
+  return again ? say(calling, target, base, ...drawn(view)) : sent
+}
+
+const replied = z.object({ ts: z.string(), message: z.object({ thread_ts: z.string().optional() }) })
+
+/** Slack says a reply to a deleted message beside it, where nothing would ever edit it: it is taken back. */
+async function inThread(
+  calls: WebCalls,
+  { tenant, conversation }: { tenant: string; conversation: string },
+  answer: unknown,
+  thread: string,
+): Promise<WebOutcome<void>> {
+  const { data } = replied.safeParse(answer)
+  if (data === undefined || data.message.thread_ts === thread) return { ok: true, value: undefined }
+  await calls.call({ tenant, method: 'chat.delete' }, { channel: conversation, ts: data.ts })
+  return { ok: false, outcome: 'unreachable', code: 'not_in_thread', gone: true }
+}
+
 /** The card, and the plain words that replace it where Slack refuses its blocks. */
-function drawn(view: CardView | ConsentView | NoticeView | GreetingView | MovedView): [SlackMessage, string] {
+function drawn(view: PostView | MovedView): [SlackMessage, string] {
   if (isGreetingView(view)) return [renderGreeting(view), renderGreeting(view).text]
   if (isMovedView(view)) return [renderMoved(view), renderMoved(view).text]
   if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
@@ -104,7 +133,7 @@ export const QUIET = { ...UNPARSED, unfurl_links: false, unfurl_media: false }
 
 /** Blocks; when Slack minds those, plain words instead: a message that shows less beats none. */
 async function say(
-  { calls, log }: { calls: WebCalls; log: Log },
+  { calls, log }: Calling,
   target: Parameters<WebCalls['call']>[0],
   base: Record<string, unknown>,
   { blocks, text }: SlackMessage,
@@ -176,7 +205,8 @@ function silent(answer: WebOutcome<unknown>): WebOutcome<void> {
 
 /**
  * The same card drawn from the same version has the same id (a UUID, as Slack wants it): when the answer to a post was lost
- * and it is posted again, Slack may notice. Another version must not pass for it: it would be taken for shown.
+ * and it is posted again, Slack may notice. Another version, or one posted after that was taken, must not pass for it: it
+ * would be taken for shown.
  */
 function messageId(...parts: (string | number)[]): string {
   const hex = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
@@ -199,8 +229,8 @@ function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }
 interface DirectMessages {
   /** Opens it, or knows it. */
   open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>>
-  /** It was not there any more: opened again next time. */
-  forget(address: ChatAddress): void
+  /** It is not there any more, and is opened again next time. @returns whether it was one of these */
+  forget(address: ChatAddress): boolean
 }
 
 /** People remembered; it never changes for one, but costs a call. */
@@ -225,6 +255,6 @@ function createDirectMessages(): DirectMessages {
       known.set(key, data.channel.id)
       return { ok: true, value: data.channel.id }
     },
-    forget: (address) => void ('user' in address && known.delete(identityKey(address))),
+    forget: (address) => 'user' in address && known.delete(identityKey(address)),
   }
 }

@@ -173,6 +173,8 @@ const page = z.object({
 const MOST_MESSAGES = 200
 /** A scope that is missing may be granted later. */
 const CLOSED_MS = 3_600_000
+/** Apps that Slack does not know from its Marketplace read once a minute: no card waits for that. */
+const SOON_S = 10
 /** Our clock and Slack's. */
 const APART_S = 300
 
@@ -193,8 +195,8 @@ export function createHistory() {
       const args = { channel: conversation, oldest, limit: MOST_MESSAGES, include_all_metadata: true }
       const answer = await calls.call({ tenant, method: 'conversations.history' }, args)
       if (!answer.ok) {
-        if (answer.outcome === 'failed' || answer.outcome === 'timeout' || answer.outcome === 'rate_limited')
-          return answer
+        const soon = answer.outcome === 'rate_limited' && (answer.retry_after ?? 0) <= SOON_S
+        if (answer.outcome === 'failed' || answer.outcome === 'timeout' || soon) return answer
         if (answer.code === 'missing_scope') closed.set(kind, performance.now() + CLOSED_MS)
         return { ok: true, value: 'unknown' }
       }

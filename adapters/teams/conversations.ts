@@ -4,16 +4,22 @@ import { given } from '../../src/domain/given.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import type { ChatOutcome } from '../../src/flow/ports.ts'
 import type { ChatConversation, ChatConversationStore } from '../../src/store/chat-conversations.ts'
-import type { BotAddress, BotConversation, BotSource, BotUser } from './bot-port.ts'
+import type { BotAddress, BotCalls, BotConversation, BotSource } from './bot-port.ts'
 import { firstService } from './service-address.ts'
 
 /** Where people and channels of the tenant are written to, as far as Teams has told. */
 export interface Conversations {
   /** Keeps what an activity says about where it came from. */
   meet(source: BotSource): Promise<ChatConversation | undefined>
-  /** Adds what the directory says about the person. @returns the address, normalised */
-  describe(met: ChatConversation, user: BotUser): Promise<string | undefined>
+  /** Asks the directory for a person's address and keeps it. @returns it, normalised */
+  ask(met: ChatConversation, calls: Pick<BotCalls, 'resolveUser'>): Promise<ChatOutcome<string | undefined>>
+  /**
+   * Asks for those for whom the directory had no answer when they were met.
+   * @returns why one of them may still be anybody
+   */
+  askAgain(calls: Pick<BotCalls, 'resolveUser'>): Promise<(ChatOutcome<never> & { ok: false }) | undefined>
   leave(source: BotSource): Promise<void>
   /** A person's own conversation that was opened just now. */
   opened(user: string, conversation: BotConversation): Promise<void>
@@ -30,6 +36,11 @@ const PLATFORM = 'teams'
 /** Names are shown to people; no longer ones are theirs. */
 const LONGEST_NAME = 200
 
+/** People for whom the directory is asked once more by one look for an address. */
+const ASKED_AT_ONCE = 32
+const NO_PLACE = { ok: false, outcome: 'unreachable', code: 'unreadable', duration_ms: 0 } as const
+const MORE_TO_ASK = { ok: false, outcome: 'failed', code: 'not_asked_yet', duration_ms: 0 } as const
+
 /** Over the store of conversations of one tenant. Throws only what the store throws. */
 export function createConversations(
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
@@ -41,13 +52,15 @@ export function createConversations(
     who: string,
     conversation: BotConversation,
     newName?: string,
+    member?: string,
   ): Promise<ChatConversation> => {
     const kind = conversation.kind === 'person' ? 'person' : 'channel'
     const reference = writeConversation(conversation)
     const known = await store.find(PLATFORM, tenant, who)
     const name = (newName ?? known?.name)?.slice(0, LONGEST_NAME)
     const met = { platform: PLATFORM, tenant, who, kind, reference, seen_at: clock.now() } as const
-    const told = given({ name, email: known?.email })
+    const unasked = known?.email === undefined ? (member ?? known?.unasked) : undefined
+    const told = given({ name, email: known?.email, unasked })
     await store.put({ ...met, ...told })
     return { ...met, ...told }
   }
@@ -67,15 +80,10 @@ export function createConversations(
       const name = kind === 'person' ? source.user_name : source.channel_name
       // Messages to a channel begin threads of their own, whatever thread it was seen in.
       const thread = kind === 'person' ? {} : { conversation_id: who }
-      return put(who, { ...source.conversation, ...thread }, name)
+      const member = kind === 'person' ? (source.member ?? who) : undefined
+      return put(who, { ...source.conversation, ...thread }, name, member)
     },
-    async describe(met, { email, name }) {
-      const normalised = email === undefined ? undefined : normaliseEmail(email)
-      const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
-      // Perhaps gone again while the directory was asked: only they themselves bring it back.
-      await store.describe(PLATFORM, tenant, met.who, about)
-      return normalised
-    },
+    ...createDirectory(tenant, store),
     async leave(source) {
       const who = whoOf(source)
       if (who !== undefined) await store.remove(PLATFORM, tenant, who)
@@ -95,6 +103,35 @@ export function createConversations(
     teamOf: async (channel) => (await conversationOf(channel))?.team,
     findByEmail: async (email) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
     nameOf: async (channel) => (await store.find(PLATFORM, tenant, channel))?.name,
+  }
+}
+
+/** The directory of the tenant, which is asked once for each person unless it has no answer then. */
+function createDirectory(
+  tenant: string,
+  store: ChatConversationStore,
+): Pick<Conversations, 'ask' | 'askAgain'> {
+  const ask: Conversations['ask'] = async (met, calls) => {
+    const conversation = readConversation(met.reference)
+    const answer =
+      conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.unasked ?? met.who)
+    if (!answer.ok && answer.outcome !== 'unreachable') return answer
+    const { email, name } = answer.ok ? answer.value : {}
+    const normalised = email === undefined ? undefined : normaliseEmail(email)
+    const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
+    // Perhaps gone again while the directory was asked: only they themselves bring it back.
+    await store.describe(PLATFORM, tenant, met.who, about)
+    return answer.ok ? { ...answer, value: normalised } : answer
+  }
+  return {
+    ask,
+    async askAgain(calls) {
+      const met = await store.unasked(PLATFORM, tenant, ASKED_AT_ONCE)
+      const answers = await Promise.all(met.map((one) => ask(one, calls)))
+      const failed = answers.find((answer) => !answer.ok && answer.outcome !== 'unreachable')
+      if (failed !== undefined && !failed.ok) return failed
+      return met.length < ASKED_AT_ONCE ? undefined : MORE_TO_ASK
+    },
   }
 }
 

@@ -103,8 +103,8 @@ async function meet(
   background.run(async () => {
     let { email } = met
     if (met.kind === 'person') {
-      const found = await calls.resolveUser(source.conversation, source.member ?? met.who)
-      if (found.ok) email = (await conversations.describe(met, found.value)) ?? email
+      const found = await conversations.ask({ ...met, unasked: source.member ?? met.who }, calls)
+      if (found.ok) email = found.value ?? email
       else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
     }
     if (met.kind === 'person') await bringWhatWaits(deps, { ...met, email })

@@ -111,7 +111,11 @@ function createTeamsPort(
     setupFor: async () => ({ mode: 'one', workspaces: [{ tenant: tenantId, ...given({ name }) }] }),
     lookup: (tenant, email) =>
       told(async () => {
-        const user = tenant === tenantId ? await conversations.findByEmail(email) : undefined
+        if (tenant !== tenantId) return { ok: true, value: undefined, duration_ms: 0 }
+        let user = await conversations.findByEmail(email)
+        const failed = user === undefined ? await conversations.askAgain(calls) : undefined
+        user ??= await conversations.findByEmail(email)
+        if (user === undefined && failed !== undefined) return failed
         const value = user === undefined ? undefined : ({ platform: 'teams', tenant, user } as const)
         return { ok: true, value, duration_ms: 0 }
       }),

@@ -29,7 +29,7 @@ const DELIVERIES = { total: 64, perHost: 4, perAccount: 32 }
 const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
 /** Cards of one process being sent at once; each recipient has one at a time. */
-const CARDS = { total: 32, leaseMs: CARD_LEASE_MS }
+const CARDS = { total: 32, perAccount: 16, leaseMs: CARD_LEASE_MS }
 
 /** How much longer than an attempt its lease lasts. */
 const LEASE_MARGIN_MS = 20_000

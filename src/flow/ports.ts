@@ -155,7 +155,7 @@ export interface ChatSetup {
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
   readonly platform: ChatPlatform
-  /** `lookup` reads our own store alone: its answers cost nothing, and hold for the moment only. */
+  /** `lookup` reads our own store: its answers cost nothing, and hold for the moment only. */
   readonly lookupIsLocal?: true
   /**
    * Workspaces whose cards of this account go through here: all of them with one token, else those it installed. Holds
@@ -166,8 +166,8 @@ export interface ChatPort {
   setupFor?(accountId: string): Promise<ChatSetup>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  /** @param card its id, by which `find` knows the message again */
-  post(to: ChatAddress, view: PostView, card?: string): Promise<ChatOutcome<MessageRef>>
+  /** @param card its id, by which `find` knows the message again, and when the platform last took one of this card */
+  post(to: ChatAddress, view: PostView, card?: { id: string; after?: Date }): Promise<ChatOutcome<MessageRef>>
   /** Looks for a card that was perhaps posted there since then; `unknown` where the app may not look. */
   find?(to: ChatAddress, card: string, since: Date): Promise<ChatOutcome<MessageRef | 'none' | 'unknown'>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>

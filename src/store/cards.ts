@@ -121,6 +121,8 @@ export interface CardClaim extends Lease {
   platforms: readonly ChatPlatform[]
   /** `recipientKey` cards that must wait: an attempt is at another one, or the platform asked for patience. */
   busyRecipients: readonly string[]
+  /** Accounts that have enough attempts under way. */
+  busyAccounts: readonly string[]
 }
 
 /** A card that this process has claimed. */
@@ -138,8 +140,12 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
     /** Those whose {request, platform, recipient} exists already are left out. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
     /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
-    claim: ({ platforms, busyRecipients, ...lease }: CardClaim & Choice<Card>) =>
-      queue.claim(lease, { ...onPlatforms(platforms), ...noneOf('recipient_key', busyRecipients) }),
+    claim: ({ platforms, busyRecipients, busyAccounts, ...lease }: CardClaim & Choice<Card>) =>
+      queue.claim(lease, {
+        ...onPlatforms(platforms),
+        ...noneOf('recipient_key', busyRecipients),
+        ...noneOf('account_id', busyAccounts),
+      }),
     /**
      * Writes the result of the claimed attempt; a card with news since the claim is due again.
      * @returns the state written; undefined when the claim is no longer the newest

@@ -1,7 +1,9 @@
-import { Schema } from 'mongoose'
+import mongoose, { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, text } from './fields.ts'
+
+const { trusted } = mongoose
 
 /** Where a person, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */
 export interface ChatConversation {
@@ -16,6 +18,8 @@ export interface ChatConversation {
   email?: string
   /** As the platform names them; never safe markup. */
   name?: string
+  /** What the directory, which has not told the address yet, calls the person. */
+  unasked?: string
   seen_at: Date
 }
 
@@ -34,12 +38,17 @@ const conversationSchema = new Schema<ConversationDocument>(
     reference: text,
     email: String,
     name: String,
+    unasked: String,
     seen_at: date,
   },
   STRICT_SCHEMA,
 )
 conversationSchema.index({ platform: 1, tenant: 1, email: 1 })
 conversationSchema.index({ platform: 1, tenant: 1, seen_at: 1 })
+conversationSchema.index(
+  { platform: 1, tenant: 1, unasked: 1 },
+  { partialFilterExpression: { unasked: { $exists: true } }, name: 'unasked' },
+)
 
 /** How many of a tenant are known. */
 export interface ConversationCounts {
@@ -64,15 +73,19 @@ export function createChatConversationStore(connection: StoreConnection) {
       const _id = keyOf(conversation.platform, conversation.tenant, conversation.who)
       await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
     },
-    /** Adds what is known of a conversation that is there; one that was removed stays removed. Nothing given, nothing written. */
+    /** Adds what the directory told of a conversation that is there; one that was removed stays removed. */
     async describe(
       platform: ChatPlatform,
       tenant: string,
       who: string,
       known: Partial<Pick<ChatConversation, 'email' | 'name'>>,
     ): Promise<void> {
-      if (Object.keys(known).length === 0) return
-      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $set: known })
+      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $set: known, $unset: { unasked: 1 } })
+    },
+    /** Some whose address the directory has not told yet. */
+    async unasked(platform: ChatPlatform, tenant: string, limit: number): Promise<ChatConversation[]> {
+      const query = { platform, tenant, unasked: trusted({ $exists: true }) }
+      return (await model.find(query).limit(limit).lean<ConversationDocument[]>()).map(toConversation)
     },
     async find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined> {
       return present(await model.findById(keyOf(platform, tenant, who)).lean<ConversationDocument>())
@@ -107,7 +120,9 @@ export function createChatConversationStore(connection: StoreConnection) {
 }
 
 function present(document: ConversationDocument | null): ChatConversation | undefined {
-  if (document === null) return undefined
-  const { _id, ...conversation } = document
+  return document === null ? undefined : toConversation(document)
+}
+
+function toConversation({ _id, ...conversation }: ConversationDocument): ChatConversation {
   return conversation
 }

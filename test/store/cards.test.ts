@@ -51,7 +51,9 @@ function result(more: Partial<CardResult> = {}): CardResult {
 
 async function claim(now: number, busyRecipients: string[] = []): Promise<ClaimedCard | undefined> {
   const lease = { now: at(now), leaseEnds: at(now + 60) }
-  return (await store().claim({ ...FIRST, ...lease, platforms: ['slack'], busyRecipients }))[0]
+  return (
+    await store().claim({ ...FIRST, ...lease, platforms: ['slack'], busyRecipients, busyAccounts: [] })
+  )[0]
 }
 const news = (n: number, more: Partial<CardNews> = {}): CardNews => ({
   request_id: `req_${n}`,

@@ -50,6 +50,7 @@ const FINGERPRINTS = [
   'c4f2b99009e5eede',
   '17d8ceb27df36bac',
   'f91bbc139de7d6c6',
+  '450f264142c70595',
 ]
 
 it('has another version when an index changes', async () => {

@@ -99,7 +99,7 @@ it('asks a queue for its states in the very words of the partial index that is t
   reports.splice(0)
   await deliveries.claim({ ...lease, busyHosts: [], busyAccounts: [] })
   await pushes.claim({ ...lease, busyHosts: [], busyAccounts: [] })
-  await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [] })
+  await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [], busyAccounts: [] })
   for (const queue of [deliveries, pushes]) {
     await queue.nextDue()
     await queue.deleteRested(now, 1)

@@ -200,7 +200,7 @@ async function verdictOn(
     if (receipt === undefined) return undefined
     const result = await verifyPasted(deps, receipt)
     await logPasted(deps, asker, result)
-    return viewPastedReceipt('a pasted receipt', result, baseUrl)
+    return viewPastedReceipt(asked.text, result, baseUrl)
   }
   const verify = asked.kind === 'request' ? verifyDecision : verifyByDecisionId
   return viewVerdict(asked.id, await verify(deps, asked.id, asker), baseUrl)

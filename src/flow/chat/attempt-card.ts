@@ -1,4 +1,5 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
+import { given } from '../../domain/given.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
 import type { ChatAddress, ChatPort } from '../ports.ts'
 import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
@@ -55,7 +56,10 @@ export async function attemptCard(
   if (message === undefined && over && request.status === 'pending')
     progress.failure ??= { outcome: 'failed' }
   if (progress.failure === undefined) await bring(job, showing, over)
-  if (progress.failure === undefined && progress.dropped.length === 0) await sayReplies(job, showing)
+  const { failure, dropped } = progress
+  // A message that the platform lets nobody edit any more asks for ever: what became of it is at least said under it.
+  const fixed = failure?.outcome === 'unreachable' && !failure.gone && progress.message !== undefined
+  if ((failure === undefined || fixed) && dropped.length === 0) await sayReplies(job, showing)
   await notePlace(job)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
   const misleads = over && progress.shown < card.wanted && (progress.message !== undefined || perhaps)
@@ -117,9 +121,10 @@ async function post(job: Job, showing: Showing): Promise<void> {
   if ('failed' in found) return fail(job, 'post', found.failed)
   let last: Failed = { ok: false, outcome: 'unreachable', duration_ms: 0 }
   const { view } = showing
+  const mark = { id: card.id, ...given({ after: lastTaken(job) }) }
   for (const address of found.list) {
     const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
-    const answer = await call(job, () => chat.post(address, invited, card.id))
+    const answer = await call(job, () => chat.post(address, invited, mark))
     if (answer.ok) {
       progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
       progress.posted_at = deps.clock.now()
@@ -131,6 +136,12 @@ async function post(job: Job, showing: Showing): Promise<void> {
     forget(deps.lookup, address)
   }
   fail(job, 'post', last)
+}
+
+/** A post whose answer was lost is repeated as the same message; the one after a post that was taken is another. */
+function lastTaken({ card, progress }: Job): Date | undefined {
+  const taken = ({ what, outcome }: CardAttempt) => what === 'post' && outcome === 'accepted'
+  return [...card.attempts, ...progress.attempts].findLast(taken)?.at
 }
 
 function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'user' | 'by_email'> {

@@ -19,6 +19,8 @@ export interface CardFailure {
   code?: string
   /** Where the call went. */
   tenant?: string
+  /** The message is not there any more. */
+  gone?: true
 }
 
 /** The result of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
@@ -151,7 +153,7 @@ const CALL_MS = 20_000
 /** What a process that was killed had in hand waits for so long; who takes longer asks for more. */
 export const CARD_LEASE_MS = CALL_MS + 5_000
 
-export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true; gone?: true }
+export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
 export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
 /** A call that could outlive the lease would run beside that of the process that takes over, so it first gets a longer one. */

@@ -4,6 +4,7 @@ import { noticePath } from '../../domain/factor-notice.ts'
 import { NOTICE_PUSH_DAYS } from '../../domain/push.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
 import { createSendLoop, type SendLoop } from '../delivery/send-loop.ts'
+import { createCount } from '../delivery/send-slots.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { ChatPort } from '../ports.ts'
 import { attemptCard } from './attempt-card.ts'
@@ -15,10 +16,13 @@ import { createTroubleWatch } from './trouble.ts'
  * Posts and edits cards that are due. One card per recipient on a platform at a time, so a slow recipient delays no
  * other one; a recipient whom the platform asked patience for is paused. Without platforms it does nothing.
  */
-export function createCardLoop(deps: FlowDeps, limits: { total: number; leaseMs: number }): SendLoop<Card> {
+export function createCardLoop(
+  deps: FlowDeps,
+  limits: { total: number; perAccount: number; leaseMs: number },
+): SendLoop<Card> {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
   const attempting = { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
-  const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total)
+  const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total, limits.perAccount)
   return createSendLoop(
     {
       name: { one: 'card', many: 'cards' },
@@ -40,19 +44,27 @@ export function createCardLoop(deps: FlowDeps, limits: { total: number; leaseMs:
   )
 }
 
-/** Lanes that must wait: taken by an attempt, or paused. */
-function createRecipientSlots(total: number) {
+/** Lanes that must wait: taken by an attempt, or paused. No account takes them all by a workspace that hangs. */
+function createRecipientSlots(total: number, perAccount: number) {
+  const accounts = createCount(perAccount)
   const taken = new Set<string>()
   const paused = new Map<string, Date>()
   return {
     busy(now: Date) {
       for (const [recipient, until] of paused) if (until <= now) paused.delete(recipient)
-      return { busyRecipients: [...new Set([...taken, ...paused.keys()])] }
+      return { busyRecipients: [...new Set([...taken, ...paused.keys()])], busyAccounts: accounts.full() }
     },
     room: () => total - taken.size,
-    fits: (card: Card) => taken.size < total && !taken.has(recipientKey(card)),
-    take: (card: Card) => void taken.add(recipientKey(card)),
-    free: (card: Card) => void taken.delete(recipientKey(card)),
+    fits: (card: Card) =>
+      taken.size < total && !taken.has(recipientKey(card)) && accounts.fits(card.account_id),
+    take(card: Card) {
+      taken.add(recipientKey(card))
+      accounts.add(card.account_id, 1)
+    },
+    free(card: Card) {
+      taken.delete(recipientKey(card))
+      accounts.add(card.account_id, -1)
+    },
     pause: (card: Card, until: Date) => void paused.set(recipientKey(card), until),
   }
 }

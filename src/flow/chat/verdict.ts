@@ -55,10 +55,17 @@ export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): V
   }
 }
 
+/** What a platform makes of an emoji, a channel or a mention before we see them. */
+const REWRITTEN = /:[a-z0-9_+'-]+:|<[#!@][^>]*>/
+
 /** The verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is said here, in words. */
-export function viewPastedReceipt(asked: string, result: VerifyResult, baseUrl: string): VerdictView {
-  const head = { asked: visibleString(asked) }
-  if (!result.valid) return { ...head, ...refused(result.code, result.message) }
+export function viewPastedReceipt(text: string, result: VerifyResult, baseUrl: string): VerdictView {
+  const head = { asked: 'a pasted receipt' }
+  if (!result.valid) {
+    const words = refused(result.code, result.message)
+    const hint = ` If it held an emoji or a mention, the chat has changed it: verify it by its id, or on ${baseUrl}/verify.`
+    return { ...head, ...words, sentence: REWRITTEN.test(text) ? words.sentence + hint : words.sentence }
+  }
   const { payload, kid, checked, keyRevokedAt } = result
   return {
     ...head,

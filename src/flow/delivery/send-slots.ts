@@ -38,7 +38,8 @@ export function createSendSlots({ total, perHost, perAccount }: SendLimits): Slo
   }
 }
 
-function createCount(limit: number) {
+/** How many there are of each name, up to a limit. */
+export function createCount(limit: number) {
   const counts = new Map<string, number>()
   return {
     full: () => [...counts].filter(([, n]) => n >= limit).map(([name]) => name),

@@ -198,12 +198,17 @@ describe('the app’s own place', () => {
     const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
     await driver.event(typed(`verify <${page}|${page}>`))
     await answered('There is no such request')
+    await driver.event(typed('verify {"a":"<#C024BE91L|general> <!here> <tel:12|12>"}'))
+    await answered('Not valid')
+    expect(answer()).not.toContain('the chat has changed it')
+    await driver.event(typed('verify {"a":":rocket:"}'))
+    await answered('If it held an emoji or a mention, the chat has changed it')
     await driver.event(typed(`verify <${page}|what is seen>`))
     await answered('That is nothing to verify')
-    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(4))
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(6))
     const fields = { event_id: 'Ev0TWICE' }
     for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })
-    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(5))
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(7))
     for (const more of [
       { bot_id: 'B1' },
       { subtype: 'message_changed' },

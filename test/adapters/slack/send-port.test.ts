@@ -74,38 +74,89 @@ it('opens the direct message once and posts there ever after', async () => {
   ])
 })
 
-it('opens it again after it was gone', async () => {
+it('opens it again where it is gone, in the same attempt and once', async () => {
   const { port } = portTo(slack)
   await port.post(person('ana'), view)
-  slack.behave(({ method }) => (method === 'chat.postMessage' ? { error: 'channel_not_found' } : undefined))
-  expect(await port.post(person('ana'), view)).toMatchObject({ ok: false, outcome: 'unreachable' })
-  slack.behave(() => undefined)
   const before = slack.calls.length
+  const made = () => slack.calls.slice(before).map(({ method }) => method)
+  let left = 1
+  slack.behave(({ method }) =>
+    method === 'chat.postMessage' && left-- > 0 ? { error: 'channel_not_found' } : undefined,
+  )
   expect(await port.post(person('ana'), view)).toMatchObject({ ok: true })
-  expect(slack.calls.slice(before).map(({ method }) => method)).toEqual([
-    'conversations.open',
-    'chat.postMessage',
-  ])
+  const again = ['chat.postMessage', 'conversations.open', 'chat.postMessage']
+  expect(made()).toEqual(again)
+  left = 2
+  expect(await port.post(person('ana'), view)).toMatchObject({ ok: false, outcome: 'unreachable' })
+  expect(made()).toEqual([...again, ...again])
 })
 
-it('gives the same card of the same version the same id, and no other card that one', async () => {
+it('gives a repeated post the same id, and no other card, version or later post that one', async () => {
   const { port } = portTo(slack)
   const before = slack.calls.length
   const newer = { ...view, version: view.version + 1 }
-  for (const [name, shown] of [
-    ['ana', view],
-    ['ana', view],
-    ['ana', newer],
-    ['ben', view],
+  const card = { id: 'crd_1' }
+  for (const [name, shown, mark] of [
+    ['ana', view, card],
+    ['ana', view, card],
+    ['ana', newer, card],
+    ['ben', view, card],
+    ['ana', view, { ...card, after: new Date(1) }],
   ] as const) {
-    expect(await port.post(person(name), shown)).toMatchObject({ ok: true })
+    expect(await port.post(person(name), shown, mark)).toMatchObject({ ok: true })
   }
   const ids = slack.calls
     .slice(before)
     .filter(({ method }) => method === 'chat.postMessage')
     .map(({ args }) => args.client_msg_id)
   expect(ids[1]).toBe(ids[0])
-  expect(new Set(ids).size).toBe(3)
+  expect(new Set(ids).size).toBe(4)
+})
+
+it('posts without an id that Slack minds, as it would mind it for ever', async () => {
+  const { port } = portTo(slack)
+  const before = slack.calls.length
+  slack.behave(({ args }) =>
+    args.client_msg_id === undefined ? undefined : { error: 'duplicate_message_not_found' },
+  )
+  expect(await port.post(person('ana'), view)).toMatchObject({ ok: true })
+  const posts = slack.calls.slice(before).filter(({ method }) => method === 'chat.postMessage')
+  expect(posts.map(({ outcome }) => outcome)).toEqual(['duplicate_message_not_found', 'ok'])
+})
+
+it('takes back a reply that Slack put beside the message, which was deleted', async () => {
+  const { port } = portTo(slack)
+  const sent = await port.post(person('ana'), view)
+  const message = sent.ok ? sent.value : expect.unreachable()
+  const { request_id, audience, action, requested_by, links } = view
+  const shown = { request_id, audience, action, requested_by, details: links.details }
+  const reply = { ...shown, kind: 'reminder', expires_at: new Date(), automatic: true } as const
+  expect(await port.reply(message, reply)).toMatchObject({ ok: true })
+  const before = slack.calls.length
+  const beside = { ok: true, channel: message.conversation, ts: '1700000000.000100', message: { text: 'x' } }
+  slack.behave(({ method }) => (method === 'chat.postMessage' ? { answer: beside } : undefined))
+  expect(await port.reply(message, reply)).toMatchObject({ ok: false, outcome: 'unreachable', gone: true })
+  expect(slack.calls.slice(before)).toMatchObject([
+    { method: 'chat.postMessage', args: { thread_ts: message.message } },
+    { method: 'chat.delete', args: { channel: message.conversation, ts: '1700000000.000100' } },
+  ])
+})
+
+it.each([
+  [3, { ok: false, outcome: 'rate_limited', retry_after: 3 }],
+  [60, { ok: true, value: 'unknown' }],
+])('waits to look for a lost post where Slack says %i s, or posts it again', async (seconds, answer) => {
+  const { port } = portTo(slack)
+  slack.behave(({ method }) =>
+    method === 'conversations.history'
+      ? {
+          status: 429,
+          headers: { 'retry-after': String(seconds) },
+          body: '{"ok":false,"error":"ratelimited"}',
+        }
+      : undefined,
+  )
+  expect(await port.find?.(person('ana'), 'crd_1', new Date())).toMatchObject(answer)
 })
 
 it('ends within 15 s although every call takes as long as it may', async () => {

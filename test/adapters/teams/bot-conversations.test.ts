@@ -10,7 +10,7 @@ import { personNumber, startTeams } from '../../support/teams-service.ts'
 
 let setting: Awaited<ReturnType<typeof startTeams>>
 beforeAll(async () => {
-  setting = await startTeams({ people: 8, env: { TEAMS_TENANT_NAME: 'Example Ltd' } })
+  setting = await startTeams({ people: 9, env: { TEAMS_TENANT_NAME: 'Example Ltd' } })
 })
 afterAll(() => setting.close())
 
@@ -76,6 +76,20 @@ describe('a person', () => {
     expect(await stored(person.id)).not.toHaveProperty('email')
     await setting.driver.message(person, 'help')
     expect(await knownWithEmail(person)).toMatchObject({ email: 'person-6@example.com' })
+  })
+
+  it('is asked for again when a card looks for an address and the directory did not answer', async () => {
+    const person = personNumber(setting, 9)
+    const [port] = setting.service.composition.deps.chats
+    const look = () => port?.lookup(setting.tenantId, 'person-9@example.com')
+    setting.connector.behave(({ what }) => (what === 'member' ? { status: 503 } : undefined))
+    await setting.driver.installation(person, 'add')
+    expect(await look()).toMatchObject({ ok: false, outcome: 'failed' })
+    setting.connector.behave(() => undefined)
+    expect(await look()).toMatchObject({ ok: true, value: { user: person.id } })
+    const asked = setting.connector.calls.length
+    expect(await port?.lookup(setting.tenantId, 'nobody@example.com')).toMatchObject({ value: undefined })
+    expect(setting.connector.calls).toHaveLength(asked)
   })
 
   it('is found by the address alone, in this tenant alone', async () => {

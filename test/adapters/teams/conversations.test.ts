@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { BotUser } from '../../../adapters/teams/bot-port.ts'
 import { createConversations } from '../../../adapters/teams/conversations.ts'
 import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
 import { usePeopleStores } from '../../support/people-stores.ts'
@@ -19,33 +20,34 @@ async function somebodyWhoWrote(user: string) {
   const source = { conversation: CONVERSATION, activity_id: '1', user }
   const met = await conversations.meet(source)
   if (met === undefined) throw new Error('not met')
-  return { conversations, source, met, known: () => store.find('teams', TENANT, user) }
+  const told = (one: typeof met, value: BotUser) =>
+    conversations.ask(one, { resolveUser: async () => ({ ok: true, value, duration_ms: 0 }) })
+  return { conversations, told, source, met, known: () => store.find('teams', TENANT, user) }
 }
 
 describe('what the directory says of a person', () => {
   it('is added to what is known of them, cut and normalised, and takes nothing away', async () => {
-    const { conversations, met, known } = await somebodyWhoWrote('0a0a0a0a-1b1b-4c4c-8d8d-000000000001')
+    const { told, met, known } = await somebodyWhoWrote('0a0a0a0a-1b1b-4c4c-8d8d-000000000001')
     expect(await known()).toEqual(met)
-    await conversations.describe(met, { email: 'Person@Example.com', name: 'x'.repeat(300) })
-    expect(await known()).toEqual({ ...met, email: 'person@example.com', name: 'x'.repeat(200) })
-    await conversations.describe(met, {})
-    await conversations.describe(met, { name: 'Bea' })
-    expect(await known()).toEqual({ ...met, email: 'person@example.com', name: 'Bea' })
+    const { unasked, ...kept } = met
+    expect(unasked).toBe(met.who)
+    await told(met, { email: 'Person@Example.com', name: 'x'.repeat(300) })
+    expect(await known()).toEqual({ ...kept, email: 'person@example.com', name: 'x'.repeat(200) })
+    await told(met, {})
+    await told(met, { name: 'Bea' })
+    expect(await known()).toEqual({ ...kept, email: 'person@example.com', name: 'Bea' })
   })
 
   it('does not bring back whoever left while it was asked, whenever that was', async () => {
-    const { conversations, source, met, known } = await somebodyWhoWrote(
+    const { conversations, told, source, met, known } = await somebodyWhoWrote(
       '0a0a0a0a-1b1b-4c4c-8d8d-000000000002',
     )
     await conversations.leave(source)
-    await conversations.describe(met, { email: 'person@example.com' })
+    await told(met, { email: 'person@example.com' })
     expect(await known()).toBeUndefined()
     for (let round = 0; round < 20; round += 1) {
       await conversations.meet(source)
-      await Promise.all([
-        conversations.describe(met, { email: 'person@example.com' }),
-        conversations.leave(source),
-      ])
+      await Promise.all([told(met, { email: 'person@example.com' }), conversations.leave(source)])
       expect(await known()).toBeUndefined()
     }
   })

@@ -18,6 +18,7 @@ async function claimNext({ worker: { deps } }: CardSetting) {
     leaseEnds,
     platforms: ['slack'],
     busyRecipients: [],
+    busyAccounts: [],
   })
   return claimed ?? expect.unreachable()
 }

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
+import { newRequester } from '../../jobs/worker.ts'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
-import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { asMembers } from '../../support/members.ts'
+import { addApprover, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const cardsOf = (setting: Awaited<ReturnType<typeof useCardSetting>>, id: string) =>
   setting.worker.deps.cards.ofRequest(id)
@@ -23,6 +25,53 @@ it('sends the others their cards when one of three cannot be reached, and says w
   // It is still on record that nobody could be told, and nobody was asked about what is over.
   const states = (await cardsOf(setting, id)).map(({ state }) => state)
   expect(states.sort()).toEqual(['idle', 'idle', 'unreachable'])
+})
+
+it('says the outcome under a message that nobody may edit any more', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  chat.behave(({ what }) => (what === 'update' ? { outcome: 'unreachable' } : undefined))
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
+  await waitUntil(() =>
+    expect(chat.one('U1', id).replies).toMatchObject([{ kind: 'decided', status: { kind: 'approved' } }]),
+  )
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).replies).toHaveLength(1)
+  expect(await cardsOf(setting, id)).toMatchObject([
+    { state: 'unreachable', shown: 1, replies: [{ state: 'said' }] },
+  ])
+})
+
+it('lets an account whose workspace never answers delay no other account', async () => {
+  const setting = await useCardSetting({ approvers: 33 })
+  const { worker, chat, requester } = setting
+  const other = await newRequester(worker)
+  const { id: approver } = await addApprover(setting, 'V1')
+  const policy = { approvers: [approver], quorum: 1, passkey_only: false, reminders: [] }
+  await worker
+    .stored('accounts')
+    .updateOne({ _id: other.account.id }, { $set: { policy, members: asMembers([approver]) } })
+  let letGo = (): void => undefined
+  const stuck = new Promise<undefined>((resolve) => {
+    letGo = () => resolve(undefined)
+  })
+  let waiting = 0
+  chat.behave(({ to, what }) => {
+    if (what !== 'post' || !to.startsWith('U')) return undefined
+    waiting += 1
+    return stuck
+  })
+  await worker.start()
+  const id = await requester.request()
+  await waitUntil(() => expect(waiting).toBe(16))
+  await other.request()
+  await waitUntil(() => expect(chat.of('V1')).toHaveLength(1))
+  expect(waiting).toBe(16)
+  letGo()
+  await untilAtRest(worker, id, 33)
 })
 
 it('lets a recipient who never answers delay nobody else', async () => {
