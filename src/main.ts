@@ -1,3 +1,4 @@
+import { outliveOutput } from './cli/terminal.ts'
 import { ListenError } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
 import { DataDirInUseError, openStore, StoreFileError } from './compose/open-store.ts'
@@ -104,6 +105,7 @@ function announceSetup(url: string, json: boolean): void {
 
 /** Runs `main`; what a person can mend is reported in plain words, everything else with its stack. */
 export async function runMain(): Promise<void> {
+  outliveOutput()
   try {
     await main()
   } catch (error) {

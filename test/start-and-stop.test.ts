@@ -147,6 +147,34 @@ it('tells at the start that cards go to Slack, and that the token does not work,
   await service.line(/slack did not say which workspace the bot token is for/)
 })
 
+it('goes on when nothing reads its log any more, and a command when its output finds no room', async () => {
+  const [port, { env }] = [String(await freePort()), await useDataDir()]
+  const service = await startServiceProcess({ ...env, PORT: port, BASE_URL: `http://localhost:${port}` })
+  onTestFinished(() => service.end('SIGKILL'))
+  service.child.stdout?.destroy()
+  // Each of them is a line of the log.
+  for (let asked = 0; asked < 3; asked += 1)
+    expect((await fetch(`http://localhost:${port}/api/v1/approvals`)).status).toBe(401)
+  const said = (command: string) => {
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', command, process.execPath, packagePath('bin/countersign.mjs')],
+      {
+        env: { PATH: process.env.PATH, ...env },
+        encoding: 'utf8',
+      },
+    )
+    return [status, stderr]
+  }
+  expect(said('"$0" "$1" --help > /dev/full')).toEqual([
+    1,
+    expect.stringMatching(/^what was to be said could not be written: ENOSPC.*\n$/),
+  ])
+  expect(said('{ "$0" "$1" user list; echo "ended with $?" >&2; } | true')).toEqual([0, 'ended with 0\n'])
+  await service.end('SIGTERM')
+  expect(service.child.exitCode).toBe(0)
+})
+
 it('refuses what it cannot write on a disk without room, loses nothing, and goes on by itself; cannot start on one', async () => {
   const [port, { env }] = [String(await freePort()), await useDataDir()]
   const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }

@@ -99,8 +99,13 @@ function shortTemporaryDirectory(): string {
 /** A note in place of the old one, never half of it: readers do not hold the lock. */
 export function writeLockNote(files: StoreFiles, note: LockNote): void {
   const draft = `${files.lock}.${note.pid}`
-  writeFileSync(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 })
-  renameSync(draft, files.lock)
+  try {
+    writeFileSync(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 })
+    renameSync(draft, files.lock)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
 }
 
 /** The note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. */

@@ -37,8 +37,10 @@ export async function startEmbeddedStore(options: {
   onPlan?: (report: PlanReport) => void
 }): Promise<EmbeddedStore> {
   const { dataDir, onPlan } = options
-  const workerData: WorkerOptions = { dataDir, plans: onPlan !== undefined }
+  const closed = new SharedArrayBuffer(4)
+  const workerData: WorkerOptions = { dataDir, plans: onPlan !== undefined, closed }
   const worker = new Worker(new URL('./store-worker.js', import.meta.url), { workerData })
+  closeBeforeExit(worker, closed)
   worker.on('message', (message: WorkerReport) => {
     if (message.kind === 'plan') onPlan?.(message.report)
   })
@@ -102,6 +104,24 @@ export async function backUpStore(options: {
     await emptyDirectory(to)
     throw error
   }
+}
+
+/** The longest that the end of a process waits for its store. */
+const CLOSE_MS = 5_000
+
+/**
+ * A process that ends by itself, as after an error that nothing caught, stops its threads wherever they are, and SQLite then
+ * folds its log into the file behind the back of the seal. So the store is closed first; one that takes too long is better off
+ * killed.
+ */
+function closeBeforeExit(worker: Worker, closed: SharedArrayBuffer): void {
+  const close = () => {
+    worker.postMessage('close')
+    if (Atomics.wait(new Int32Array(closed), 0, 0, CLOSE_MS) === 'timed-out')
+      process.kill(process.pid, 'SIGKILL')
+  }
+  process.once('exit', close)
+  worker.once('exit', () => process.off('exit', close))
 }
 
 async function closeWorker(worker: Worker, exited: Promise<Error>): Promise<void> {

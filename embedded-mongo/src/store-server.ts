@@ -114,7 +114,13 @@ async function listen(
   })
   // Those beyond are told why they are turned away, as long as there is room for that.
   server.maxConnections = maxConnections + REFUSED_CONNECTIONS
-  await announce(server, files, socketPath)
+  try {
+    await announce(server, files, socketPath)
+  } catch (error) {
+    // A server that listens keeps its thread alive.
+    server.close()
+    throw error
+  }
   const stopLooking = keepFindable(server, service, files, socketPath, lookEveryMs)
   const stopHousekeeping = startHousekeeping(engine, service)
   return {

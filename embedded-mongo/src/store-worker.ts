@@ -27,17 +27,24 @@ async function main(): Promise<void> {
     report(failureOf(error))
     return
   }
+  // An error that nothing caught: what was not committed is nothing that was acknowledged.
+  const closeFile = () => {
+    server.engine.file.close()
+    sayClosed(data.closed)
+  }
+  process.once('exit', closeFile)
   port.once('message', () => {
-    server.close().then(
-      () => {
-        report({ kind: 'closed' })
+    server
+      .close()
+      .then(
+        () => report({ kind: 'closed' }),
+        (error: unknown) => report(failureOf(error)),
+      )
+      .finally(() => {
+        process.off('exit', closeFile)
+        sayClosed(data.closed)
         port.close()
-      },
-      (error: unknown) => {
-        report(failureOf(error))
-        port.close()
-      },
-    )
+      })
   })
   report({ kind: 'ready', socketPath: server.socketPath })
 }
@@ -47,6 +54,14 @@ export interface WorkerOptions {
   dataDir: string
   /** Whether to report plans. */
   plans: boolean
+  /** One `Int32`, not 0 once the file is closed: for a thread that cannot wait for messages. */
+  closed: SharedArrayBuffer
+}
+
+function sayClosed(closed: SharedArrayBuffer): void {
+  const flag = new Int32Array(closed)
+  Atomics.store(flag, 0, 1)
+  Atomics.notify(flag, 0)
 }
 
 function isOptions(data: unknown): data is WorkerOptions {

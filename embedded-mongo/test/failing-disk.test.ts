@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -137,6 +137,20 @@ describe('a disk that fails', () => {
       await client.close()
     }
     expect(await child.end('SIGTERM')).toBe(0)
+  })
+
+  it('a start without room for a byte: it ends, and leaves nothing behind', async () => {
+    const first = await spawnStore(dataDir)
+    const client = new MongoClient(first.said.uri ?? '')
+    await client.db('a').collection('b').insertOne({})
+    await client.close()
+    await first.end('SIGKILL')
+    const files = readdirSync(dataDir).sort()
+    expect(files).toContain('store.db-wal')
+    const second = await spawnStore(dataDir, 0)
+    expect(second.said.error).toMatch(/EFBIG/)
+    expect(await second.ended()).toBe(3)
+    expect(readdirSync(dataDir).sort()).toEqual(files.filter((name) => name !== 'store.lock'))
   })
 })
 

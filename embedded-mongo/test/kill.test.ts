@@ -174,6 +174,38 @@ it.each([200, 1100, 1900])(
   },
 )
 
+it.each([
+  ['leaves without closing it', 'SIGUSR2', 5],
+  ['dies of an error', 'SIGHUP', 1],
+] as const)(
+  'is whole after its process %s while it writes, which ends the thread anywhere',
+  async (_how, signal, code) => {
+    const home = temporaryDirectory()
+    const child = await spawnStore(home)
+    const client = new MongoClient(child.said.uri ?? '')
+    const items = client.db('a').collection<{ _id: number }>('items')
+    let acknowledged = 0
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      for (let number = writer; ; number += 4) {
+        await items.insertOne({ _id: number })
+        acknowledged += 1
+        if (acknowledged === 200) child.process.kill(signal)
+      }
+    })
+    const ends = Promise.allSettled(writers)
+    expect(await child.ended()).toBe(code)
+    await client.close(true)
+    await ends
+    const again = await spawnStore(home)
+    expect(again.said.error).toBeUndefined()
+    const reader = new MongoClient(again.said.uri ?? '')
+    expect(await reader.db('a').collection('items').countDocuments()).toBeGreaterThanOrEqual(acknowledged)
+    await reader.close()
+    await again.end('SIGKILL')
+    rmSync(home, { recursive: true })
+  },
+)
+
 it('refuses another format after a kill, and does not take the file for damaged the next time', async () => {
   const [home, newer] = [temporaryDirectory(), temporaryDirectory()]
   const first = await spawnStore(home)

@@ -42,9 +42,30 @@ export function setExitCode(exitCode: number): void {
  */
 export async function runOn(on: Terminal | undefined, command: () => Promise<void>): Promise<number> {
   const store: Current = { terminal: on ?? process, exitCode: 0 }
+  if (on === undefined) {
+    outliveOutput(() => {
+      store.exitCode ||= EXIT.failed
+      process.exitCode ||= EXIT.failed
+    })
+  }
   const run = () => current.run(store, command)
   await (on === undefined ? run() : inEnvironment(on.env, run))
   return store.exitCode
+}
+
+/**
+ * From here on a line that cannot be written is lost, and nothing else with it. That the reader is gone (`| head`) is not
+ * worth a word; a disk that is full is said once.
+ */
+export function outliveOutput(onLost: () => void = () => undefined): void {
+  let told = false
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (told || error.code === 'EPIPE') return
+    told = true
+    process.stderr.write(`what was to be said could not be written: ${error.message}\n`)
+    onLost()
+  })
 }
 
 /** What a command found out. */

@@ -56,7 +56,7 @@ export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): V
 }
 
 /** What a platform makes of an emoji, a channel or a mention before we see them. */
-const REWRITTEN = /:[a-z0-9_+'-]+:|<[#!@][^>]*>/
+const REWRITTEN = /:[+a-z-][a-z0-9_+'-]*:|<[#!@][^>]*>/
 
 /** The verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is said here, in words. */
 export function viewPastedReceipt(text: string, result: VerifyResult, baseUrl: string): VerdictView {

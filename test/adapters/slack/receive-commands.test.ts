@@ -218,7 +218,7 @@ describe('the app’s own place', () => {
       { user: 'USLACKBOT', text: 'You have been removed from #deploys by <@U0000ANA>' },
     ])
       expect((await driver.event(typed('help', more))).status).toBe(200)
-    expect(taken('chat.postMessage')).toHaveLength(5)
+    expect(taken('chat.postMessage')).toHaveLength(7)
   })
 })
 
