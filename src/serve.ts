@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { setImmediate as turn } from 'node:timers/promises'
 import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
 import { composeHttp } from './compose/compose-http.ts'
@@ -46,6 +47,8 @@ export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): S
 /** How long open requests may take at shutdown before their connections are cut. */
 const DRAIN_MS = 5_000
 const LET_GO_MS = 50
+/** How long connections are still taken at shutdown. */
+const TAKE_MS = 1_000
 
 /** Puts the service together and listens. @throws what `compose` throws, and ListenError */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
@@ -118,6 +121,7 @@ async function shutDown({ servers, composition, receivers, work }: Running, drai
 
 /** Takes no further request; after `drainMs` the connections of those still open are cut. */
 async function stopAnswering(server: Server, drainMs: number): Promise<void> {
+  await takeWaiting(server)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Connections kept alive fall idle as their answers go out; no client may hold up the end with one.
   const letGo = setInterval(() => server.closeIdleConnections(), LET_GO_MS)
@@ -125,4 +129,20 @@ async function stopAnswering(server: Server, drainMs: number): Promise<void> {
   await closed
   clearInterval(letGo)
   clearTimeout(cut)
+}
+
+/**
+ * Connections that wait to be taken are reset when nothing listens any more, with the requests they brought: of a process with
+ * much to do all that were just made. Closed where a whole turn of the event loop brings none, they are answered.
+ */
+async function takeWaiting(server: Server): Promise<void> {
+  const until = performance.now() + TAKE_MS
+  let taken = true
+  server.on('connection', () => {
+    taken = true
+  })
+  while (taken && performance.now() < until) {
+    taken = false
+    await turn()
+  }
 }

@@ -1,7 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { Server } from 'node:http'
 import { connect } from 'node:net'
@@ -145,6 +145,30 @@ it('tells at the start that cards go to Slack, and that the token does not work,
   onTestFinished(() => service.end('SIGTERM'))
   await service.line(/approvers get cards in chat/)
   await service.line(/slack did not say which workspace the bot token is for/)
+})
+
+it('answers requests that wait to be taken when it is stopped', async () => {
+  const service = await startService()
+  const port = Number(new URL(service.url).port)
+  const ask = `exec 3<>/dev/tcp/127.0.0.1/${port}; printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n' >&3; head -1 <&3`
+  const clients = spawn('bash', ['-c', `for i in 1 2 3 4 5; do (${ask}) & done; wait`])
+  let said = ''
+  clients.stdout.on('data', (chunk) => {
+    said += String(chunk)
+  })
+  const ended = once(clients, 'close')
+  // Nothing is taken while this loop turns.
+  const waiting = () => {
+    const listens = new RegExp(
+      `^ *\\d+: 0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} \\S+ 0A \\w+:(\\w+)`,
+      'm',
+    )
+    return Number.parseInt(listens.exec(readFileSync('/proc/net/tcp', 'latin1'))?.[1] ?? '0', 16)
+  }
+  while (waiting() < 5);
+  await service.close()
+  await ended
+  expect(said).toBe('HTTP/1.1 200 OK\r\n'.repeat(5))
 })
 
 it('goes on when nothing reads its log any more, and a command when its output finds no room', async () => {
