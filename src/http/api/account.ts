@@ -33,7 +33,7 @@ import {
   text,
   timeParameter,
 } from './shared/input.ts'
-import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { AS_FILE, BAD_LIMIT, FILE, operations } from './shared/operation.ts'
 
 export const accountQuery = z.object({ account: accountParameter })
 
@@ -212,7 +212,6 @@ export const accountOperations = operations('Account', {
     id: 'getAccount',
     summary: 'See an account and its quota',
     description: 'Your own, or one of which you are a member; its owner also sees the policy.',
-    access: SIGNED_IN,
     parameters: { query: accountQuery },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
@@ -222,7 +221,6 @@ export const accountOperations = operations('Account', {
     summary: 'Change your account: its name, names in channels',
     description:
       'At least one field. Approvers read the name on requests made from now on; cards in channels follow `names_in_channels` at their next change.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: accountBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
     refusals: ['not_found'],
@@ -232,7 +230,6 @@ export const accountOperations = operations('Account', {
     summary: 'Look through the requests of an account, newest first',
     description:
       'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading makes the decision of a dry-run that is due.',
-    access: SIGNED_IN,
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
@@ -241,7 +238,6 @@ export const accountOperations = operations('Account', {
     id: 'exportHistory',
     summary: 'Take the requests of an account as a file',
     description: `Everything the list would show with these filters. ${AS_FILE}`,
-    access: SIGNED_IN,
     parameters: { query: historyExportQuery },
     ...FILE,
   },

@@ -3,14 +3,7 @@ import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import { approvers, quorum } from './policy.ts'
 import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { flag, givenName, shortName } from './shared/input.ts'
-import {
-  idInPath,
-  NOT_PROVEN,
-  operations,
-  PROOF_REFUSALS,
-  SIGNED_IN,
-  SIGNED_IN_CHANGE,
-} from './shared/operation.ts'
+import { idInPath, NOT_PROVEN, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 export const newKeyBody = z
@@ -143,7 +136,6 @@ export const apiKeyOperations = operations('Account', {
   'get /api/v1/account/api-keys': {
     id: 'listApiKeys',
     summary: 'List API keys',
-    access: SIGNED_IN,
     limited: false,
     answers: {
       '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' },
@@ -154,7 +146,6 @@ export const apiKeyOperations = operations('Account', {
     summary: 'Make an API key',
     description:
       'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
     answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
     refusals: ['key_limit', NOT_PROVEN],
@@ -164,7 +155,6 @@ export const apiKeyOperations = operations('Account', {
     summary: 'Change an API key',
     description:
       'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key no approver is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path: idInPath('key', 'Key id.') },
     body: {
       schema: changeKeyBody,
@@ -178,7 +168,6 @@ export const apiKeyOperations = operations('Account', {
     id: 'revokeApiKey',
     summary: 'Revoke an API key',
     description: 'At once and for ever: requests that use it, open waits included, get 401.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path: idInPath('key', 'Key id.') },
     answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
     refusals: ['not_found'],

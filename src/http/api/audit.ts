@@ -9,7 +9,7 @@ import {
   text,
   timeParameter,
 } from './shared/input.ts'
-import { AS_FILE, BAD_LIMIT, FILE, operations, SIGNED_IN } from './shared/operation.ts'
+import { AS_FILE, BAD_LIMIT, FILE, operations } from './shared/operation.ts'
 
 const filters = {
   account: accountParameter,
@@ -110,7 +110,6 @@ export const auditOperations = operations('Account', {
     summary: 'List what happened in the account, newest first',
     description:
       'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stay in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
-    access: SIGNED_IN,
     parameters: { query: auditQuery },
     answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
@@ -119,7 +118,6 @@ export const auditOperations = operations('Account', {
     id: 'exportAudit',
     summary: 'Take the audit trail as a file',
     description: `Everything the list would show with these filters, as it is being read. \`seq\` and \`hash\` of any entry are what \`countersign audit check --expect\` takes. ${AS_FILE}`,
-    access: SIGNED_IN,
     parameters: { query: auditExportQuery },
     ...FILE,
   },

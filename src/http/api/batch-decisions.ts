@@ -11,7 +11,7 @@ import {
 } from './decisions.ts'
 import { type Answer, approverField, errorCode, idField, outcomeField, statusField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { operations, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const item = z
@@ -132,7 +132,6 @@ export const batchOperations = operations('Deciding', {
     id: 'startBatch',
     summary: 'Start deciding many requests with one gesture',
     description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. When a request prevents it, nothing is started and \`ids\` names those it is about.`,
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: batchOptionsBody,
       required: 'items',
@@ -155,7 +154,6 @@ export const batchOperations = operations('Deciding', {
     summary: 'Approve or reject many requests with one gesture',
     description:
       'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: provenBatch,
       required: 'batch_id',

@@ -4,7 +4,7 @@ import { type ChatLink, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from 
 import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { OWN_PAGE, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { OWN_PAGE, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 const token = text.max(128, 'is too long')
@@ -275,14 +275,12 @@ export const chatOperations = operations('Chat', {
   'get /api/v1/me/chat': {
     id: 'listChatIdentities',
     summary: 'My linked identities',
-    access: SIGNED_IN,
     answers: { '200': { schema: identitiesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/chat/remove': {
     id: 'removeChatIdentity',
     summary: 'Unlink an identity',
     description: 'Needs no proof: it lowers nothing. Cards no longer go there.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: removeIdentityBody, required: 'key', invalid: ['key', 'must be a text'] },
     answers: { '200': { schema: okAnswer, description: 'Unlinked.' } },
     refusals: ['not_found'],
@@ -290,14 +288,12 @@ export const chatOperations = operations('Chat', {
   'get /api/v1/account/channels': {
     id: 'listChatChannels',
     summary: 'Channels notified of every request',
-    access: SIGNED_IN,
     answers: { '200': { schema: channelListAnswer, description: 'All of the account, at most 5.' } },
     refusals: ['not_found'],
   },
   'post /api/v1/account/channels/remove': {
     id: 'removeChatChannel',
     summary: 'Tell a channel nothing more',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: removeChannelBody,
       required: 'channel',
@@ -309,7 +305,6 @@ export const chatOperations = operations('Chat', {
   'get /api/v1/account/chat-apps': {
     id: 'readChatApps',
     summary: 'How chat is set up for the account',
-    access: SIGNED_IN,
     answers: { '200': { schema: chatAppsAnswer, description: 'Both platforms.' } },
   },
   'post /api/v1/account/chat-apps/remove': {
@@ -317,7 +312,6 @@ export const chatOperations = operations('Chat', {
     summary: 'Stop sending cards to a workspace',
     description:
       'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],

@@ -12,7 +12,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
@@ -150,7 +150,6 @@ export const consentOperations = operations('Bootstrap', {
   'get /api/v1/account/bootstrap': {
     id: 'listWaitingConsents',
     summary: 'Who asks for an API key now, oldest first',
-    access: SIGNED_IN,
     limited: false,
     answers: { '200': { schema: waitingConsentsAnswer, description: 'At most five.' } },
   },
@@ -158,7 +157,6 @@ export const consentOperations = operations('Bootstrap', {
     id: 'reviewConsent',
     summary: 'See who asks for an API key',
     description: 'For the owner of the account. The matching code is not in it: the caller shows it.',
-    access: SIGNED_IN,
     limited: false,
     parameters: { path },
     answers: { '200': { schema: consentAnswer, description: 'The request.' } },
@@ -169,7 +167,6 @@ export const consentOperations = operations('Bootstrap', {
     summary: 'Start consenting by passkey',
     description:
       'The challenge commits to the name, the scopes and the matching code. Not needed for one-time codes.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     body: {
       schema: consentBody,
@@ -190,7 +187,6 @@ export const consentOperations = operations('Bootstrap', {
     id: 'giveConsent',
     summary: 'Consent or refuse',
     description: 'By the owner of the account with a fresh proof of presence; never by an API key.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     body: {
       schema: provenConsent,

@@ -29,7 +29,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PENDING, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const COMMENT_LENGTH = 1_000
@@ -311,7 +311,6 @@ export const decisionOperations = operations('Deciding', {
     summary: 'See everything that will be signed',
     description:
       'For those who are named in the request, stand in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
-    access: SIGNED_IN,
     limited: false,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
@@ -322,7 +321,6 @@ export const decisionOperations = operations('Deciding', {
     summary: 'See what the same key asked before for the same tool',
     description:
       'The last three, newest first, of those that the signed-in person may see, among the 50 that the key asked before this one.',
-    access: SIGNED_IN,
     parameters: { path },
     answers: { '200': { schema: similarAnswer, description: 'Earlier requests.' } },
     refusals: ['not_found'],
@@ -332,7 +330,6 @@ export const decisionOperations = operations('Deciding', {
     summary: 'Start a decision by passkey',
     description:
       'The challenge commits to request, outcome, action and context; the answer to it counts once and for these only. Not needed for one-time codes.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     body: {
       schema: decisionOptionsBody,
@@ -346,7 +343,6 @@ export const decisionOperations = operations('Deciding', {
     id: 'decide',
     summary: 'Approve or reject',
     description: 'By a signed-in person with a fresh proof of presence; never by an API key.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     body: {
       schema: provenDecision,

@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '../../domain/event.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
 import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
-import { BAD_LIMIT, idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
 
 const STATES = ['due', 'sending', 'delivered', 'dead', 'dropped'] as const
 
@@ -134,7 +134,6 @@ export const deliveryOperations = operations('Webhooks', {
   'get /api/v1/account/webhooks/{id}/deliveries': {
     id: 'listWebhookDeliveries',
     summary: 'Delivery log of a webhook, newest first',
-    access: SIGNED_IN,
     parameters: { path: idInPath('whk', 'Webhook id.'), query: webhookLogQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
@@ -157,7 +156,6 @@ export const deliveryOperations = operations('Webhooks', {
     summary: 'What was given up, newest first',
     description:
       'Callbacks of requests and events for webhooks that their receiver did not accept after the last try, until they are replayed. Tests are left out.',
-    access: SIGNED_IN,
     parameters: { query: deliveryQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT],
@@ -166,7 +164,6 @@ export const deliveryOperations = operations('Webhooks', {
     id: 'replayDelivery',
     summary: 'Send a delivery once more',
     description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
-    access: SIGNED_IN_CHANGE,
     parameters: { path: idInPath('dlv', 'Delivery id.') },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery, due at once.' } },
     refusals: ['not_found', 'delivery_in_progress', 'webhook_gone'],

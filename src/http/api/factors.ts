@@ -3,8 +3,8 @@ import { factorsOf, type Passkey, STEP_UP_OPERATIONS, type User } from '../../do
 import { code } from './session.ts'
 import { type Answer, idField, okAnswer, present, timeField } from './shared/fields.ts'
 import { flag, givenName, text } from './shared/input.ts'
-import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { creationOptionsAnswer, proofBody, registrationSchema, requestOptions } from './shared/proofs.ts'
+import { idInPath, operations, PROOF_REFUSALS } from './shared/operation.ts'
+import { creationOptionsAnswer, proofOnly, registrationSchema, requestOptions } from './shared/proofs.ts'
 
 export const stepUpBody = z
   .object({
@@ -14,7 +14,7 @@ export const stepUpBody = z
   })
   .meta({ id: 'StepUp' })
 
-export const newPasskeyOptionsBody = proofBody
+export const newPasskeyOptionsBody = proofOnly.schema
   .extend({
     attested: flag
       .default(false)
@@ -131,19 +131,12 @@ export function presentFactors(user: User, models: Models): Answer<typeof factor
   }
 }
 
-const proof = {
-  schema: proofBody,
-  invalid: ['proof', 'must hold exactly one of passkey and totp'],
-  optional: true,
-} as const
-
 const renewed = 'Every other session of the person ends; this one gets a new cookie.'
 
 export const factorOperations = operations('Own factors', {
   'get /api/v1/me/factors': {
     id: 'listFactors',
     summary: 'My passkeys and codes',
-    access: SIGNED_IN,
     answers: { '200': { schema: factorsAnswer, description: 'All factors.' } },
   },
   'post /api/v1/me/step-up/options': {
@@ -151,7 +144,6 @@ export const factorOperations = operations('Own factors', {
     summary: 'Start confirming a change',
     description:
       'Says which factors may confirm it; the assertion counts for this operation and target only.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: stepUpBody,
       required: 'operation',
@@ -171,8 +163,7 @@ export const factorOperations = operations('Own factors', {
   'post /api/v1/me/passkeys/options': {
     id: 'startAddingPasskey',
     summary: 'Start adding a passkey',
-    access: SIGNED_IN_CHANGE,
-    body: { ...proof, schema: newPasskeyOptionsBody },
+    body: { ...proofOnly, schema: newPasskeyOptionsBody },
     answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
     refusals: [...PROOF_REFUSALS, 'passkey_limit'],
   },
@@ -180,7 +171,6 @@ export const factorOperations = operations('Own factors', {
     id: 'addPasskey',
     summary: 'Add a passkey',
     description: renewed,
-    access: SIGNED_IN_CHANGE,
     body: { schema: newPasskeyBody, required: 'name', invalid: ['name', 'must not be empty'] },
     answers: { '201': { schema: newPasskeyAnswer, description: 'Added.', headers: ['Set-Cookie'] } },
     refusals: [
@@ -195,17 +185,15 @@ export const factorOperations = operations('Own factors', {
     id: 'removePasskey',
     summary: 'Remove a passkey',
     description: `The proof must come from another factor. ${renewed}`,
-    access: SIGNED_IN_CHANGE,
     parameters: { path: idInPath('pky', 'Passkey id.') },
-    body: proof,
+    body: proofOnly,
     answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
     refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
   },
   'post /api/v1/me/totp/options': {
     id: 'startAddingTotp',
     summary: 'Start setting up one-time codes',
-    access: SIGNED_IN_CHANGE,
-    body: proof,
+    body: proofOnly,
     answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
     refusals: [...PROOF_REFUSALS, 'totp_exists'],
   },
@@ -213,7 +201,6 @@ export const factorOperations = operations('Own factors', {
     id: 'addTotp',
     summary: 'Confirm one-time codes',
     description: renewed,
-    access: SIGNED_IN_CHANGE,
     body: { schema: codeBody, required: 'code', invalid: ['code', 'must be a text'] },
     answers: { '201': { schema: backupCodesAnswer, description: 'Set up.', headers: ['Set-Cookie'] } },
     refusals: ['totp_refused', 'totp_not_started', 'totp_exists'],
@@ -222,8 +209,7 @@ export const factorOperations = operations('Own factors', {
     id: 'removeTotp',
     summary: 'Remove one-time codes',
     description: `Confirmed with a passkey. ${renewed}`,
-    access: SIGNED_IN_CHANGE,
-    body: proof,
+    body: proofOnly,
     answers: { '200': { schema: okAnswer, description: 'Removed.', headers: ['Set-Cookie'] } },
     refusals: [...PROOF_REFUSALS, 'not_found', 'last_factor'],
   },
@@ -231,8 +217,7 @@ export const factorOperations = operations('Own factors', {
     id: 'renewBackupCodes',
     summary: 'Make new backup codes',
     description: `The old ones end. ${renewed}`,
-    access: SIGNED_IN_CHANGE,
-    body: proof,
+    body: proofOnly,
     answers: {
       '201': { schema: backupCodesAnswer, description: 'The new codes.', headers: ['Set-Cookie'] },
     },

@@ -12,7 +12,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
-import { BAD_LIMIT, operations, SIGNED_IN } from './shared/operation.ts'
+import { BAD_LIMIT, operations } from './shared/operation.ts'
 
 export const pendingQuery = pageQuery(100)
 
@@ -97,7 +97,6 @@ export const inboxOperations = operations('Deciding', {
   'get /api/v1/me/pending': {
     id: 'listPendingForMe',
     summary: 'What waits for me, what ends first before all others',
-    access: SIGNED_IN,
     limited: false,
     parameters: { query: pendingQuery },
     answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
@@ -108,7 +107,6 @@ export const inboxOperations = operations('Deciding', {
     summary: 'Get a signal when what waits for me may have changed',
     description:
       'Server-sent events. `changed`, with empty data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
-    access: SIGNED_IN,
     limited: false,
     answers: {
       '200': {

@@ -12,8 +12,8 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { givenName, text } from './shared/input.ts'
-import { idInPath, operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
-import { proofBody, proofSchema } from './shared/proofs.ts'
+import { idInPath, operations, PROOF_REFUSALS } from './shared/operation.ts'
+import { proofOnly, proofSchema } from './shared/proofs.ts'
 
 const role = z.enum(MEMBER_ROLES, { error: `must be one of ${MEMBER_ROLES.join(', ')}` })
 
@@ -116,10 +116,6 @@ export function presentLink({ url, expires_at }: { url: string; expires_at: Date
   return { url, expires_at: expires_at.toISOString() }
 }
 
-const badProof = ['proof', 'must hold exactly one of passkey and totp'] as const
-
-const proof = { schema: proofBody, invalid: badProof, optional: true } as const
-
 const badRole = ['role', 'must be one of approver, auditor'] as const
 
 const member = { path: idInPath('usr', 'User id of the member.') }
@@ -131,7 +127,6 @@ export const memberOperations = operations('Members and policy', {
     id: 'listMembers',
     summary: 'List the members of my account',
     description: 'The owner first, invited people too.',
-    access: SIGNED_IN,
     answers: { '200': { schema: membersAnswer, description: 'All of them.' } },
   },
   'post /api/v1/account/members': {
@@ -139,7 +134,6 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Invite a person into my account',
     description:
       'Step-up `member.invite`, target: the e-mail address as sent. A person without an account on this service is created and enrols by the link, which accepts the invitation; a person with one signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: newMemberBody, required: 'email', invalid: badRole },
     answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown this once.' } },
     refusals: [...PROOF_REFUSALS, 'member_exists', 'member_limit'],
@@ -148,7 +142,6 @@ export const memberOperations = operations('Members and policy', {
     id: 'changeMember',
     summary: 'Change the role of a member',
     description: 'Step-up `member.change`, target: the user id. At once.',
-    access: SIGNED_IN_CHANGE,
     parameters: member,
     body: { schema: memberRoleBody, required: 'role', invalid: badRole },
     answers: { '200': { schema: changedMemberAnswer, description: 'As it is now.' } },
@@ -158,9 +151,8 @@ export const memberOperations = operations('Members and policy', {
     id: 'renewMemberLink',
     summary: 'Make a new link for an invited person',
     description: 'Step-up `member.invite`, target: the user id. The link before ends.',
-    access: SIGNED_IN_CHANGE,
     parameters: member,
-    body: proof,
+    body: proofOnly,
     answers: { '201': { schema: linkAnswer, description: 'The link, shown this once.' } },
     refusals: [...PROOF_REFUSALS, 'not_found'],
   },
@@ -169,9 +161,8 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Remove a member, or take an invitation back',
     description:
       'Step-up `member.change`, target: the user id. Open requests that name the person stand, and the person still decides on those; new ones do not name them.',
-    access: SIGNED_IN_CHANGE,
     parameters: member,
-    body: proof,
+    body: proofOnly,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: [...PROOF_REFUSALS, 'not_found'],
   },
@@ -183,7 +174,6 @@ export const membershipOperations = operations('Members and policy', {
     summary: 'Join an account that invited me',
     description:
       'With the token of the link that this account’s owner handed over. A person who enrols by such a link accepts by doing so.',
-    access: SIGNED_IN_CHANGE,
     parameters: account,
     body: { schema: acceptanceBody, required: 'token', invalid: ['token', 'is too long'] },
     answers: { '200': { schema: okAnswer, description: 'A member now.' } },
@@ -192,7 +182,6 @@ export const membershipOperations = operations('Members and policy', {
   'post /api/v1/me/invitations/{id}/decline': {
     id: 'declineInvitation',
     summary: 'Decline an invitation',
-    access: SIGNED_IN_CHANGE,
     parameters: account,
     answers: { '200': { schema: okAnswer, description: 'Declined.' } },
     refusals: ['not_found'],
@@ -200,7 +189,6 @@ export const membershipOperations = operations('Members and policy', {
   'post /api/v1/me/memberships/{id}/leave': {
     id: 'leaveAccount',
     summary: 'Leave an account',
-    access: SIGNED_IN_CHANGE,
     parameters: account,
     answers: { '200': { schema: okAnswer, description: 'No member any more.' } },
     refusals: ['not_found'],

@@ -6,7 +6,7 @@ import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
 import { type Answer, approverField, authenticatorsField, ignoredFields } from './shared/fields.ts'
 import { flag } from './shared/input.ts'
-import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 /** As many as an account has members. */
@@ -127,7 +127,6 @@ export const policyOperations = operations('Members and policy', {
   'get /api/v1/account/policy': {
     id: 'getPolicy',
     summary: 'Who decides in my account',
-    access: SIGNED_IN,
     answers: { '200': { schema: policyAnswer, description: 'The policy of new requests.' } },
   },
   'put /api/v1/account/policy': {
@@ -135,7 +134,6 @@ export const policyOperations = operations('Members and policy', {
     summary: 'Set who decides in my account',
     description:
       'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only` as many of them as the quorum need a passkey.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: policyBody,
       required: 'approvers',

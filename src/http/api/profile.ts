@@ -5,7 +5,7 @@ import { person } from './members.ts'
 import { userAnswer } from './session.ts'
 import { type Answer, pageOf } from './shared/fields.ts'
 import { givenName, ttlSeconds } from './shared/input.ts'
-import { operations, PROOF_REFUSALS, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 export const profileBody = z
@@ -48,7 +48,6 @@ export const profileOperations = operations('Own profile', {
     id: 'changeProfile',
     summary: 'Change my name or default time',
     description: 'What is left out stays.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: profileBody, invalid: ['default_ttl_seconds', 'must be at least 60'], optional: true },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
@@ -57,7 +56,6 @@ export const profileOperations = operations('Own profile', {
     summary: 'Have another person decide for me for a while',
     description:
       'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; no one acts twice on one request. At most 366 days.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: delegateBody,
       required: 'user_id',
@@ -70,14 +68,12 @@ export const profileOperations = operations('Own profile', {
     id: 'listDelegateCandidates',
     summary: 'Who could decide for me',
     description: 'All people who decide in an account where the person decides.',
-    access: SIGNED_IN,
     answers: { '200': { schema: candidatesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/delegate/remove': {
     id: 'removeDelegate',
     summary: 'End the delegation of my decisions',
     description: 'At once; without a proof, and also when there was no delegate.',
-    access: SIGNED_IN_CHANGE,
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { PushDevice } from '../../domain/push.ts'
 import { type Answer, idField, okAnswer, present, timeField } from './shared/fields.ts'
 import { givenName, text } from './shared/input.ts'
-import { idInPath, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { idInPath, operations } from './shared/operation.ts'
 
 /** Unpadded base64url of exactly so many bytes. */
 function bytes(count: number) {
@@ -74,7 +74,6 @@ export const pushOperations = operations('Notifications', {
   'get /api/v1/me/push': {
     id: 'listPushDevices',
     summary: 'My browsers that show notifications',
-    access: SIGNED_IN,
     answers: {
       '200': { schema: pushDevicesAnswer, description: 'All of them, and the key to subscribe with.' },
     },
@@ -84,7 +83,6 @@ export const pushOperations = operations('Notifications', {
     summary: 'Have a browser show notifications',
     description:
       'Takes the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint is held to the rules of webhook addresses. A browser that is known already is renewed; one that another person had shows theirs no more.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: newPushDeviceBody,
       required: 'subscription',
@@ -97,7 +95,6 @@ export const pushOperations = operations('Notifications', {
     id: 'removePushDevice',
     summary: 'Send a browser nothing more',
     description: 'Needs no proof: it lowers nothing.',
-    access: SIGNED_IN_CHANGE,
     parameters,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],
@@ -106,7 +103,6 @@ export const pushOperations = operations('Notifications', {
     id: 'testPushDevice',
     summary: 'Send a test to a browser',
     description: 'Tried once, at once.',
-    access: SIGNED_IN_CHANGE,
     parameters,
     answers: { '200': { schema: pushTestAnswer, description: 'What the push service said.' } },
     refusals: ['not_found'],

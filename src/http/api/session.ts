@@ -13,14 +13,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import {
-  idInPath,
-  OWN_PAGE,
-  operations,
-  PROOF_REFUSALS,
-  SIGNED_IN,
-  SIGNED_IN_CHANGE,
-} from './shared/operation.ts'
+import { idInPath, OWN_PAGE, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { authenticationSchema, proofBody, requestOptionsAnswer } from './shared/proofs.ts'
 
 export const email = text.max(320, 'is too long')
@@ -197,7 +190,6 @@ export const sessionOperations = operations('Signing in', {
   'get /api/v1/session': {
     id: 'getSession',
     summary: 'Who is signed in',
-    access: SIGNED_IN,
     limited: false,
     parameters: { query: sessionQuery },
     answers: {
@@ -209,7 +201,6 @@ export const sessionOperations = operations('Signing in', {
     id: 'endSession',
     summary: 'Sign out',
     description: 'The session ends on the server: its cookie and its JWTs are worth nothing from now on.',
-    access: SIGNED_IN_CHANGE,
     limited: false,
     answers: { '200': { schema: okAnswer, description: 'Signed out.', headers: ['Set-Cookie'] } },
   },
@@ -226,7 +217,6 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Prove presence in this session',
     description:
       'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
-    access: SIGNED_IN_CHANGE,
     body: { schema: proofBody, invalid: ['proof', 'must hold exactly one of passkey and totp'] },
     answers: { '200': { schema: provenAnswer, description: 'Proven; how long it counts.' } },
     refusals: [...PROOF_REFUSALS],
@@ -277,20 +267,17 @@ export const ownSessionOperations = operations('Signing in', {
     id: 'listSessions',
     summary: 'Where I am signed in',
     description: 'Live sessions, the latest used first; at most the latest hundred.',
-    access: SIGNED_IN,
     answers: { '200': { schema: ownSessionsAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/sessions/end-others': {
     id: 'endOtherSessions',
     summary: 'End all my other sessions',
-    access: SIGNED_IN_CHANGE,
     answers: { '200': { schema: othersEndedAnswer, description: 'Only the session that asks is left.' } },
   },
   'post /api/v1/me/sessions/{id}/end': {
     id: 'endOneSession',
     summary: 'End one of my sessions',
     description: 'At once, for its cookie and its JWTs; also the one that asks.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path: idInPath('ses', 'Session id.') },
     answers: { '200': { schema: okAnswer, description: 'Ended.' } },
     refusals: ['not_found'],

@@ -4,7 +4,7 @@ import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PROVEN, operations, SIGNED_IN, SIGNED_IN_CHANGE } from './shared/operation.ts'
+import { idInPath, NOT_PROVEN, operations } from './shared/operation.ts'
 
 /** What a webhook can ask for: everything but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(
@@ -104,7 +104,6 @@ export const webhookOperations = operations('Webhooks', {
   'get /api/v1/account/webhooks': {
     id: 'listWebhooks',
     summary: 'List webhooks',
-    access: SIGNED_IN,
     answers: {
       '200': { schema: webhookListAnswer, description: 'All that were not deleted, oldest first.' },
     },
@@ -114,7 +113,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Make a webhook',
     description:
       'Each has its own signing secret, shown in this answer and never again. An account has at most 20. Events that happened before are not sent.',
-    access: SIGNED_IN_CHANGE,
     body: {
       schema: newWebhookBody,
       required: 'url',
@@ -131,7 +129,6 @@ export const webhookOperations = operations('Webhooks', {
     id: 'readWebhook',
     summary: 'Read a webhook',
     description: 'Also one that was deleted: its delivery log stays.',
-    access: SIGNED_IN,
     parameters: { path },
     answers: { '200': { schema: listedWebhookAnswer, description: 'The webhook.' } },
     refusals: ['not_found'],
@@ -141,7 +138,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Delete a webhook',
     description:
       'For good. What was still on its way to it is dropped; its delivery log stays readable by its id.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
     refusals: ['not_found', NOT_PROVEN],
@@ -151,7 +147,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Switch a webhook on again',
     description:
       'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
     refusals: ['not_found', NOT_PROVEN],
@@ -161,7 +156,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Give a webhook a new secret',
     description:
       'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers change over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
     refusals: ['not_found', 'webhook_rotated', NOT_PROVEN],
@@ -171,7 +165,6 @@ export const webhookOperations = operations('Webhooks', {
     summary: 'Send a test event',
     description:
       'Sends `webhook.test` at once, and once, also to a webhook that is switched off; the answer tells what came of it. One at a time for an account.',
-    access: SIGNED_IN_CHANGE,
     parameters: { path },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery with its only attempt.' } },
     refusals: ['not_found', 'test_in_progress'],

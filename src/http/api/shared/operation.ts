@@ -35,7 +35,8 @@ interface OperationFacts {
   id: string
   summary: string
   description?: string
-  access: Access
+  /** Missing: a signed-in person, who changes something by everything but GET. */
+  access?: Access
   /** False: not counted in a window of a minute, as all others are. */
   limited?: false
   parameters?: NonNullable<ZodOpenApiOperationObject['requestParams']>
@@ -52,12 +53,6 @@ interface OperationFacts {
   answers: Record<string, DocumentedAnswer>
   refusals?: readonly (RefusalCode | DocumentedRefusal)[]
 }
-
-/** A signed-in person reads. */
-export const SIGNED_IN = { by: 'session', changes: false } as const satisfies Access
-
-/** A signed-in person changes something. */
-export const SIGNED_IN_CHANGE = { by: 'session', changes: true } as const satisfies Access
 
 /** Open to everyone, from our own pages. */
 export const OWN_PAGE = { by: 'own page' } as const satisfies Access
@@ -112,6 +107,8 @@ export const FILE = {
   ],
 } as const
 
+type KnownFacts = OperationFacts & { access: Access }
+
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** The operations under one heading of the document, by method and path. */
@@ -122,13 +119,14 @@ export function operations(
   const paths: ZodOpenApiPathsObject = {}
   for (const [route, facts] of Object.entries(table)) {
     const [method = '', path = ''] = route.split(' ')
-    paths[path] = { ...paths[path], [method]: operation(tag, facts) }
+    const access: Access = { by: 'session', changes: method !== 'get' }
+    paths[path] = { ...paths[path], [method]: operation(tag, { access, ...facts }) }
   }
   return paths
 }
 
 /** Security, headers and refusals follow from who may call it and what it takes. */
-function operation(tag: string, facts: OperationFacts): ZodOpenApiOperationObject {
+function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
   const { body, parameters } = facts
   return {
     operationId: facts.id,
@@ -180,7 +178,7 @@ function contentOf({ schema, type = 'application/json', examples }: DocumentedAn
     : { content: Object.fromEntries([type].flat().map((one) => [one, content])) }
 }
 
-function refusalsOf(facts: OperationFacts): DocumentedRefusal[] {
+function refusalsOf(facts: KnownFacts): DocumentedRefusal[] {
   const own = (facts.refusals ?? []).map((entry) => (typeof entry === 'string' ? { code: entry } : entry))
   const limit: DocumentedRefusal[] = facts.limited === false ? [] : [{ code: 'rate limit exceeded' }]
   const all = [...bodyRefusals(facts.body), ...accessRefusals(facts.access), ...own, ...limit]

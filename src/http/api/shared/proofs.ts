@@ -131,3 +131,10 @@ export const creationOptionsAnswer = z
 
 /** Every change of factors: a fresh proof. A missing one is answered 403, not 400: it is about who asks. */
 export const proofBody = z.object({ proof: proofSchema }).meta({ id: 'FreshProof' })
+
+/** A body that holds the proof alone. */
+export const proofOnly = {
+  schema: proofBody,
+  invalid: ['proof', 'must hold exactly one of passkey and totp'],
+  optional: true,
+} as const
