@@ -9,6 +9,7 @@ import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry, tag } from '../parts/rows.ts'
@@ -34,7 +35,7 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
   )
   if ('failure' in push) return showFailure(part, push.failure, () => done())
   const { public_key: publicKey, devices } = push
-  const own = devices.find(({ id }) => id === recalled(OWN_ID))
+  const own = devices.find(({ id }) => id === kept('localStorage', OWN_ID))
   part.body.append(
     own === undefined ? turnOn(part, publicKey, done) : p('Notifications are on in this browser.'),
   )
@@ -64,7 +65,7 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
     const { device } = await post('/me/push', body, newDeviceShape)
-    remember(OWN_ID, device.id)
+    keep('localStorage', OWN_ID, device.id)
     await done('This browser shows notifications now.')
   }
   return div(
@@ -141,7 +142,7 @@ async function removeDevice(
   if (!sure) return
   await post(`/me/push/${id}/remove`, {}, okShape)
   if (own) {
-    remember(OWN_ID, null)
+    keep('localStorage', OWN_ID, null)
     await unsubscribe()
   }
   await done('Notifications are turned off there.')
@@ -167,9 +168,9 @@ function pushAbility(): PushAbility {
 /** How to put the service on the home screen, for a phone where that helps; undefined after it was put away. */
 export function installHint(): HTMLElement | undefined {
   const words = wayToInstall()
-  if (words === undefined || recalled(HINT) !== null) return undefined
+  if (words === undefined || kept('localStorage', HINT) !== null) return undefined
   const away = button('Do not show again', 'quiet', () => {
-    remember(HINT, 'off')
+    keep('localStorage', HINT, 'off')
     element.replaceChildren('This is not shown again in this browser.')
     element.tabIndex = -1
     element.focus()
@@ -237,22 +238,5 @@ async function unsubscribe(): Promise<void> {
   await (await registration?.pushManager.getSubscription())?.unsubscribe()
 }
 
-/** Which of the devices this browser is: remembered here, since the service shows no subscription. */
+/** Which of the devices this browser is: kept here, since the service shows no subscription. */
 const OWN_ID = 'countersign.push-device'
-
-function recalled(name: string): string | null {
-  try {
-    return localStorage.getItem(name)
-  } catch {
-    return null
-  }
-}
-
-function remember(name: string, value: string | null): void {
-  try {
-    if (value === null) localStorage.removeItem(name)
-    else localStorage.setItem(name, value)
-  } catch {
-    // Where nothing may be kept, the list shows the browser like any other, and the hint comes back.
-  }
-}

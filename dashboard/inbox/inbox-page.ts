@@ -3,6 +3,7 @@ import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.t
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { ago, day } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -167,23 +168,8 @@ function consentRow(consent: WaitingConsent): HTMLElement {
   )
 }
 
-/** What this browser remembers: whose guide has begun and is not through, or who needs none any more. */
+/** What this browser keeps: whose guide has begun and is not through, or who needs none any more; else it ends with the visit. */
 const GUIDE = 'countersign.first-run'
-
-/** Where nothing may be kept, the guide ends with the visit. */
-function remember(state: string): void {
-  try {
-    localStorage.setItem(GUIDE, state)
-  } catch {}
-}
-
-function remembered(): string | null {
-  try {
-    return localStorage.getItem(GUIDE)
-  } catch {
-    return null
-  }
-}
 
 /**
  * The guide of an owner without any key, or of one who began it in this browser and has not come to its end. It follows the
@@ -192,7 +178,8 @@ function remembered(): string | null {
  * @throws RequestFailure, ShapeError
  */
 async function firstRun(userId: string): Promise<StartedGuide | undefined> {
-  const [before, past] = [remembered(), `past ${userId}`]
+  const remember = (state: string) => keep('localStorage', GUIDE, state)
+  const [before, past] = [kept('localStorage', GUIDE), `past ${userId}`]
   if (before === past) return undefined
   const { data: keys } = await get('/account/api-keys', keysShape)
   const [begunBy, keyId] = before?.split(' ') ?? []

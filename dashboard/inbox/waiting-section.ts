@@ -4,6 +4,7 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, freshId, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
+import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
@@ -242,19 +243,12 @@ const TICKED = 'inbox-ticked'
 
 /** For the way back from the page of a request, which is a document of its own. */
 function remember(what: string, words: readonly string[]): void {
-  try {
-    sessionStorage.setItem(what, words.join(' '))
-  } catch {
-    // A browser that keeps nothing begins at the top, with nothing ticked.
-  }
+  keep('sessionStorage', what, words.join(' '))
 }
 
+/** A browser that keeps nothing begins at the top, with nothing ticked. */
 function remembered(what: string): string[] {
-  try {
-    return (sessionStorage.getItem(what) ?? '').split(' ')
-  } catch {
-    return []
-  }
+  return kept('sessionStorage', what)?.split(' ') ?? []
 }
 
 function rememberedPlace(): { id: string | undefined; place: number } {

@@ -2,6 +2,7 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { openDialog } from '../../webauthn-page/kit/dom/dialog.ts'
 import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
+import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 
 /** A key and what it does; without `run` the browser itself does it. */
 export interface Shortcut {
@@ -53,19 +54,12 @@ const SETTING = 'single-keys'
 function setting(): HTMLElement {
   const { row, input } = tick('checkbox', 'Use them in this browser', { checked: areOn() })
   input.addEventListener('change', () => {
-    try {
-      localStorage.setItem(SETTING, input.checked ? 'on' : 'off')
-    } catch {
+    if (!keep('localStorage', SETTING, input.checked ? 'on' : 'off'))
       row.append(hint('This browser does not let the page remember it.'))
-    }
   })
   return row
 }
 
 function areOn(): boolean {
-  try {
-    return localStorage.getItem(SETTING) !== 'off'
-  } catch {
-    return true
-  }
+  return kept('localStorage', SETTING) !== 'off'
 }

@@ -1,3 +1,4 @@
+import { keep, kept } from '../dom/kept.ts'
 import { okShape } from './contract.ts'
 import { RequestFailure, remove } from './request.ts'
 
@@ -8,21 +9,12 @@ const NAME = 'countersign.signed-in'
  * are worth making before the service has said who is signed in; it never decides what is shown.
  */
 export function wasSignedIn(): boolean {
-  try {
-    return localStorage.getItem(NAME) !== null
-  } catch {
-    return false
-  }
+  return kept('localStorage', NAME) !== null
 }
 
-/** @param reference of the person who is signed in, if anyone is */
+/** Where nothing may be kept, a page asks for the session first. @param reference of the person who is signed in, if anyone is */
 export function noteSignedIn(reference: string | undefined): void {
-  try {
-    if (reference === undefined) localStorage.removeItem(NAME)
-    else localStorage.setItem(NAME, reference)
-  } catch {
-    // Where nothing may be kept, a page asks for the session first.
-  }
+  keep('localStorage', NAME, reference ?? null)
 }
 
 /** Signs out, here and in the other tabs; who has no session any more is. @throws RequestFailure, and one is still signed in */

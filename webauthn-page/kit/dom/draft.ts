@@ -1,3 +1,5 @@
+import { keep, kept } from './kept.ts'
+
 /** What a person is writing, and their reference; empty for one who is not signed in. */
 export interface Draft {
   text: string
@@ -11,26 +13,20 @@ export interface Draft {
  */
 export function keptDraft(name: string, signal?: AbortSignal): Draft {
   const draft = read(name)
-  const keep = (): void => {
-    try {
-      if (draft.text === '') sessionStorage.removeItem(name)
-      else sessionStorage.setItem(name, JSON.stringify(draft))
-    } catch {
-      // Refused with cookies, or too long: then the text ends with the page.
-    }
-  }
+  // Refused with cookies, or too long, the text ends with the page.
+  const write = () => keep('sessionStorage', name, draft.text === '' ? null : JSON.stringify(draft))
   const until = signal === undefined ? {} : { signal }
-  addEventListener('pagehide', keep, until)
+  addEventListener('pagehide', write, until)
   // Phones end a page in the background without another word.
-  document.addEventListener('visibilitychange', keep, until)
-  signal?.addEventListener('abort', keep)
+  document.addEventListener('visibilitychange', write, until)
+  signal?.addEventListener('abort', write)
   return draft
 }
 
 function read(name: string): Draft {
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(name) ?? '{}')
-    const { text = '', author = '' } = Object(kept)
+    const draft: unknown = JSON.parse(kept('sessionStorage', name) ?? '{}')
+    const { text = '', author = '' } = Object(draft)
     return { text: String(text), author: String(author) }
   } catch {
     return { text: '', author: '' }
