@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
-import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { RequestFailure, refusedWith } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
 import { announce, type Child, div, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
@@ -216,7 +216,7 @@ export class DecideTogether {
     const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) this.#showMismatch(error)
     else if (failure instanceof RequestFailure && failure.status === 401) this.signedOut(recorded)
-    else if (error instanceof RequestFailure && CHANGED.includes(error.code)) await this.#reload(error)
+    else if (refusedWith(CHANGED, error)) await this.#reload(error)
     else return false
     return true
   }

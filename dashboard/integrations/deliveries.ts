@@ -90,16 +90,13 @@ export function testResult({ state, attempts }: Delivery): { good: boolean; word
 function advice(outcome: string): string {
   const status = /^http_(\d{3})$/.exec(outcome)?.[1]
   if (status !== undefined) return adviceOnStatus(Number(status))
-  switch (outcome) {
-    case 'blocked':
-      return 'Only public addresses may be called. Does the host name lead to a private one?'
-    case 'connect_failed':
-      return 'Is it running, reachable from this service, and its certificate valid?'
-    case 'timeout':
-      return 'It must answer at once and do its work afterwards.'
-    default:
-      return 'Try again.'
-  }
+  return ADVICE[outcome] ?? 'Try again.'
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  blocked: 'Only public addresses may be called. Does the host name lead to a private one?',
+  connect_failed: 'Is it running, reachable from this service, and its certificate valid?',
+  timeout: 'It must answer at once and do its work afterwards.',
 }
 
 function adviceOnStatus(status: number): string {

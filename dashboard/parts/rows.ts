@@ -20,6 +20,18 @@ export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): 
   return el('span', { class: `tag ${look}` }, words)
 }
 
+/** How a request stands. */
+export function stateTag({
+  status,
+  cancelled,
+}: {
+  status: string
+  cancelled?: boolean | undefined
+}): HTMLElement {
+  const state = cancelled === true ? 'withdrawn' : status
+  return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
+}
+
 /** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
 export interface RowPanel {
   element: HTMLElement

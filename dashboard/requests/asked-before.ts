@@ -2,10 +2,11 @@ import type { similarAnswer } from '../../src/http/api/decisions.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
-import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import { byName, SANDBOX_DECIDED } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { stateTag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 
 type Similar = Answer<typeof similarAnswer>
@@ -31,8 +32,7 @@ export async function askedBefore(id: string): Promise<HTMLElement | undefined> 
 }
 
 function earlierRow(earlier: Earlier, names: Record<string, string>): HTMLElement {
-  const { id, status, cancelled, created_at, decision, differs, more } = earlier
-  const state = cancelled === true ? 'withdrawn' : status
+  const { id, created_at, decision, differs, more } = earlier
   const open = link(`/requests/${encodeURIComponent(id)}`, '')
   open.append(el('span', { class: 'inbox-action' }, callerText(earlier.action)))
   const who: Child[] =
@@ -54,14 +54,7 @@ function earlierRow(earlier: Earlier, names: Record<string, string>): HTMLElemen
   return el(
     'li',
     {},
-    el(
-      'p',
-      {},
-      el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`),
-      ' ',
-      ago(created_at),
-      ...who,
-    ),
+    p(stateTag(earlier), ' ', ago(created_at), ...who),
     open,
     said,
     more > 0 && hint(`${more} more fields differ.`),

@@ -14,6 +14,7 @@ import { repeatedNames } from '../keys/key-words.ts'
 import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
+import { stateTag } from '../parts/rows.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
 
@@ -166,11 +167,6 @@ function cellsOf(row: RequestRow, open: HTMLElement, person: WritePerson): Table
   ]
 }
 
-function stateTag({ status, cancelled }: RequestRow): HTMLElement {
-  const state = cancelled === true ? 'withdrawn' : status
-  return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
-}
-
 function decidedCell(
   { status, decision, decided_at, expires_at, quorum }: RequestRow,
   person: WritePerson,
@@ -191,11 +187,10 @@ function decidedCell(
   return [last, person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
 }
 
-/** What a column is called; `look` is the class of its cells, `hidden` a name that only screen readers need. */
+/** What a column is called; `look` is the class of its cells. */
 interface Column {
   name: string
   look: string
-  hidden?: boolean
 }
 
 /** The content of each cell; the link in one of them has the whole row as its target. */
@@ -210,12 +205,8 @@ function dataTable(
   columns: readonly Column[],
 ): { element: HTMLElement; add(rows: readonly TableRow[]): void } {
   const body = el('tbody', { role: 'rowgroup' })
-  const head = columns.map(({ name, look, hidden = false }) =>
-    el(
-      'th',
-      { role: 'columnheader', scope: 'col', class: look },
-      hidden ? el('span', { class: 'visually-hidden' }, name) : name,
-    ),
+  const head = columns.map(({ name, look }) =>
+    el('th', { role: 'columnheader', scope: 'col', class: look }, name),
   )
   const element = el(
     'table',

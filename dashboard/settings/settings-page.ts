@@ -2,7 +2,7 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -287,9 +287,7 @@ function reminderField(reminders: readonly number[]): ReminderField {
     const percents = [...new Set(said.map(Number))].sort((a, b) => a - b)
     const good = percents.every((percent) => Number.isInteger(percent) && percent >= 1 && percent <= 99)
     if (good && percents.length <= MOST) return percents.map((percent) => percent / 100)
-    reminded.setError(`Enter up to ${MOST} whole numbers from 1 to 99, or nothing.`)
-    reminded.input.focus()
-    return undefined
+    return wrong(reminded, `Enter up to ${MOST} whole numbers from 1 to 99, or nothing.`)
   }
   return { ...reminded, read }
 }

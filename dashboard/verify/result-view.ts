@@ -170,20 +170,11 @@ function receiptFacts(
         ? [kindNote('a reference, not a name')]
         : [kindNote('this service knows it as '), callerText(name)]),
     ],
-    intent?.delegate === undefined
-      ? undefined
-      : [
-          'Acted for them',
-          el('bdi', { class: 'mono' }, callerText(intent.delegate)),
-          ' ',
-          kindNote('a delegate'),
-        ],
+    fact('Acted for them', intent?.delegate, ' ', kindNote('a delegate')),
     ['Request', mono(payload.rid)],
     ['Receipt', mono(payload.did)],
     ['Open until', time(payload.exp)],
-    intent?.audience === undefined
-      ? undefined
-      : ['Service', el('bdi', { class: 'mono' }, callerText(intent.audience))],
+    fact('Service', intent?.audience),
     intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],
     ...statedFacts(examination),
     ['Hash of the action', mono(payload.action), ' ', kindNote('first 16 characters')],
@@ -193,17 +184,22 @@ function receiptFacts(
   )
 }
 
+type Fact = readonly [name: string, ...value: Child[]] | undefined
+
+/** A line of the statement in its own words, if it is there. */
+function fact(name: string, said: string | undefined, ...more: Child[]): Fact {
+  return said === undefined ? undefined : [name, el('bdi', { class: 'mono' }, callerText(said)), ...more]
+}
+
 /** What the statement says since its version 2; the caller's own words are shown as such. */
-function statedFacts({ result }: Examination): ([string, HTMLElement | string] | undefined)[] {
+function statedFacts({ result }: Examination): Fact[] {
   if (!result.valid || result.stated === undefined) return []
   const { requester, quorum, audience, reversibility } = result.stated
-  const line = (label: string, text: string | undefined): [string, HTMLElement] | undefined =>
-    text === undefined ? undefined : [label, el('bdi', { class: 'mono' }, callerText(text))]
   return [
-    line('Requester', `${requester.name} (${requester.key} of ${requester.account})`),
+    fact('Requester', `${requester.name} (${requester.key} of ${requester.account})`),
     ['Approvals needed', String(quorum)],
-    line('Meant for', audience),
-    line('Undoing it, says the caller', reversibility),
+    fact('Meant for', audience),
+    fact('Undoing it, says the caller', reversibility),
   ]
 }
 

@@ -2,7 +2,7 @@ import { readMatchingCode, strangeLetter } from '../../src/domain/bootstrap.ts'
 import type { ConsentIntent } from '../../src/domain/intent.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Consent, User } from '../kit/api/contract.ts'
-import { RequestFailure } from '../kit/api/request.ts'
+import { type RequestFailure, refusedWith } from '../kit/api/request.ts'
 import { div } from '../kit/dom/element.ts'
 import { type Field, field, wrong } from '../kit/dom/form.ts'
 import { addPasskey, NONE_ALLOWED } from '../kit/passkey/no-factor.ts'
@@ -35,7 +35,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   const took = async (error: unknown): Promise<boolean> => {
     const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) options.mismatch(error)
-    else return isNews(failure) && !(await options.refresh(failure, recorded))
+    else return refusedWith(NEWS, failure) && !(await options.refresh(failure, recorded))
     return true
   }
   const answer = async (decision: Outcome): Promise<void> => {
@@ -70,12 +70,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
 }
 
 /** Refusals after which the request is no longer what it was. */
-function isNews(error: unknown): error is RequestFailure {
-  return (
-    error instanceof RequestFailure &&
-    ['wrong_matching_code', 'not_pending', 'not_signed_in', 'not_found'].includes(error.code)
-  )
-}
+const NEWS = ['wrong_matching_code', 'not_pending', 'not_signed_in', 'not_found']
 
 function matchingCodeField(): Field {
   return field({

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { Review } from '../kit/api/contract.ts'
-import { RequestFailure } from '../kit/api/request.ts'
+import { type RequestFailure, refusedWith } from '../kit/api/request.ts'
 import type { ButtonLook } from '../kit/dom/button.ts'
 import type { Draft } from '../kit/dom/draft.ts'
 import { div, el, folded } from '../kit/dom/element.ts'
@@ -41,7 +41,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   const took = async (error: unknown): Promise<boolean> => {
     const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) options.mismatch(error)
-    else if (isStale(failure)) await options.stale(failure, recorded)
+    else if (refusedWith(STALE, failure)) await options.stale(failure, recorded)
     else return false
     return true
   }
@@ -114,9 +114,4 @@ function decisionButtons(
 }
 
 /** Refusals after which the same form would only be refused again. */
-function isStale(error: unknown): error is RequestFailure {
-  return (
-    error instanceof RequestFailure &&
-    ['not_pending', 'already_voted', 'not_signed_in', 'not_found'].includes(error.code)
-  )
-}
+const STALE = ['not_pending', 'already_voted', 'not_signed_in', 'not_found']

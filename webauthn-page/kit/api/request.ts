@@ -20,6 +20,11 @@ export class RequestFailure extends Error {
   }
 }
 
+/** Did the service refuse it with one of these codes? */
+export function refusedWith(codes: readonly string[], error: unknown): error is RequestFailure {
+  return error instanceof RequestFailure && codes.includes(error.code)
+}
+
 const TIMEOUT_MS = 30_000
 
 /** An answer and when it came. */
