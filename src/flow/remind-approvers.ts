@@ -6,6 +6,7 @@ import { buildEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
+import type { Reminder } from '../domain/views.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
 import { followCards } from './chat/follow-cards.ts'
 import { auditEntry } from './close-request.ts'
@@ -16,17 +17,6 @@ import { expireIfLapsed, inBatches } from './settle-request.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
-
-/**
- * What a reminder did. `reachable`: an approver it waits for has a browser registered for notifications, or an identity in
- * chat. `accepted`: at least one message to an approver was accepted within three seconds.
- */
-export interface Reminder {
-  request: ApprovalRequest
-  reachable: boolean
-  accepted: boolean
-  remindedAt: Date
-}
 
 /**
  * Reminds the approvers of a pending request; request and TTL stay as they are. On pending sandbox requests a no-op. One a minute

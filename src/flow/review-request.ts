@@ -5,36 +5,12 @@ import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
+import type { Principal, Review, Waiting } from '../domain/views.ts'
 import type { EndPosition } from '../store/filters.ts'
 import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
 import { deciderFor, waiterFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
-
-/** A person for whom a delegate acts. */
-interface Principal {
-  name: string
-  approver: string
-}
-
-/** A request as one signed-in person may see it, with what they may do about it. */
-export interface Review {
-  request: ApprovalRequest
-  /** Only for those named as approvers. */
-  mayDecide: boolean
-  /** Code of the first check that fails. */
-  whyNot?: string
-  methods: ('passkey' | 'totp')[]
-  /** For whom the person would decide, when it is not themself. */
-  onBehalfOf?: Principal
-  /** References of approvers to whom no chat platform could take a message; only while it is pending. */
-  notReachable: string[]
-  /** The key that asked was revoked since; only while the request is pending. */
-  keyRevoked: boolean
-  /** The person looks at it from the address that asked; only while it is pending, and where that is compared. */
-  sameAddress: boolean
-  serverTime: Date
-}
 
 /**
  * The request up to date, for those named in it, who stands in for one of them or voted on it, and for the account's owner
@@ -114,15 +90,6 @@ async function approversNotReached(
   return request.requirement.approvers
     .filter(({ user_id }) => lost.has(user_id))
     .map(({ approver }) => approver)
-}
-
-/** A request in a person's inbox. */
-interface Waiting {
-  request: ApprovalRequest
-  methods: ('passkey' | 'totp')[]
-  onBehalfOf?: Principal
-  /** As in `Review`. */
-  keyRevoked: boolean
 }
 
 /** What waits for a person, one page of it. */

@@ -4,6 +4,7 @@ import { drawId, isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
+import type { Verdict } from '../domain/views.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import { sha256Hex, toBase64, toBase64Url } from '../signing/encoding.ts'
 import type { VerificationKey } from '../signing/key-record.ts'
@@ -11,20 +12,6 @@ import { type VerifyResult, verifyReceiptJson } from '../signing/verify.ts'
 import { disagreement, problemOfVotes } from '../signing/votes.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
-
-/** The answer of the public verification. `publicKey` is standard base64 of the raw 32 bytes. */
-export type Verdict =
-  | {
-      valid: true
-      payload: ReceiptPayload
-      /** Reference of who acted, where a delegate did; the payload names whose vote it is. */
-      delegate?: string
-      signature: string
-      publicKeyId: string
-      publicKey: string
-      at: Date
-    }
-  | { valid: false; status?: RequestStatus; error: string; code: string }
 
 /** Who asks. It needs no credentials; the caller is only written down. */
 export type Asker = AuditActor & { kind: 'public' | 'chat' }

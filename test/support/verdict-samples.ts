@@ -1,5 +1,5 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
-import type { Verdict } from '../../src/flow/verify-receipt.ts'
+import type { Verdict } from '../../src/domain/views.ts'
 import type { VerifiedReceipt } from '../../src/signing/verify.ts'
 
 export const BASE = 'https://approve.example.com'

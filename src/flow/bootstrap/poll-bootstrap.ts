@@ -1,14 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import {
-  type Bootstrap,
-  type BootstrapEnd,
-  type BootstrapStatus,
-  POLL_LEAST_MS,
-  POLL_SECONDS,
-  REPLACE_SECONDS,
-} from '../../domain/bootstrap.ts'
+import { type Bootstrap, POLL_LEAST_MS, POLL_SECONDS, REPLACE_SECONDS } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
 import { factorsOf, usablePasskeys } from '../../domain/user.ts'
+import type { PollAnswer } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import { drawKey, drawSecret } from '../manage-api-keys.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
@@ -22,22 +16,15 @@ export interface Poll {
   address: string
 }
 
-/** The answer to a poll. */
-export interface PollAnswer {
-  status: BootstrapStatus
-  /** Only ever in one answer, or in that to a caller that proves to be the one who lost it. */
-  api_key?: string
-  /** With `expired`. */
-  reason?: BootstrapEnd
-  bootstrap: Bootstrap
-}
-
 /**
  * Answers a poll (interface, endpoint 6). A caller that does not prove the verifier learns nothing, not even whether it was decided,
  * and does not take the real caller's turn.
  * @throws Refusal `not_found`, `code_verifier_refused`, `slow_down`
  */
-export async function pollBootstrap(deps: FlowDeps, poll: Poll): Promise<PollAnswer> {
+export async function pollBootstrap(
+  deps: FlowDeps,
+  poll: Poll,
+): Promise<PollAnswer & { bootstrap: Bootstrap }> {
   if (!/^boot_[A-Za-z0-9_-]{43}$/.test(poll.bootstrapId)) throw refusal('not_found')
   const found = await deps.bootstraps.findBySecret(bootstrapHash(deps, poll.bootstrapId))
   if (found === undefined) throw refusal('not_found')

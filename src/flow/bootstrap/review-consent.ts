@@ -3,16 +3,10 @@ import type { Bootstrap } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
+import type { ConsentReview } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import { ownRule } from '../people/accounts.ts'
 import { settleBootstrap } from './settle-bootstrap.ts'
-
-/** A bootstrap as the owner of the account may see it. */
-export interface ConsentReview {
-  bootstrap: Bootstrap
-  methods: ('passkey' | 'totp')[]
-  serverTime: Date
-}
 
 /** @throws Refusal `not_found` to all but the owner, as for unknown ids */
 export async function reviewConsent(deps: FlowDeps, person: User, id: string): Promise<ConsentReview> {

@@ -1,7 +1,7 @@
 import { type DecisionMethod, exactlyAs, type Outcome } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
+import type { Verdict } from '../../domain/views.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
-import type { Verdict } from '../verify-receipt.ts'
 
 /** What a valid receipt says: nothing that the caller wrote. */
 export interface ReceiptFactsView {

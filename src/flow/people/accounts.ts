@@ -1,18 +1,13 @@
-import { type Account, type Member, may, type Permission, type Role, roleIn } from '../../domain/account.ts'
+import { type Account, may, type Permission, roleIn } from '../../domain/account.ts'
 import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
+import type { Access, Memberships } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { SignedIn } from './sessions.ts'
 
 type AccessDeps = Pick<FlowDeps, 'accounts'>
-
-/** An account, and what the person is in it. */
-export interface Access {
-  account: Account
-  role: Role
-}
 
 /**
  * The account, if the person's role there allows `what`; without an id, the person's own.
@@ -70,13 +65,6 @@ function openTo(
     ? person.home_account_id
     : person.account_id
   return open.sort((a, b) => Number(b.account.id === home) - Number(a.account.id === home))
-}
-
-/** Where a person is something, and where they are asked to be. */
-export interface Memberships {
-  accounts: Access[]
-  /** The latest first. */
-  invitations: { account: Account; member: Member }[]
 }
 
 /** Invitations shown at once: any owner may invite any address. */

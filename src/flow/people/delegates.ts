@@ -5,19 +5,13 @@ import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
+import type { StandIn } from '../../domain/views.ts'
 import type { Waiter } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
 import { changeFresh, changeOwn, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
-
-/** The person asked to decide for another, and until when. */
-export interface StandIn {
-  user: User
-  starts_at: Date
-  ends_at: Date
-}
 
 const DAY_MS = 86_400_000
 

@@ -1,27 +1,16 @@
-import { type Account, may, type Role, roleIn } from '../../domain/account.ts'
+import { type Account, may, roleIn } from '../../domain/account.ts'
 import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, authenticatorWords } from '../../domain/authenticator.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import { type Month, monthAt } from '../../domain/limits.ts'
+import { monthAt } from '../../domain/limits.ts'
 import { type KeyPolicy, type Policy, policyFor, requirementFor } from '../../domain/policy.ts'
 import { factorsOf, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
+import type { AccountView, PolicyView } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accessTo } from './accounts.ts'
 import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
-
-/** An account as a person in it may see it. */
-interface AccountView {
-  account: Account
-  role: Role
-  owner: User
-  /** Requests made this month. */
-  used: number
-  month: Month
-  /** For its owner alone. */
-  policy?: PolicyView
-}
 
 /** @throws Refusal `not_found` for malformed, unknown and foreign accounts */
 export async function viewAccount(deps: FlowDeps, person: User, wanted?: string): Promise<AccountView> {
@@ -149,19 +138,6 @@ async function checkPolicy(
 /** @throws Refusal `invalid_field` */
 export function refuseDoubles(approvers: readonly string[], field = 'approvers'): void {
   if (new Set(approvers).size < approvers.length) throw invalidField(field, 'must not name a person twice')
-}
-
-/** The policy as its owner looks at it. */
-interface PolicyView {
-  /** `approvers` by name: the owner where the policy names no one. */
-  policy: Policy
-  /**
-   * In the order the policy names them; a person who is no longer owner or approver is not eligible and counts for nothing, and one who is
-   * not `inside` has no part in the account at all.
-   */
-  approvers: { user: User; eligible: boolean; inside: boolean }[]
-  /** Could a request that is made now be approved? */
-  reachable: boolean
 }
 
 /** The account's policy, or with a key's the one under which that key's requests stand, and who would decide now. */

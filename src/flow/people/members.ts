@@ -2,18 +2,12 @@ import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
-import type { User } from '../../domain/user.ts'
+import type { Colleague } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 import { changeFresh } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
-
-/** A person in an account. Without `member` it is the owner. */
-export interface Colleague {
-  user: User
-  member?: Member
-}
 
 /** Whom an operation on a member is about, and the owner's fresh proof for it. */
 interface About {

@@ -1,7 +1,7 @@
-import type { Card } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import type { ListedWebhook, LoggedCard } from '../../domain/views.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import type { ListPosition } from '../../store/filters.ts'
 import { quietPeople } from '../attention.ts'
@@ -21,12 +21,6 @@ export interface RequestLog extends DeliveryPage {
   cards: LoggedCard[]
   /** Approvers who were not notified when it was made, since they had just rejected several of this key's requests. */
   quiet: { approver: string; until: Date }[]
-}
-
-/** A card and the reference of the approver it is for; a channel's has none. */
-interface LoggedCard {
-  card: Card
-  approver?: string
 }
 
 export interface PageQuery {
@@ -56,12 +50,6 @@ export async function readDeadLetters(
   page: PageQuery,
 ): Promise<DeliveryPage> {
   return readPage(deps, { account_id: accountId, given_up: true }, page)
-}
-
-/** A webhook and the newest delivery to it; none while nothing happened. */
-export interface ListedWebhook {
-  webhook: Webhook
-  last?: Delivery
 }
 
 /** The webhooks of an account that are not deleted, oldest first. */

@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import type { Account, Role } from '../../domain/account.ts'
 import { isId } from '../../domain/identifier.ts'
-import type { Month } from '../../domain/limits.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
-import type { User } from '../../domain/user.ts'
+import type { AccountView } from '../../domain/views.ts'
 import { presentQuorum, quorumField } from './decision.ts'
 import type { Models } from './factors.ts'
-import { type PolicyView, policyAnswer, presentPolicy } from './policy.ts'
+import { policyAnswer, presentPolicy } from './policy.ts'
 import {
   type Answer,
   actionField,
@@ -127,16 +125,6 @@ export const accountAnswer = z
     policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
   })
   .meta({ id: 'Account' })
-
-/** An account as a person in it may see it; the policy for its owner alone. */
-interface AccountView {
-  account: Account
-  role: Role
-  owner: User
-  used: number
-  month: Month
-  policy?: PolicyView
-}
 
 /** An account, its quota and, for its owner, its policy. */
 export function presentAccount(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REQUEST_STATUSES } from '../../domain/request.ts'
+import type { Reminder } from '../../domain/views.ts'
 import { exampleBody, exampleCreated, exampleId, idempotencyHeader } from './approvals-create.ts'
 import { decisionAnswer, decisionOf, presentDecision } from './decision.ts'
 import {
@@ -144,12 +145,7 @@ export function presentRequest(request: ApprovalRequest): Answer<typeof requestA
 }
 
 /** Remind answer (interface, endpoint 3). */
-export function presentReminder(reminder: {
-  request: ApprovalRequest
-  reachable: boolean
-  accepted: boolean
-  remindedAt: Date
-}): Answer<typeof reminderAnswer> {
+export function presentReminder(reminder: Reminder): Answer<typeof reminderAnswer> {
   return {
     ok: true,
     request_id: reminder.request.id,

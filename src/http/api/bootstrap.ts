@@ -9,6 +9,7 @@ import {
 } from '../../domain/bootstrap.ts'
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
+import type { PollAnswer } from '../../domain/views.ts'
 import { type Answer, ignoredFields, statusField, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
@@ -119,15 +120,7 @@ const ENDS: Readonly<Record<BootstrapEnd, string>> = {
 }
 
 /** The answer to a poll: `approved` always brings the key; what cannot bring one any more is `expired`, and says why. */
-export function presentPoll({
-  status,
-  api_key,
-  reason,
-}: {
-  status: Bootstrap['status']
-  api_key?: string
-  reason?: BootstrapEnd
-}): Answer<typeof bootstrapStatusAnswer> {
+export function presentPoll({ status, api_key, reason }: PollAnswer): Answer<typeof bootstrapStatusAnswer> {
   return { status, api_key, ...(reason === undefined ? {} : { reason, message: ENDS[reason] }) }
 }
 

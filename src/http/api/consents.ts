@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SCOPES } from '../../domain/api-key.ts'
 import { type Bootstrap, WRONG_CODES } from '../../domain/bootstrap.ts'
+import type { ConsentReview } from '../../domain/views.ts'
 import {
   type Answer,
   approverField,
@@ -109,11 +110,7 @@ export function presentConsent({
   bootstrap,
   methods,
   serverTime,
-}: {
-  bootstrap: Bootstrap
-  methods: ('passkey' | 'totp')[]
-  serverTime: Date
-}): Answer<typeof consentAnswer> {
+}: ConsentReview): Answer<typeof consentAnswer> {
   const { consent, collected } = bootstrap
   return {
     ...presentWaitingConsent(bootstrap),

@@ -4,6 +4,7 @@ import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
 import { checkCallerText, codePointLength } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
+import type { Review } from '../../domain/views.ts'
 import {
   commentField,
   decisionAnswer,
@@ -227,20 +228,6 @@ export const decidedAnswer = z
     decision: decisionAnswer.optional().meta({ description: 'Once the request is decided.' }),
   })
   .meta({ id: 'Decided' })
-
-/** A request as one signed-in person may see it, with what they may do about it. */
-interface Review {
-  request: ApprovalRequest
-  mayDecide: boolean
-  /** Code of the first check that fails. */
-  whyNot?: string
-  methods: ('passkey' | 'totp')[]
-  onBehalfOf?: Pick<User, 'name' | 'approver'>
-  notReachable: string[]
-  keyRevoked: boolean
-  sameAddress: boolean
-  serverTime: Date
-}
 
 /** Everything the page shows to one person; of other people their references, and `names` as far as they may know them. */
 export function presentReview(

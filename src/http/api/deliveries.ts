@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Card } from '../../domain/chat.ts'
 import { standingOf } from '../../domain/chat-retry.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
+import type { LoggedCard } from '../../domain/views.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
 import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
@@ -111,13 +111,7 @@ export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswe
 }
 
 /** A card: whom it is for by reference, never who or where they are on the platform. */
-export function presentCard({
-  card,
-  approver,
-}: {
-  card: Card
-  approver?: string
-}): Answer<typeof cardAnswer> {
+export function presentCard({ card, approver }: LoggedCard): Answer<typeof cardAnswer> {
   return present(cardAnswer, card, {
     // Notices alone go to an identity, and those are about no request.
     recipient: card.recipient.kind === 'channel' ? 'channel' : 'approver',

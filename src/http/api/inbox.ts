@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
+import type { Principal, Waiting } from '../../domain/views.ts'
 import { delegateField, presentQuorum, quorumField } from './decision.ts'
 import {
   type Answer,
@@ -48,17 +48,6 @@ const pendingRequest = z
   .meta({ id: 'PendingRequest' })
 
 export const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
-
-/** A request as one of its approvers may see it. */
-interface Waiting {
-  request: ApprovalRequest
-  methods: ('passkey' | 'totp')[]
-  onBehalfOf?: Principal
-  keyRevoked: boolean
-}
-
-/** A person for whom a delegate acts. */
-type Principal = Pick<User, 'name' | 'approver'>
 
 /** A request in an inbox: what it asks, and what the person may do about it. */
 export function presentWaiting(

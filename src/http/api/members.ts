@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { MEMBER_ROLES, type Member } from '../../domain/account.ts'
+import { MEMBER_ROLES } from '../../domain/account.ts'
 import { factorsOf, type User, usablePasskeys } from '../../domain/user.ts'
+import type { Colleague } from '../../domain/views.ts'
 import { authenticatorFields, type Models, presentAuthenticator } from './factors.ts'
 import {
   type Answer,
@@ -82,10 +83,7 @@ export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta
  * A person in an account, as its owner sees them; without `member` the owner. Of a person who has not accepted only what the
  * owner said themself: anything else would tell whether the person was known here before, and which receipts are theirs.
  */
-export function presentMember(
-  { user, member }: { user: User; member?: Member },
-  models: Models,
-): Answer<typeof memberAnswer> {
+export function presentMember({ user, member }: Colleague, models: Models): Answer<typeof memberAnswer> {
   const head = { user_id: user.id, email: user.email }
   const self = {
     ...presentSelf(user),

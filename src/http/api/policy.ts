@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isId } from '../../domain/identifier.ts'
-import type { Policy } from '../../domain/policy.ts'
-import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
+import { factorsOf, isVouchedFor } from '../../domain/user.ts'
+import type { PolicyView } from '../../domain/views.ts'
 import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
 import { type Answer, approverField, authenticatorsField, ignoredFields } from './shared/fields.ts'
@@ -87,15 +87,6 @@ export const policyAnswer = z
     ignored_fields: ignoredFields,
   })
   .meta({ id: 'Policy' })
-
-/** The policy as its owner sees it. */
-export interface PolicyView {
-  policy: Policy
-  /** A person who is not `eligible` counts for nothing; one who is not `inside` has no part in the account at all. */
-  approvers: { user: User; eligible: boolean; inside: boolean }[]
-  /** Could a request that is made now be approved? */
-  reachable: boolean
-}
 
 /** The policy of an account, with the people it names; of a person who left nothing that they changed since. */
 export function presentPolicy(

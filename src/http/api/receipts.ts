@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RequestStatus } from '../../domain/request.ts'
+import type { Verdict } from '../../domain/views.ts'
 import { delegateField } from './decision.ts'
 import {
   type Answer,
@@ -94,24 +94,11 @@ const jwksAnswer = z
     description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
   })
 
-/** The outcome of a verification; the kind of refusal by its `code`. */
-type Verdict =
-  | {
-      valid: true
-      payload: Answer<typeof payloadAnswer>
-      delegate?: string
-      signature: string
-      publicKeyId: string
-      publicKey: string
-      at: Date
-    }
-  | { valid: false; status?: RequestStatus; error: string; code: string }
-
 /** Verify answer (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
     const { error, code, status } = verdict
-    return { valid: false, error, message: verdictSentence(code), status }
+    return { valid: false, error, message: SENTENCES[code] ?? DO_NOT_ACT, status }
   }
   return {
     valid: true,
@@ -127,19 +114,14 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   }
 }
 
-function verdictSentence(code: string): string {
-  switch (code) {
-    case 'not_found':
-      return 'There is no such request; check the id.'
-    case 'pending':
-      return 'Nothing is signed yet; verify again after the decision.'
-    case 'cancelled':
-      return 'The caller withdrew the request; there is nothing to verify.'
-    case 'expired':
-      return 'The request lapsed without a decision; there is nothing to verify.'
-    default:
-      return 'Do not act on this request; its receipt does not hold.'
-  }
+const DO_NOT_ACT = 'Do not act on this request; its receipt does not hold.'
+
+/** By the code of the refusal; any other says that the receipt does not hold. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  not_found: 'There is no such request; check the id.',
+  pending: 'Nothing is signed yet; verify again after the decision.',
+  cancelled: 'The caller withdrew the request; there is nothing to verify.',
+  expired: 'The request lapsed without a decision; there is nothing to verify.',
 }
 
 export const receiptOperations = operations('Receipts', {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Account, Member, Role } from '../../domain/account.ts'
 import { factorsOf, type Session, type User } from '../../domain/user.ts'
+import type { Memberships, StandIn } from '../../domain/views.ts'
 import {
   type Answer,
   approverField,
@@ -112,13 +112,6 @@ export const othersEndedAnswer = z
   .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
   .meta({ id: 'OtherSessionsEnded' })
 
-/** Who decides for a person for a while. */
-export interface StandIn {
-  user: User
-  starts_at: Date
-  ends_at: Date
-}
-
 /** The signed-in person: never hashes, seeds, keys or the user handle. */
 export function presentUser(user: User, standIn: StandIn | undefined): Answer<typeof userAnswer> {
   return present(userAnswer, user, {
@@ -157,13 +150,7 @@ export function presentSession(session: Session, currentId: string): Answer<type
 
 /** Where the signed-in person may look, and what they are asked to join. */
 export function presentMemberships(
-  {
-    accounts,
-    invitations,
-  }: {
-    accounts: { account: Account; role: Role }[]
-    invitations: { account: Account; member: Member }[]
-  },
+  { accounts, invitations }: Memberships,
   userId: string,
 ): Pick<Answer<typeof currentSessionAnswer>, 'accounts' | 'invitations'> {
   return {

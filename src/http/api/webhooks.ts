@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
-import type { Delivery, Webhook } from '../../domain/webhook.ts'
+import type { ListedWebhook } from '../../domain/views.ts'
+import type { Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
@@ -92,7 +93,7 @@ export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webho
 
 /** As `presentWebhook`, with the outcome of the newest delivery. */
 export function presentListed(
-  { webhook, last }: { webhook: Webhook; last?: Delivery },
+  { webhook, last }: ListedWebhook,
   now: Date,
 ): Answer<typeof listedWebhookAnswer> {
   return { ...presentWebhook(webhook, now), last_delivery: last === undefined ? null : presentDelivery(last) }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { renderVerdict } from '../../../adapters/teams/answers.ts'
+import type { Verdict } from '../../../src/domain/views.ts'
 import { viewPastedReceipt, viewVerdict } from '../../../src/flow/chat/verdict.ts'
-import type { Verdict } from '../../../src/flow/verify-receipt.ts'
 import { refuse } from '../../../src/signing/receipt-error.ts'
 import { cardLines, cardText } from '../../support/card-lines.ts'
 import { checkCard } from '../../support/check-card.ts'
