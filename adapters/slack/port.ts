@@ -225,23 +225,19 @@ function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }
   return trouble
 }
 
-/** People's direct messages with the app: `D…`. */
-interface DirectMessages {
-  /** Opens it, or knows it. */
-  open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>>
-  /** It is not there any more, and is opened again next time. @returns whether it was one of these */
-  forget(address: ChatAddress): boolean
-}
-
 /** People remembered; it never changes for one, but costs a call. */
 const MOST = 10_000
 
 const opened = z.object({ channel: z.object({ id: z.string() }) })
 
-function createDirectMessages(): DirectMessages {
+type DirectMessages = ReturnType<typeof createDirectMessages>
+
+/** People's direct messages with the app: `D…`. */
+function createDirectMessages() {
   const known = new Map<string, string>()
   return {
-    async open(calls, person) {
+    /** Opens it, or knows it. */
+    async open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>> {
       const key = identityKey(person)
       const before = known.get(key)
       if (before !== undefined) return { ok: true, value: before }
@@ -255,6 +251,7 @@ function createDirectMessages(): DirectMessages {
       known.set(key, data.channel.id)
       return { ok: true, value: data.channel.id }
     },
-    forget: (address) => 'user' in address && known.delete(identityKey(address)),
+    /** It is not there any more, and is opened again next time. @returns whether it was one of these */
+    forget: (address: ChatAddress) => 'user' in address && known.delete(identityKey(address)),
   }
 }

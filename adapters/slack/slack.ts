@@ -138,13 +138,6 @@ function findForgery(headers: IncomingHttpHeaders, now: Date): string | undefine
   return Math.abs(apart) > WINDOW_SECONDS ? `the timestamp is ${apart} seconds old` : undefined
 }
 
-/** A connection that we open to Slack, and open again whenever it ends. */
-interface SocketConnection {
-  /** Begins; whether Slack answers shows in the log. */
-  start(): void
-  stop(): Promise<void>
-}
-
 /** From asking for the address to Slack's greeting. */
 const CONNECT_MS = 20_000
 /** A connection that ends sooner counts as failed: Slack itself closes a healthy one after hours. */
@@ -155,14 +148,14 @@ const LONGEST_PAUSE_MS = 30_000
 const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
 
 /**
- * Socket Mode. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
+ * Socket Mode: a connection that we open, and open again whenever it ends. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
  * rejection that no caller can catch.
  */
 function createSocketConnection(
   { appToken, apiUrl }: { appToken: string; apiUrl: string },
   log: Log,
   connect: (receiver: SocketModeReceiver) => SlackApp,
-): SocketConnection {
+) {
   const ending = new AbortController()
   const receiver = new SocketModeReceiver({
     appToken,
@@ -185,10 +178,11 @@ function createSocketConnection(
   connect(receiver)
   let running: Promise<void> | undefined
   return {
-    start() {
+    /** Whether Slack answers shows in the log. */
+    start(): void {
       running ??= stayConnected(receiver, ending.signal, log)
     },
-    async stop() {
+    async stop(): Promise<void> {
       ending.abort()
       await running
     },

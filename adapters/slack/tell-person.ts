@@ -111,18 +111,15 @@ export function wentWrong(requestId: string): Notice {
 }
 
 /** The one answer that Slack takes to what it sent. */
-export interface ReplyOnce {
-  given(): boolean
-  /** @returns false when there was an answer already: this one is not sent */
-  give(body?: unknown): Promise<boolean>
-}
+export type ReplyOnce = ReturnType<typeof replyOnce>
 
 /** Wraps an `ack`: Bolt's throws at the second answer over HTTP and drops it in Socket Mode. */
-export function replyOnce(ack: (body?: unknown) => Promise<void>): ReplyOnce {
+export function replyOnce(ack: (body?: unknown) => Promise<void>) {
   let given = false
   return {
     given: () => given,
-    async give(body) {
+    /** @returns false when there was an answer already: this one is not sent */
+    async give(body?: unknown): Promise<boolean> {
       if (given) return false
       given = true
       await ack(body)

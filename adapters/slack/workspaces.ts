@@ -64,7 +64,7 @@ export function createWorkspaces(
   }
 }
 
-function oneWorkspace({ own, whyUnknown }: OwnWorkspace): Workspaces {
+function oneWorkspace({ own, whyUnknown }: ReturnType<typeof createOwnWorkspace>): Workspaces {
   // Cards are made meanwhile, and webhooks do not wait for Slack.
   const named = () => Promise.race([own(), after(NAMED_WITHIN_MS)])
   return {
@@ -101,11 +101,6 @@ const whoami = z.object({
 /** After Slack could not say whose the token is, it is not asked again for so many milliseconds. */
 const NOT_AGAIN_MS = 5_000
 
-interface OwnWorkspace {
-  own(): Promise<Workspace | undefined>
-  whyUnknown(): Trouble | undefined
-}
-
 /**
  * The workspace of the one token, which only Slack can tell: asked when it is first needed, once for all who wait, and
  * again later as long as there was no answer.
@@ -114,7 +109,7 @@ function createOwnWorkspace(
   apiUrl: string,
   { botToken }: SlackSettings['workspaces'] & { kind: 'one' },
   log: Log,
-): OwnWorkspace {
+) {
   const client = createWebClient(apiUrl, botToken, log)
   let known: Workspace | undefined
   let asking: Promise<Workspace | undefined> | undefined
@@ -136,7 +131,7 @@ function createOwnWorkspace(
     return known
   }
   return {
-    async own() {
+    async own(): Promise<Workspace | undefined> {
       if (known !== undefined) return known
       if (asking === undefined && performance.now() >= notBefore) asking = ask()
       return asking

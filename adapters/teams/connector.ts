@@ -146,12 +146,7 @@ const LEFT_MS = 5 * 60_000
 const answerSchema = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
 
 /** Tokens with which we speak to Teams. */
-interface AppTokens {
-  /** A bearer token; undefined where the connector asks for none. @throws FetchFailure; what `signal` was aborted with */
-  get(signal: AbortSignal): Promise<string | undefined>
-  /** Teams did not take it: the next call asks for another one. */
-  forget(token: string): void
-}
+type AppTokens = ReturnType<typeof createAppTokens>
 
 /**
  * Client credentials of a single-tenant app (RFC 6749 section 4.4), kept until they run out; calls that need one at the same
@@ -161,7 +156,7 @@ interface AppTokens {
 export function createAppTokens(
   { appId, appPassword, tenantId, loginUrl, unauthenticated }: TeamsSettings,
   { clock }: Pick<FlowDeps, 'clock'>,
-): AppTokens {
+) {
   let known: { token: string; until: number } | undefined
   let asking: Promise<string> | undefined
   const ask = async (): Promise<string> => {
@@ -182,7 +177,8 @@ export function createAppTokens(
     return answer.access_token
   }
   return {
-    async get(signal) {
+    /** A bearer token; undefined where the connector asks for none. @throws FetchFailure; what `signal` was aborted with */
+    async get(signal: AbortSignal): Promise<string | undefined> {
       if (unauthenticated) return undefined
       signal.throwIfAborted()
       if (known !== undefined && known.until > clock.now().getTime()) return known.token
@@ -191,7 +187,8 @@ export function createAppTokens(
       })
       return unlessAborted(asking, signal)
     },
-    forget(token) {
+    /** Teams did not take it: the next call asks for another one. */
+    forget(token: string): void {
       if (known?.token === token) known = undefined
     },
   }

@@ -10,11 +10,7 @@ interface StreamEvent {
 }
 
 /** An open stream of server-sent events. */
-export interface EventStream {
-  /** Resolves when the event is on its way, or the client is gone: the next one is not made before. */
-  send(event: StreamEvent): Promise<void>
-  end(): void
-}
+export type EventStream = ReturnType<typeof openEventStream>
 
 interface StreamOptions {
   /** Milliseconds between comments that keep proxies from closing the connection. */
@@ -30,10 +26,7 @@ const RETRY_MS = 3_000
  * Starts a stream. A reader who takes nothing for a whole heartbeat is cut off, so that nothing piles up for readers who do
  * not read (T67).
  */
-export function openEventStream(
-  response: Response,
-  { heartbeatMs = HEARTBEAT_MS }: StreamOptions = {},
-): EventStream {
+export function openEventStream(response: Response, { heartbeatMs = HEARTBEAT_MS }: StreamOptions = {}) {
   response.status(200)
   response.setHeader('Content-Type', 'text/event-stream')
   response.setHeader('Cache-Control', 'no-store')
@@ -42,13 +35,14 @@ export function openEventStream(
   const heart = setInterval(beat(response), heartbeatMs)
   response.once('close', () => clearInterval(heart))
   return {
-    async send({ event, id, data }) {
+    /** Resolves when the event is on its way, or the client is gone: the next one is not made before. */
+    async send({ event, id, data }: StreamEvent): Promise<void> {
       if (response.destroyed) return
       const lines = [`event: ${event}`, ...(id === undefined ? [] : [`id: ${id}`])]
       const taken = response.write(`${lines.join('\n')}\ndata: ${JSON.stringify(data)}\n\n`)
       if (!taken) await drainOrClose(response)
     },
-    end() {
+    end(): void {
       clearInterval(heart)
       response.end()
     },

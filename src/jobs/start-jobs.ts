@@ -7,24 +7,20 @@ import { createAgenda, JOB, JobRepository, LOCK_MS, ROUND_MS } from './agenda.ts
 import { isSweepName, nextRun, SWEEP_NAMES, type SweepName, type Sweeps } from './sweeps.ts'
 
 /** Everything timed. Agenda wakes, documents remember: losing any job, or all, costs time and never a duty. */
-export interface Jobs {
-  /** Runs these sweeps from now on, in this process or another one of the same database. */
-  start(sweeps: Sweeps): Promise<void>
-  /** Takes up no more jobs and resolves when those under way are done, or after some seconds. */
-  stop(): Promise<void>
-}
+export type Jobs = ReturnType<typeof createJobs>
 
 /** How long jobs under way may take at shutdown. */
 const DRAIN_MS = 5_000
 
 /** @param db of the service's own connection */
-export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
+export function createJobs(db: Db, deps: { clock: Clock; log: Log }) {
   const repository = new JobRepository(db, deps.clock, SWEEP_NAMES.map(idOf))
   const agenda = createAgenda(repository, deps.log)
   let stopWatchdog = async (): Promise<void> => undefined
   let stopping = false
   return {
-    async start(sweeps) {
+    /** Runs these sweeps from now on, in this process or another one of the same database. */
+    async start(sweeps: Sweeps): Promise<void> {
       const run = runner(sweeps, deps)
       agenda.define(JOB, async (job) => {
         const { sweep } = { sweep: undefined, ...Object(job.attrs.data) }
@@ -39,7 +35,8 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }): Jobs {
       await agenda.start()
       stopWatchdog = startWatchdog(repository, sweeps, run, deps)
     },
-    async stop() {
+    /** Takes up no more jobs and resolves when those under way are done, or after some seconds. */
+    async stop(): Promise<void> {
       stopping = true
       await Promise.all([stopWatchdog(), repository.close()])
       await agenda.drain(DRAIN_MS)

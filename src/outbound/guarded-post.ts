@@ -36,13 +36,6 @@ interface GuardedMessage {
   at: Date
 }
 
-/** Sends behind the address guard. */
-interface GuardedPost {
-  /** Exactly one attempt; never throws. */
-  post(message: GuardedMessage): Promise<AttemptOutcome>
-  close(): void
-}
-
 /** Made once for all attempts. */
 interface Outfit extends SenderOptions {
   targets: ReturnType<typeof createTargetUrls>
@@ -58,7 +51,7 @@ interface Outfit extends SenderOptions {
  * checked, directly whatever proxies the environment names, and ends by the deadline. Closing cuts off what is under way as
  * `interrupted`.
  */
-function createGuardedPost(options: SenderOptions): GuardedPost {
+function createGuardedPost(options: SenderOptions) {
   // Agents of our own have no proxy, and resume no TLS session, so that every connection shows its certificate.
   const agents = {
     http: new HttpAgent({ keepAlive: false }),
@@ -74,12 +67,13 @@ function createGuardedPost(options: SenderOptions): GuardedPost {
   }
   let closed = false
   return {
-    async post(message) {
+    /** Exactly one attempt; never throws. */
+    async post(message: GuardedMessage): Promise<AttemptOutcome> {
       const started = performance.now()
       const result: Result = closed ? { outcome: 'interrupted' } : await attempt(outfit, message, started)
       return { ...result, duration_ms: Math.round(performance.now() - started) }
     },
-    close() {
+    close(): void {
       closed = true
       for (const cut of outfit.running) cut.abort('interrupted')
     },

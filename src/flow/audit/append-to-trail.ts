@@ -33,24 +33,21 @@ export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[
   }
 }
 
-/** Where the trail has got to, for those who append. */
-interface Heads {
-  next(): Promise<ChainHead>
-  /** Undefined: another process was faster, or nothing is known. */
-  appended(last: ChainHead | undefined): void
-}
+type Heads = ReturnType<typeof createHeads>
 
-function createHeads({ trail }: AppendDeps): Heads {
+/** Where the trail has got to, for those who append. */
+function createHeads({ trail }: AppendDeps) {
   let own: ChainHead | undefined
   let alone = 0
   return {
-    async next() {
+    async next(): Promise<ChainHead> {
       if (own !== undefined && alone >= ALONE) return own
       const head = (await trail.head()) ?? GENESIS
       alone = head.hash === own?.hash ? alone + 1 : 0
       return head
     },
-    appended(last) {
+    /** Undefined: another process was faster, or nothing is known. */
+    appended(last: ChainHead | undefined): void {
       own = last
       if (last === undefined) alone = 0
     },

@@ -32,31 +32,26 @@ export interface StateFinding {
   part?: SignedPart | 'asked'
 }
 
-/** What the trail says about each subject, as far as documents witness it: one number a subject, for millions of them. */
-export interface Tellings {
-  add(record: AuditRecord): void
-  has(subject: string, type: AuditType): boolean
-  /** The document was seen: what is left at the end has none. */
-  drop(subject: string): void
-  left(): Iterable<[string, AuditType[]]>
-}
-
 const WATCHED = WITNESSES.flatMap(({ rules }) => rules.map(([type]) => type))
 
 /** One bit each; the bits of a number suffice for 31. */
 const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 1 << index]))
 
-export function createTellings(): Tellings {
+export type Tellings = ReturnType<typeof createTellings>
+
+/** What the trail says about each subject, as far as documents witness it: one number a subject, for millions of them. */
+export function createTellings() {
   const told = new Map<string, number>()
   return {
-    add({ entry }) {
+    add({ entry }: AuditRecord): void {
       const bit = entry && BITS.get(entry.type)
       if (entry !== undefined && bit !== undefined)
         told.set(entry.subject, (told.get(entry.subject) ?? 0) | bit)
     },
-    has: (subject, type) => ((told.get(subject) ?? 0) & (BITS.get(type) ?? 0)) !== 0,
-    drop: (subject) => void told.delete(subject),
-    *left() {
+    has: (subject: string, type: AuditType) => ((told.get(subject) ?? 0) & (BITS.get(type) ?? 0)) !== 0,
+    /** The document was seen: what is left at the end has none. */
+    drop: (subject: string) => void told.delete(subject),
+    *left(): Iterable<[string, AuditType[]]> {
       for (const [subject, bits] of told)
         yield [subject, WATCHED.filter((type) => (bits & (BITS.get(type) ?? 0)) !== 0)]
     },

@@ -64,13 +64,6 @@ async function lookUp(
   return failed === undefined ? { list: [], byEmail: true } : { failed }
 }
 
-/** Looks people up by e-mail through a memory: platforms allow few such questions a minute. */
-export interface Lookup {
-  find(chat: ChatPort, tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  /** A message to this identity did not arrive: ask again next time. */
-  forget(identity: ChatIdentity): void
-}
-
 const FOUND_MS = 24 * 3_600_000
 /** A person who is invited to the workspace need not wait for a day. */
 const NOT_FOUND_MS = 10 * 60_000
@@ -81,14 +74,20 @@ interface Remembered {
   until: number
 }
 
+export type Lookup = ReturnType<typeof createLookup>
+
 /**
- * One memory of this process: 24 hours for whom it found, ten minutes for whom it did not, failures never; and nothing of
+ * Looks people up by e-mail through a memory: platforms allow few such questions a minute. One of this process: 24 hours for whom it found, ten minutes for whom it did not, failures never; and nothing of
  * platforms whose people we know ourselves: who has just added the app gets the next card.
  */
-export function createLookup(clock: Clock): Lookup {
+export function createLookup(clock: Clock) {
   const known = new Map<string, Remembered>()
   return {
-    async find(chat, tenant, email) {
+    async find(
+      chat: ChatPort,
+      tenant: string,
+      email: string,
+    ): Promise<ChatOutcome<ChatIdentity | undefined>> {
       if (chat.lookupIsLocal) return chat.lookup(tenant, email)
       const key = JSON.stringify([chat.platform, tenant, email])
       const now = clock.now().getTime()
@@ -104,7 +103,8 @@ export function createLookup(clock: Clock): Lookup {
       known.set(key, { identity: answer.value, until })
       return answer
     },
-    forget({ platform, tenant, user }) {
+    /** A message to this identity did not arrive: ask again next time. */
+    forget({ platform, tenant, user }: ChatIdentity): void {
       for (const [key, { identity }] of known) {
         const same = identity?.platform === platform && identity.tenant === tenant && identity.user === user
         if (same) known.delete(key)

@@ -101,24 +101,18 @@ function tell(
   return { audit, event: buildEvent({ id: drawId(deps, 'evt'), type, at, data }) }
 }
 
-/** Notes what attempts at cards say about the workspaces and channels they went to. */
-export interface TroubleWatch {
-  /** It refused the app itself. */
-  failed(card: Card, where: Omit<ChatPlace, 'platform'>, reason: string): Promise<void>
-  /** It accepted something. */
-  worked(card: Card, where: Omit<ChatPlace, 'platform'>): Promise<void>
-}
-
 const REFUSED: ReadonlySet<string | undefined> = new Set(['unavailable', 'unreachable'])
 
 /** So long what is in trouble is remembered: a card that is accepted at once costs no look. */
 const REMEMBERED_MS = 60_000
 
+export type TroubleWatch = ReturnType<typeof createTroubleWatch>
+
 /**
- * One watch of this process. A card that was refused before and is accepted now ends the trouble at once; any other, within
+ * Notes what attempts at cards say about the workspaces and channels they went to: one watch of this process. A card that was refused before and is accepted now ends the trouble at once; any other, within
  * a minute, also one that another process or an earlier run has noted.
  */
-export function createTroubleWatch(deps: FlowDeps): TroubleWatch {
+export function createTroubleWatch(deps: FlowDeps) {
   let known: readonly ChatTrouble[] = []
   let until = Number.NEGATIVE_INFINITY
   const inTrouble = async (place: ChatPlace): Promise<boolean> => {
@@ -136,12 +130,14 @@ export function createTroubleWatch(deps: FlowDeps): TroubleWatch {
     )
   }
   return {
-    failed: ({ account_id, platform }, where, reason) =>
+    /** It refused the app itself. */
+    failed: ({ account_id, platform }: Card, where: Omit<ChatPlace, 'platform'>, reason: string) =>
       quietly(async () => {
         await beginTrouble(deps, account_id, { platform, ...where, reason })
         until = Number.NEGATIVE_INFINITY
       }),
-    worked: ({ platform, attempts }, { tenant, channel }) =>
+    /** It accepted something. */
+    worked: ({ platform, attempts }: Card, { tenant, channel }: Omit<ChatPlace, 'platform'>) =>
       quietly(async () => {
         const workspace = { platform, tenant }
         for (const place of channel === undefined ? [workspace] : [workspace, { ...workspace, channel }]) {

@@ -1,12 +1,7 @@
 import type { Log } from '../ports.ts'
 
 /** Warnings of one kind of trouble. */
-export interface SeldomWarning {
-  /** It failed: warns, unless it was warned of a moment ago. */
-  failed(error: unknown): void
-  /** It worked again: the next failure is new trouble, and told at once. */
-  worked(): void
-}
+export type SeldomWarning = ReturnType<typeof warnSeldom>
 
 /** How often trouble is logged while it lasts. */
 const TELL_EVERY_MS = 10_000
@@ -20,18 +15,20 @@ export function warnSeldom(
   log: Pick<Log, 'warn'>,
   message: string,
   now: () => number = () => performance.now(),
-): SeldomWarning {
+) {
   let toldAt = Number.NEGATIVE_INFINITY
   let times = 0
   return {
-    failed(error) {
+    /** It failed: warns, unless it was warned of a moment ago. */
+    failed(error: unknown): void {
       times += 1
       if (now() - toldAt < TELL_EVERY_MS) return
       log.warn({ error, times }, message)
       toldAt = now()
       times = 0
     },
-    worked() {
+    /** It worked again: the next failure is new trouble, and told at once. */
+    worked(): void {
       toldAt = Number.NEGATIVE_INFINITY
       times = 0
     },

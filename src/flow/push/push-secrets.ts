@@ -13,24 +13,21 @@ interface KeyDeps {
 }
 
 /** The key pair of this deployment by which push services know it (VAPID, RFC 8292). */
-export interface PushKeyKeeper {
-  /** Call `ensure` before. */
-  current(): VapidKeys
-  /** Makes it at the first start of all; two processes that start at once agree on one. Called at every start. */
-  ensure(): Promise<void>
-}
+export type PushKeyKeeper = ReturnType<typeof createPushKeyKeeper>
 
 const AAD = 'push-key:vapid'
 
 /** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
-export function createPushKeyKeeper(deps: KeyDeps): PushKeyKeeper {
+export function createPushKeyKeeper(deps: KeyDeps) {
   let keys: VapidKeys | undefined
   return {
-    current() {
+    /** Call `ensure` before. */
+    current(): VapidKeys {
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
-    async ensure() {
+    /** Makes it at the first start of all; two processes that start at once agree on one. Called at every start. */
+    async ensure(): Promise<void> {
       const stored = await deps.store.find()
       keys = stored === undefined ? await make(deps) : unseal(deps, stored)
     },
