@@ -7,10 +7,9 @@ import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Member, membersShape } from '../members/member-shapes.ts'
-import { checkBox, quorumField, readQuorum } from '../parts/fields.ts'
+import { checkBox, choiceField, quorumField, readQuorum } from '../parts/fields.ts'
 import { section } from '../parts/section.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { authenticatorsField, type Rule, ruleWords } from './authenticators-field.ts'
 import { policyWarnings, waysOut } from './policy-warnings.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
@@ -290,4 +289,60 @@ function reminderField(reminders: readonly number[]): ReminderField {
     return wrong(reminded, `Enter up to ${MOST} whole numbers from 1 to 99, or nothing.`)
   }
   return { ...reminded, read }
+}
+
+/** Which passkeys count. */
+type Rule = NonNullable<Policy['authenticators']> | null
+
+interface AuthenticatorsField extends Field {
+  /** Undefined when something is wrong, and the field says so. */
+  read(): { rule: Rule } | undefined
+}
+
+const AAGUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Any passkey, those whose make is proven, or some models of these. */
+function authenticatorsField(rule: Rule): AuthenticatorsField {
+  const kind = choiceField({
+    label: 'Authenticators',
+    name: 'authenticators',
+    choices: [
+      ['any', 'Any passkey'],
+      ['attested', 'Only those whose make is proven'],
+      ['models', 'Only these models, proven'],
+    ],
+    value: rule === null ? 'any' : rule === 'attested' ? rule : 'models',
+  })
+  const models = field({
+    label: 'Models',
+    name: 'models',
+    hint: 'AAGUIDs, as your own and the members’ passkeys name them. Codes do not count either; your own passkey must be one of these.',
+    attributes: {
+      autocomplete: 'off',
+      class: 'input list-input',
+      value: Array.isArray(rule) ? rule.join(', ') : '',
+    },
+  })
+  const follow = (): void => {
+    models.row.hidden = kind.input.value !== 'models'
+  }
+  kind.input.addEventListener('change', follow)
+  follow()
+  const read = (): { rule: Rule } | undefined => {
+    if (kind.input.value === 'any') return { rule: null }
+    if (kind.input.value === 'attested') return { rule: 'attested' }
+    const listed = models.input.value
+      .toLowerCase()
+      .split(/[\s,;]+/)
+      .filter((part) => part !== '')
+    if (listed.length > 0 && listed.every((one) => AAGUID.test(one))) return { rule: [...new Set(listed)] }
+    return wrong(models, 'Enter AAGUIDs, such as ee882879-721c-4913-9775-3dfcce97072a.')
+  }
+  return { ...models, row: div('', kind.row, models.row), read }
+}
+
+/** In words, for what is confirmed. */
+function ruleWords(rule: Rule): string {
+  if (rule === null) return 'any'
+  return rule === 'attested' ? 'only those whose make is proven' : `only ${rule.join(', ')}, proven`
 }

@@ -8,15 +8,14 @@ import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { reviewShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
-import { isRecord } from '../../webauthn-page/kit/api/shape.ts'
+import { isRecord, list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
 import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
-import { loadNames } from '../requests/people-names.ts'
-import type { PageView, PublicVisit } from '../shell/page-entry.ts'
+import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
 import { type Brought, dropZone } from './drop-zone.ts'
 import { readSubject, type Subject } from './read-subject.ts'
@@ -36,6 +35,27 @@ export async function verifyPage({ signal, member }: PublicVisit): Promise<PageV
   const bench = new Bench(signal, draft, member && (await loadNames(member)))
   bench.followAddress()
   return { title: 'Verify a receipt', scene: bench.scene, wide: true }
+}
+
+type People = readonly { approver: string | null; name: string }[]
+
+const membersShape = object({ data: list(object({ approver: nullable(text), name: text })) })
+const accountShape = object({ owner: object({ approver: text, name: text }) })
+
+/**
+ * Names of people of the account that is looked at, by the reference that receipts hold. Who the members are only their
+ * owner may list; others know the owner and themselves.
+ */
+async function loadNames(context: PageContext): Promise<NameOf> {
+  const others = await peopleOf(context).catch((): People => [])
+  const names = new Map([...others, context.user].map(({ approver, name }) => [approver, name]))
+  return (reference) => names.get(reference)
+}
+
+/** @throws RequestFailure, ShapeError */
+async function peopleOf({ account, ofAccount }: PageContext): Promise<People> {
+  if (account.own && account.role === 'owner') return (await get('/account/members', membersShape)).data
+  return [(await get(ofAccount('/account'), accountShape)).owner]
 }
 
 /** The page: what is brought in, and, before it as soon as there is one, the result. */

@@ -9,7 +9,7 @@ import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/pe
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { exportHistory, readHistory } from '../../flow/read-history.ts'
-import { readAccountSecrets, readOwnSecret } from '../../flow/read-signing-secrets.ts'
+import { readAccountSecrets, readOwnSecret } from '../../flow/webhooks/manage-webhooks.ts'
 import {
   type accountAnswer,
   accountBody,
@@ -53,7 +53,7 @@ import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
-import { recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** An account and its requests, for all its people as far as their role goes; for its owner to change. */
@@ -133,19 +133,18 @@ const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response
 }
 
 const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
-  const { user } = sessionOf(response)
+  const { accountId, actor } = ownerOf(request, response)
   const later = 'is set once the key is made: PATCH it with a `policy`'
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
   const wanted = {
-    accountId: user.account_id,
+    accountId,
     name,
     sandbox,
     source_control,
     ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
   }
-  const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
   const { raw_key, key } = await createApiKey(deps, wanted, actor)
   response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
 }
@@ -158,9 +157,8 @@ const change: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (reque
 }
 
 const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
-  const { user } = sessionOf(response)
-  const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
-  const key = await revokeApiKey(deps, request.params.id, user.account_id, actor)
+  const { accountId, actor } = ownerOf(request, response)
+  const key = await revokeApiKey(deps, request.params.id, accountId, actor)
   response.json({ ok: true, key: presentKey(key) })
 }
 
