@@ -3,9 +3,6 @@ import type { FlowDeps } from '../flow/deps.ts'
 import type { ChatPort } from '../flow/ports.ts'
 import type { Mount } from '../http/http-deps.ts'
 import { createChatConversationStore } from '../store/chat-conversations.ts'
-import { createChatInstallationStore } from '../store/chat-installations.ts'
-import { createChatLinkStore } from '../store/chat-links.ts'
-import { createSeenStore } from '../store/chat-seen.ts'
 import type { StoreConnection } from '../store/connect.ts'
 
 /** What listens to a chat platform. */
@@ -24,22 +21,16 @@ export interface ConnectedChat {
 }
 
 /**
- * The chat platforms of the configuration, and the stores that chat alone needs. A platform's libraries are loaded only
+ * The chat platforms of the configuration. A platform's libraries are loaded only
  * where it is set up: they take time and tens of megabytes.
  */
 export async function composeChat(
   { slack, teams, baseUrl }: Config,
   connection: StoreConnection,
-  given: Pick<FlowDeps, 'vault' | 'clock' | 'log'>,
-): Promise<{
-  connected: ConnectedChat[]
-  stores: Pick<FlowDeps, 'chatLinks' | 'installations' | 'seen'>
-}> {
-  const installations = createChatInstallationStore(connection)
+  given: Pick<FlowDeps, 'installations' | 'vault' | 'clock' | 'log'>,
+): Promise<ConnectedChat[]> {
   const conversations = createChatConversationStore(connection)
-  const chatLinks = createChatLinkStore(connection)
-  const seen = createSeenStore(connection, given.clock)
-  const parts = { ...given, installations, conversations, baseUrl }
+  const parts = { ...given, conversations, baseUrl }
   const connected: ConnectedChat[] = []
   if (slack !== undefined) {
     const { createSlack } = await import('../../adapters/slack/slack.ts')
@@ -49,5 +40,5 @@ export async function composeChat(
     const { createTeams } = await import('../../adapters/teams/teams.ts')
     connected.push(createTeams(teams, parts))
   }
-  return { connected, stores: { chatLinks, installations, seen } }
+  return connected
 }

@@ -18,37 +18,20 @@ import { NoSigningKeyError } from '../signing/keys.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault } from '../signing/vault.ts'
-import { createAccountStore } from '../store/accounts.ts'
-import { createApiKeyStore } from '../store/api-keys.ts'
-import { createAttemptStore } from '../store/attempts.ts'
-import { createAuditInbox } from '../store/audit-inbox.ts'
 import { createAuditTrail } from '../store/audit-trail.ts'
-import { createBootstrapStore } from '../store/bootstraps.ts'
-import { createCardStore } from '../store/cards.ts'
-import { createChallengeStore } from '../store/challenges.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { connectStore, ping, type StoreConnection } from '../store/connect.ts'
-import { createDeliveryStore } from '../store/deliveries.ts'
-import { createEnrollmentStore } from '../store/enrollments.ts'
 import { damageTold, isUnavailable, PASSED_OVER } from '../store/failures.ts'
-import { createIdempotencyStore } from '../store/idempotency.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
 import { prepareIndexes } from '../store/indexes.ts'
-import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
-import { createPushDeviceStore } from '../store/push-devices.ts'
+import { createOutboxSources, type Written } from '../store/outbox.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
-import { createPushStore } from '../store/pushes.ts'
-import { createQuotaStore } from '../store/quotas.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
-import { createRequestHistory } from '../store/request-history.ts'
-import { createRequestStore } from '../store/requests.ts'
 import { checkServer, inWords, ownInWords, type Server } from '../store/server.ts'
-import { createSessionStore } from '../store/sessions.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
-import { createUserStore } from '../store/users.ts'
-import { createWebhookStore } from '../store/webhooks.ts'
+import { createStores, type WakeFor } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
 import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
@@ -84,9 +67,6 @@ export interface ComposeOptions {
   /** More chat platforms to send cards to than the configuration names. */
   chats?: readonly ChatPort[]
 }
-
-/** The wake-up of the store of that collection. */
-type WakeFor = (collection: string) => Wake
 
 const random = createRandom()
 
@@ -149,18 +129,16 @@ async function assemble(
   const clock = await createStoreClock(connection, log, localTime)
   const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
   const keys = composeKeys(config, keyStore, { vault, clock, log })
-  const asking = requestStores(connection, clock, wakeFor)
-  const people = peopleStores(connection, clock, wakeFor, config.sessions)
-  const signals = composeSignals(connection, { ...asking, ...people }, clock, log)
+  const stores = createStores(connection, clock, wakeFor, config.sessions)
+  const signals = composeSignals(connection, stores, clock, log)
   listeners.push(signals.wake)
-  const verifications = createVerificationLog(people.audit, log)
-  const chat = await composeChat(config, connection, { vault, clock, log })
+  const verifications = createVerificationLog(stores.audit, log)
+  const { installations } = stores
+  const connected = await composeChat(config, connection, { installations, vault, clock, log })
   const deps: FlowDeps = {
-    ...people,
+    ...stores,
     ...composeDelivery(config, connection, { wakeFor, vault, clock, random, log }),
-    ...chat.stores,
-    ...asking,
-    chats: [...chats, ...chat.connected.map(({ port }) => port)],
+    chats: [...chats, ...connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
     verifications,
     ...STORE_FAILURES,
@@ -188,7 +166,7 @@ async function assemble(
     deps,
     limiter,
     connection,
-    chats: chat.connected,
+    chats: connected,
     storeFailed: store.failed ?? new Promise(() => undefined),
     onOutbox: (listener) => void listeners.push(listener),
     stopWaiting: signals.stop,
@@ -296,34 +274,6 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function requestStores(connection: StoreConnection, clock: Clock, wakeFor: WakeFor) {
-  return {
-    requests: createRequestStore(connection, wakeFor('requests'), clock),
-    apiKeys: createApiKeyStore(connection, wakeFor('api_keys')),
-    history: createRequestHistory(connection, clock),
-    quotas: createQuotaStore(connection),
-    idempotency: createIdempotencyStore(connection),
-  }
-}
-
-function peopleStores(
-  connection: StoreConnection,
-  clock: Clock,
-  wakeFor: WakeFor,
-  limits: Config['sessions'],
-) {
-  return {
-    users: createUserStore(connection, wakeFor('users')),
-    challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection, wakeFor('sessions'), limits),
-    enrollments: createEnrollmentStore(connection),
-    attempts: createAttemptStore(connection, clock),
-    bootstraps: createBootstrapStore(connection, wakeFor('bootstraps')),
-    accounts: createAccountStore(connection, wakeFor('accounts')),
-    audit: createAuditInbox(connection, wakeFor('audit_inbox')),
-  }
-}
-
 function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   const timer = setInterval(() => {
     deps.keys
@@ -336,26 +286,18 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
 /** What carries outbox entries on, and what keys at rest need. */
 type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wakeFor: WakeFor }
 
-/** Stores of delivery and the guarded senders. Called last: the collections with an outbox must have their models. */
+/** The guarded senders and what they need. Called last: the collections with an outbox must have their models. */
 function composeDelivery(config: Config, connection: StoreConnection, { wakeFor, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
   const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
   const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
-  const stores = {
-    webhooks: createWebhookStore(connection, wakeFor('webhooks')),
-    deliveries: createDeliveryStore(connection, wakeFor('deliveries')),
-    cards: createCardStore(connection, wakeFor('cards')),
-    pushes: createPushStore(connection, wakeFor('pushes')),
-    pushDevices: createPushDeviceStore(connection, wakeFor('push_devices')),
-  }
   const pushKey = createPushKeyKeeper({
     ...given,
     store: createPushKeyStore(connection, wakeFor('push_keys')),
     sender: pusher,
   })
   return {
-    ...stores,
     pushKey,
     pusher,
     trail: createAuditTrail(connection),

@@ -1,27 +1,7 @@
 import type { SessionTokens } from '../signing/session-token.ts'
-import type { AccountStore } from '../store/accounts.ts'
-import type { ApiKeyStore } from '../store/api-keys.ts'
-import type { AttemptStore } from '../store/attempts.ts'
-import type { AuditLog } from '../store/audit-inbox.ts'
-import type { BootstrapStore } from '../store/bootstraps.ts'
-import type { CardStore } from '../store/cards.ts'
-import type { ChallengeStore } from '../store/challenges.ts'
 import type { ChangeSignal } from '../store/change-signal.ts'
-import type { ChatInstallationStore } from '../store/chat-installations.ts'
-import type { ChatLinkStore } from '../store/chat-links.ts'
-import type { SeenStore } from '../store/chat-seen.ts'
-import type { DeliveryStore } from '../store/deliveries.ts'
-import type { EnrollmentStore } from '../store/enrollments.ts'
-import type { IdempotencyStore } from '../store/idempotency.ts'
 import type { InboxSignal } from '../store/inbox-signal.ts'
-import type { PushDeviceStore } from '../store/push-devices.ts'
-import type { PushStore } from '../store/pushes.ts'
-import type { QuotaStore } from '../store/quotas.ts'
-import type { RequestHistory } from '../store/request-history.ts'
-import type { RequestStore } from '../store/requests.ts'
-import type { SessionStore } from '../store/sessions.ts'
-import type { UserStore } from '../store/users.ts'
-import type { WebhookStore } from '../store/webhooks.ts'
+import type { Stores } from '../store/stores.ts'
 import type { VerificationLog } from './audit/verification-log.ts'
 import type { KeyKeeper } from './keep-keys.ts'
 import type { AuthenticatorModels } from './people/authenticator-models.ts'
@@ -61,16 +41,13 @@ export interface RelyingParty {
   name: string
 }
 
+type PeopleStores = Pick<
+  Stores,
+  'users' | 'challenges' | 'sessions' | 'enrollments' | 'attempts' | 'accounts' | 'pushDevices' | 'audit'
+>
+
 /** Everything the people part works with. A function that needs one or two things of it names them by `Pick`. */
-export interface PeopleDeps {
-  users: UserStore
-  challenges: ChallengeStore
-  sessions: SessionStore
-  enrollments: EnrollmentStore
-  attempts: AttemptStore
-  accounts: AccountStore
-  pushDevices: PushDeviceStore
-  audit: AuditLog
+export interface PeopleDeps extends PeopleStores {
   vault: Vault
   tokens: SessionTokens
   clock: Clock
@@ -81,27 +58,14 @@ export interface PeopleDeps {
 }
 
 /** Everything the verbs of this folder can ask for; a function that needs one or two of them names them. */
-export interface FlowDeps extends PeopleDeps {
-  requests: RequestStore
-  apiKeys: ApiKeyStore
-  bootstraps: BootstrapStore
-  quotas: QuotaStore
-  history: RequestHistory
-  idempotency: IdempotencyStore
+export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
   changes: Omit<ChangeSignal, 'stop'>
   inbox: Pick<InboxSignal, 'watch'>
   signer: Signer
   keys: KeyKeeper
-  webhooks: WebhookStore
-  deliveries: DeliveryStore
-  cards: CardStore
-  pushes: PushStore
   pusher: PushSender
   pushKey: PushKeyKeeper
-  chatLinks: ChatLinkStore
-  installations: ChatInstallationStore
-  seen: SeenStore
   /** The configured chat platforms, one port each. */
   chats: readonly ChatPort[]
   trail: AuditTrail

@@ -109,8 +109,6 @@ accountSchema.index(
 )
 addOutbox(accountSchema)
 
-export type AccountStore = ReturnType<typeof createAccountStore>
-
 /** Accounts on mongoose. */
 export function createAccountStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')

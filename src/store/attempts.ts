@@ -35,8 +35,6 @@ export interface Allowance {
 /** An attempt that was let through or not; `token` takes it back. */
 export type Attempt = LimitState & { token: string }
 
-export type AttemptStore = ReturnType<typeof createAttemptStore>
-
 /** Lost races in a row: each means that another attempt was let through or a counter lapsed. */
 const MAX_TRIES = 16
 

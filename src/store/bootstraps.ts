@@ -76,8 +76,6 @@ export interface ConsentChange {
   audit: AuditEntry[]
 }
 
-export type BootstrapStore = ReturnType<typeof createBootstrapStore>
-
 /**
  * Agents' requests for keys, on mongoose. Every write is one conditional single-document write; the database's clock judges
  * expiry.

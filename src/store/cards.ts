@@ -128,8 +128,6 @@ export interface CardClaim extends Lease {
 /** A card that this process has claimed. */
 export type ClaimedCard = Claimed<Card>
 
-export type CardStore = ReturnType<typeof createCardStore>
-
 /** Cards on mongoose: a queue whose documents take news, and come back to it. */
 export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')

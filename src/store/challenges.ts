@@ -87,8 +87,6 @@ const challengeSchema = new Schema<ChallengeDocument>(
 )
 challengeSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-export type ChallengeStore = ReturnType<typeof createChallengeStore>
-
 /** WebAuthn challenges on mongoose. Reading one deletes it: two equal answers can never both find it (T33). */
 export function createChallengeStore(connection: StoreConnection) {
   const model = connection.model<ChallengeDocument>('Challenge', challengeSchema, 'challenges')

@@ -38,8 +38,6 @@ chatLinkSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Asking twice at once is two upserts, of which one may fail; then there is a link to replace. */
 const MAX_ATTEMPTS = 8
 
-export type ChatLinkStore = ReturnType<typeof createChatLinkStore>
-
 /** One-time links asked for in chat, on mongoose. A used one is deleted. */
 export function createChatLinkStore(connection: StoreConnection) {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')

@@ -15,8 +15,6 @@ seenSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Twice the time for which a platform's signature is accepted, on either side of our clock. */
 const KEPT_MS = 10 * 60_000
 
-export type SeenStore = ReturnType<typeof createSeenStore>
-
 /**
  * Remembers for ten minutes what was received already, on mongoose: one insert each, so that of several processes one is the
  * first (T36).

@@ -96,8 +96,6 @@ export interface DeliveryQuery {
   before?: ListPosition
 }
 
-export type DeliveryStore = ReturnType<typeof createDeliveryStore>
-
 /** Deliveries on mongoose: a queue with a log. */
 export function createDeliveryStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')

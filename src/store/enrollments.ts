@@ -63,8 +63,6 @@ enrollmentSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 /** Codes that may be compared under one link. */
 const TRIES = 5
 
-export type EnrollmentStore = ReturnType<typeof createEnrollmentStore>
-
 /** One-time links on mongoose. A used or replaced one is deleted. */
 export function createEnrollmentStore(connection: StoreConnection) {
   const model = connection.model<EnrollmentDocument>('Enrollment', enrollmentSchema, 'enrollments')

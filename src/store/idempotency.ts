@@ -41,8 +41,6 @@ const LEASE_MS = 10_000
 /** Of a claim that was given up. */
 const LONG_AGO = new Date(0)
 
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>
-
 /**
  * The outcome of a claim. `fresh`: run it with `subject` as the new resource's id, `renew` meanwhile, then `finish`, `release` or `abandon`;
  * `subject` is the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:

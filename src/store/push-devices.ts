@@ -43,8 +43,6 @@ deviceSchema.index(
 deviceSchema.index({ state: 1 }, { partialFilterExpression: { state: 'removed' }, name: 'removed' })
 addOutbox(deviceSchema)
 
-export type PushDeviceStore = ReturnType<typeof createPushDeviceStore>
-
 /** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
 export function createPushDeviceStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')

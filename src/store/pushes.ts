@@ -55,8 +55,6 @@ export interface PushResult {
   audit: AuditEntry[]
 }
 
-export type PushStore = ReturnType<typeof createPushStore>
-
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')

@@ -34,8 +34,6 @@ const quotaSchema = new Schema<QuotaDocument>(
 )
 quotaSchema.index({ month: 1 })
 
-export type QuotaStore = ReturnType<typeof createQuotaStore>
-
 /** What a request takes: one of its account's quota in that month, and reservations before these people. */
 export interface Taken {
   accountId: string

@@ -40,8 +40,6 @@ const PARTS = ['requirement.approvers.user_id', 'votes.user_id'] as const
 
 type Filter = Record<string, unknown>
 
-export type RequestHistory = ReturnType<typeof createRequestHistory>
-
 /** The requests of an account as people look back on them; each read is answered in the order of an index. */
 export function createRequestHistory(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
   const collection = connection.collection<RequestDocument>('requests')

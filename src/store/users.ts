@@ -41,8 +41,6 @@ export interface UserChange {
   enrolled_at?: Date
 }
 
-export type UserStore = ReturnType<typeof createUserStore>
-
 /**
  * People on mongoose. Every write is one conditional single-document write and raises `version`; writers that replace whole
  * fields name the version they read.

@@ -38,8 +38,6 @@ addOutbox(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
 
-export type WebhookStore = ReturnType<typeof createWebhookStore>
-
 /** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
 export function createWebhookStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
