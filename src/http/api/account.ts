@@ -131,12 +131,9 @@ export function presentAccount(
   { account, role, owner, used, month, policy }: AccountView,
   models: Models,
 ): Answer<typeof accountAnswer> {
-  return {
-    id: account.id,
-    name: account.name,
+  return present(accountAnswer, account, {
     role,
     owner: { id: owner.id, name: owner.name, email: owner.email, approver: owner.approver },
-    created_at: account.created_at.toISOString(),
     names_in_channels: account.names_in_channels === true,
     quota: {
       limit: account.monthly_quota,
@@ -145,7 +142,7 @@ export function presentAccount(
       resets_at: month.ends.toISOString(),
     },
     policy: policy && presentPolicy(policy, models),
-  }
+  })
 }
 
 /** A request as the history lists it: neither context nor receipts. */

@@ -11,7 +11,7 @@ import {
 } from './decisions.ts'
 import { type Answer, approverField, errorCode, idField, outcomeField, statusField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { operations } from './shared/operation.ts'
+import { DECISION_PROOF_REFUSALS, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const item = z
@@ -167,10 +167,7 @@ export const batchOperations = operations('Deciding', {
       { code: 'passkey_required', with: { ids } },
       { code: 'authenticator_refused', with: { ids } },
       'method_not_enrolled',
-      'passkey_refused',
-      'totp_refused',
-      'totp_disabled',
-      'totp_locked',
+      ...DECISION_PROOF_REFUSALS,
     ],
   },
 })

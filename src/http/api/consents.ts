@@ -13,7 +13,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PENDING, operations } from './shared/operation.ts'
+import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
@@ -50,22 +50,29 @@ export const waitingConsentsAnswer = pageOf(waiting.meta({ id: 'WaitingConsent' 
   id: 'WaitingConsents',
 })
 
+const given = z.strictObject({
+  decision: outcomeField,
+  method: z.enum(['passkey', 'totp']),
+  at: timeField,
+})
+
+const collection = z.strictObject({
+  at: timeField,
+  address: z.string().optional(),
+  key_id: idField('key').optional(),
+})
+
 export const consentAnswer = waiting
   .extend({
     status: statusField,
     server_time: timeField,
     tries_left: z.int().meta({ description: 'Wrong matching codes until it is rejected.' }),
     methods: z.array(z.enum(['passkey', 'totp'])),
-    consent: z
-      .strictObject({ decision: outcomeField, method: z.enum(['passkey', 'totp']), at: timeField })
-      .optional(),
+    consent: given.optional(),
     collect_by: timeField
       .optional()
       .meta({ description: 'After consent: a key that is not asked for until then is never made.' }),
-    collected: z
-      .strictObject({ at: timeField, address: z.string().optional(), key_id: idField('key').optional() })
-      .optional()
-      .meta({ description: 'When, and from where, the key was collected.' }),
+    collected: collection.optional().meta({ description: 'When, and from where, the key was collected.' }),
   })
   .meta({ id: 'Consent' })
 
@@ -112,24 +119,14 @@ export function presentConsent({
   serverTime,
 }: ConsentReview): Answer<typeof consentAnswer> {
   const { consent, collected } = bootstrap
-  return {
-    ...presentWaitingConsent(bootstrap),
-    status: bootstrap.status,
+  return present(consentAnswer, bootstrap, {
+    requester: present(requester, bootstrap.requester, {}),
     server_time: serverTime.toISOString(),
     tries_left: WRONG_CODES - bootstrap.wrong_codes,
     methods,
-    consent: consent && {
-      decision: consent.decision,
-      method: consent.method,
-      at: consent.at.toISOString(),
-    },
-    collect_by: bootstrap.collect_by?.toISOString(),
-    collected: collected && {
-      at: collected.at.toISOString(),
-      address: collected.address,
-      key_id: bootstrap.key_id,
-    },
-  }
+    consent: consent && present(given, consent, {}),
+    collected: collected && present(collection, collected, { key_id: bootstrap.key_id }),
+  })
 }
 
 const path = idInPath('bst', 'Id of the consent.')
@@ -197,10 +194,7 @@ export const consentOperations = operations('Bootstrap', {
       'proof_required',
       'challenge_invalid',
       'method_not_enrolled',
-      'passkey_refused',
-      'totp_refused',
-      'totp_disabled',
-      'totp_locked',
+      ...DECISION_PROOF_REFUSALS,
       'not_found',
       NOT_PENDING,
       'key_limit',

@@ -30,7 +30,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PENDING, operations } from './shared/operation.ts'
+import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const COMMENT_LENGTH = 1_000
@@ -43,34 +43,33 @@ const comment = text
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
 
+const similarDecision = z.strictObject({
+  method: methodField,
+  approver: approverField,
+  decided_at: timeField,
+})
+
+const difference = z.strictObject({
+  field: z.string(),
+  before: z.string().optional().meta({ description: 'Absent: it had no such field.' }),
+  now: z.string().optional().meta({ description: 'Absent: this request has no such field.' }),
+})
+
+const similarRequest = z.strictObject({
+  id: idField('req'),
+  status: statusField,
+  cancelled: z.literal(true).optional(),
+  action: actionField,
+  created_at: timeField,
+  decision: similarDecision.optional(),
+  differs: z
+    .array(difference)
+    .meta({ description: 'What this request says otherwise, the first 10 fields of action and context.' }),
+  more: z.int().min(0).meta({ description: 'Further fields that differ.' }),
+})
+
 export const similarAnswer = z
-  .strictObject({
-    data: z.array(
-      z.strictObject({
-        id: idField('req'),
-        status: statusField,
-        cancelled: z.literal(true).optional(),
-        action: actionField,
-        created_at: timeField,
-        decision: z
-          .strictObject({ method: methodField, approver: approverField, decided_at: timeField })
-          .optional(),
-        differs: z
-          .array(
-            z.strictObject({
-              field: z.string(),
-              before: z.string().optional().meta({ description: 'Absent: it had no such field.' }),
-              now: z.string().optional().meta({ description: 'Absent: this request has no such field.' }),
-            }),
-          )
-          .meta({
-            description: 'What this request says otherwise, the first 10 fields of action and context.',
-          }),
-        more: z.int().min(0).meta({ description: 'Further fields that differ.' }),
-      }),
-    ),
-    names: namesField,
-  })
+  .strictObject({ data: z.array(similarRequest), names: namesField })
   .meta({ id: 'SimilarRequests' })
 
 const MOST_DIFFERENCES = 10
@@ -84,20 +83,11 @@ export function presentSimilar(
   const said = (one: ApprovalRequest) => ({ action: one.action, ...contextOf(one) })
   const data = earlier.map((one) => {
     const differs = differences(said(one), said(request))
-    return {
-      id: one.id,
-      status: one.status,
-      cancelled: one.cancelled,
-      action: one.action,
-      created_at: one.created_at.toISOString(),
-      decision: one.decision && {
-        method: one.decision.method,
-        approver: one.decision.approver,
-        decided_at: one.decision.decided_at.toISOString(),
-      },
+    return present(similarRequest, one, {
+      decision: one.decision && present(similarDecision, one.decision, {}),
       differs: differs.slice(0, MOST_DIFFERENCES),
       more: Math.max(0, differs.length - MOST_DIFFERENCES),
-    }
+    })
   })
   return { data, names }
 }
@@ -337,14 +327,6 @@ export const decisionOperations = operations('Deciding', {
       invalid: ['passkey', 'must not be sent together with totp'],
     },
     answers: { '200': { schema: decidedAnswer, description: 'The vote counts.' } },
-    refusals: [
-      'proof_required',
-      'challenge_invalid',
-      ...UNDECIDABLE,
-      'passkey_refused',
-      'totp_refused',
-      'totp_disabled',
-      'totp_locked',
-    ],
+    refusals: ['proof_required', 'challenge_invalid', ...UNDECIDABLE, ...DECISION_PROOF_REFUSALS],
   },
 })

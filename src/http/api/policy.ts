@@ -4,7 +4,7 @@ import { factorsOf, isVouchedFor } from '../../domain/user.ts'
 import type { PolicyView } from '../../domain/views.ts'
 import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
-import { type Answer, approverField, authenticatorsField, ignoredFields } from './shared/fields.ts'
+import { type Answer, approverField, authenticatorsField, ignoredFields, present } from './shared/fields.ts'
 import { flag } from './shared/input.ts'
 import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -93,7 +93,7 @@ export function presentPolicy(
   { policy, approvers, reachable }: PolicyView,
   models: Models,
 ): Answer<typeof policyAnswer> {
-  return {
+  return present(policyAnswer, policy, {
     approvers: approvers.map(({ user, eligible, inside }) => ({
       user_id: user.id,
       email: user.email,
@@ -103,15 +103,11 @@ export function presentPolicy(
       confirmed: isVouchedFor(user),
       eligible,
     })),
-    quorum: policy.quorum,
-    passkey_only: policy.passkey_only,
-    high_impact: policy.high_impact,
-    confirmed_only: policy.confirmed_only,
-    authenticators: policy.authenticators,
     can_attest: models.known || undefined,
     reminders: policy.reminders,
     reachable,
-  }
+    ignored_fields: undefined,
+  })
 }
 
 export const policyOperations = operations('Members and policy', {

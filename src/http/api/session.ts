@@ -135,12 +135,7 @@ export function presentGrant(
   grant: { token: string; expires_in: number; user: User },
   standIn: StandIn | undefined,
 ): Answer<typeof sessionAnswer> {
-  return {
-    token: grant.token,
-    token_type: 'Bearer',
-    expires_in: grant.expires_in,
-    user: presentUser(grant.user, standIn),
-  }
+  return present(sessionAnswer, grant, { token_type: 'Bearer', user: presentUser(grant.user, standIn) })
 }
 
 /** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */

@@ -68,6 +68,14 @@ export const PROOF_REFUSALS = [
   'totp_locked',
 ] as const satisfies RefusalCode[]
 
+/** Why the proof that comes with a decision can be refused. */
+export const DECISION_PROOF_REFUSALS = [
+  'passkey_refused',
+  'totp_refused',
+  'totp_disabled',
+  'totp_locked',
+] as const satisfies RefusalCode[]
+
 /** What hands out secrets: a session needs a proof of presence within the last minutes. */
 export const NOT_PROVEN = {
   code: 'proof_required',
