@@ -1,3 +1,4 @@
+import type { PushPayload } from '../../src/domain/push.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 
@@ -66,16 +67,8 @@ async function subscribeAgain(event: ExtendableEvent & Partial<PushSubscriptionC
   })
 }
 
-/** What a push says. */
-interface Payload {
-  title: string
-  body: string
-  url: string
-  tag: string
-}
-
 /** Shown for what cannot be read: an older worker may meet a newer service. */
-const UNREADABLE: Payload = {
+const UNREADABLE: PushPayload = {
   title: 'Something waits for you',
   body: 'Open Countersign.',
   url: '/',
@@ -83,7 +76,7 @@ const UNREADABLE: Payload = {
 }
 
 /** Text of a push → what to show. */
-function readPayload(text: string | undefined): Payload {
+function readPayload(text: string | undefined): PushPayload {
   try {
     const value: unknown = JSON.parse(text ?? '')
     if (typeof value !== 'object' || value === null) return UNREADABLE

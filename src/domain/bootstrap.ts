@@ -4,7 +4,7 @@ import type { OutboxEvent } from './event.ts'
 import type { Outcome } from './receipt.ts'
 import type { Evidence } from './request.ts'
 
-export type BootstrapStatus = 'pending' | Outcome | 'expired'
+type BootstrapStatus = 'pending' | Outcome | 'expired'
 
 /**
  * Why a bootstrap has no key to give, or none any more. An approval without a key would leave the caller waiting for one that never

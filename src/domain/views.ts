@@ -1,7 +1,8 @@
 /** What verbs hand out and the contract presents: each with all that an answer may need, and secrets that no answer shows. */
 import type { Account, Member, Role } from './account.ts'
 import type { Bootstrap, BootstrapEnd } from './bootstrap.ts'
-import type { Card } from './chat.ts'
+import type { Card, ChatPlatform } from './chat.ts'
+import type { ChatTrouble } from './chat-trouble.ts'
 import type { Month } from './limits.ts'
 import type { Policy } from './policy.ts'
 import type { ReceiptPayload } from './receipt.ts'
@@ -137,4 +138,25 @@ export interface ListedWebhook {
 export interface LoggedCard {
   card: Card
   approver?: string
+}
+
+/** A workspace whose people get cards: of Slack, or an organisation in Teams. */
+interface ChatWorkspace {
+  tenant: string
+  /** As it was last reported. */
+  name?: string
+  /** Only where owners install the app. */
+  installed_at?: Date
+}
+
+/** How a platform is set up: `one` workspace by the operator, for all accounts; `many`, whose owners install the app. */
+export interface ChatSetup {
+  mode: 'one' | 'many'
+  /** Those of the account; none while the platform has not said which one it is. */
+  workspaces: ChatWorkspace[]
+}
+
+/** How each platform is set up for an account (undefined: not at all on this service), and which workspaces take no cards. */
+export interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
+  troubles: ChatTrouble[]
 }

@@ -86,11 +86,7 @@ function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateIn
 }
 
 /** The context as the one text that is stored, hashed, signed and shown. */
-function fixContext(context: Record<string, unknown>): {
-  json: string
-  sha256: string
-  value: Record<string, unknown>
-} {
+function fixContext(context: Record<string, unknown>) {
   const json = canonicalize(context)
   if (Buffer.byteLength(json) > CONTEXT_BYTES) throw invalidField('context', 'must not exceed 16 KiB of JSON')
   return { json, sha256: sha256Hex(json), value: context }
@@ -153,7 +149,7 @@ function hasNoListeners(account: Account, people: readonly User[]): boolean {
 interface Parts {
   id: string
   callback: string | undefined
-  context: { json: string; sha256: string; value: Record<string, unknown> }
+  context: ReturnType<typeof fixContext>
   account: Account
   owner: User
   policy: Policy

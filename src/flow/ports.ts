@@ -7,6 +7,7 @@ import type { PushSubscription } from '../domain/push.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
+import type { ChatSetup } from '../domain/views.ts'
 
 /** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
@@ -135,22 +136,6 @@ export type ChatOutcome<T> =
 
 /** Where a card goes: to a person, or to a channel of a workspace. */
 export type ChatAddress = ChatIdentity | ChatChannel
-
-/** A workspace whose people get cards: of Slack, or an organisation in Teams. */
-interface ChatWorkspace {
-  tenant: string
-  /** As it was last reported. */
-  name?: string
-  /** Only where owners install the app. */
-  installed_at?: Date
-}
-
-/** How a platform is set up: `one` workspace by the operator, for all accounts; `many`, whose owners install the app. */
-export interface ChatSetup {
-  mode: 'one' | 'many'
-  /** Those of the account; none while the platform has not said which one it is. */
-  workspaces: ChatWorkspace[]
-}
 
 /** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {

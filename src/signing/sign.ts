@@ -16,16 +16,9 @@ export class SigningFaultError extends Error {
 /** Signs bytes with a 32-byte seed (RFC 8032). */
 export type RawSign = (message: Uint8Array, seed: Uint8Array) => Uint8Array
 
-export interface ReceiptSigner {
-  /** Signs the payload's RFC 8785 bytes. @throws RangeError for a payload or key no verifier accepts; SigningFaultError. */
-  signPayload(payload: ReceiptPayload, key: SigningKey): SignedReceipt
-  /** Signs bytes; 64 bytes out. @throws SigningFaultError when the other implementation refuses the result. */
-  signBytes(message: Uint8Array, key: SigningKey): Uint8Array
-}
-
 /** Builds a signer. Every signature is made by one implementation and checked by another before it is returned. */
-export function createReceiptSigner(options: { sign?: RawSign } = {}): ReceiptSigner {
-  const sign = options.sign ?? rawSign
+export function createReceiptSigner({ sign = rawSign }: { sign?: RawSign } = {}) {
+  /** Signs bytes; 64 bytes out. @throws SigningFaultError when the other implementation refuses the result. */
   const signBytes = (message: Uint8Array, key: SigningKey): Uint8Array => {
     const signature = sign(message, key.seed)
     if (signature.length !== 64 || !platformAccepts(key.publicKey, message, signature)) {
@@ -33,6 +26,7 @@ export function createReceiptSigner(options: { sign?: RawSign } = {}): ReceiptSi
     }
     return signature
   }
+  /** Signs the payload's RFC 8785 bytes. @throws RangeError for a payload or key no verifier accepts; SigningFaultError. */
   const signPayload = (payload: ReceiptPayload, key: SigningKey): SignedReceipt => {
     refuseUnverifiable(payload, key)
     const canonical = canonicalize(payload)

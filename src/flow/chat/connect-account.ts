@@ -1,16 +1,16 @@
 import { type Account, type AccountChannel, hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import { type ChatChannel, type ChatPlatform, identityKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
-import type { ChatTrouble } from '../../domain/chat-trouble.ts'
 import { refusal } from '../../domain/errors.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
+import type { ChatApps, ChatSetup } from '../../domain/views.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../../store/chat-installations.ts'
 import type { FlowDeps } from '../deps.ts'
 import { personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { proveFactor } from '../people/step-up.ts'
-import type { ChatPort, ChatSetup } from '../ports.ts'
+import type { ChatPort } from '../ports.ts'
 import { type Owner, ownerAudit } from '../webhooks/manage-webhooks.ts'
 import { useUp } from './chat-links.ts'
 import type { LinkUse } from './link-identity.ts'
@@ -221,11 +221,6 @@ export async function finishInstall(
 ): Promise<void> {
   const taken = STATE.test(state) ? await deps.challenges.take(sha256Hex(state), 'chat.install') : undefined
   if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
-}
-
-/** How each platform is set up for an account (undefined: not at all on this service), and which workspaces take no cards. */
-interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
-  troubles: ChatTrouble[]
 }
 
 /** What an owner needs to know to have cards come to chat. Never throws because of a platform. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { AccountChannel } from '../../domain/account.ts'
 import { type ChatLink, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
+import type { ChatApps } from '../../domain/views.ts'
 import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS } from './shared/operation.ts'
@@ -190,20 +191,8 @@ export function presentChannel(
   return { platform, tenant, channel, name, workspace, unavailable }
 }
 
-/** How one platform is set up for an account. */
-interface ChatSetup {
-  mode: 'one' | 'many'
-  workspaces: readonly { tenant: string; name?: string; installed_at?: Date }[]
-}
-
 /** How chat is set up for an account; never a token. A platform that this service does not have is undefined. */
-export function presentChatApps({
-  slack,
-  teams,
-  troubles,
-}: Record<'slack' | 'teams', ChatSetup | undefined> & { troubles: readonly ChatTrouble[] }): Answer<
-  typeof chatAppsAnswer
-> {
+export function presentChatApps({ slack, teams, troubles }: ChatApps): Answer<typeof chatAppsAnswer> {
   const unavailableOn = (platform: 'slack' | 'teams') => {
     const found = troubles.filter((one) => one.platform === platform)
     if (found.length === 0) return undefined

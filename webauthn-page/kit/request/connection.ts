@@ -2,18 +2,11 @@ import { el } from '../dom/element.ts'
 import { formatter } from '../dom/moment.ts'
 
 /** Whether the service answers, as a page that asks it every few seconds knows. */
-export interface Connection {
-  /** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
-  element: HTMLElement
-  alive(): void
-  lost(): void
-  /** From now on `hold` hears why nothing can be sent, and undefined when it can. */
-  follow(hold: (why: string | undefined) => void): void
-}
+export type Connection = ReturnType<typeof createConnection>
 
 const clockTime = formatter({ timeStyle: 'medium' })
 
-export function createConnection(): Connection {
+export function createConnection() {
   const element = el('p', { class: 'connection', role: 'status' })
   let heard = new Date()
   let hold: (why: string | undefined) => void = () => {}
@@ -22,16 +15,18 @@ export function createConnection(): Connection {
     hold(text === '' ? undefined : text)
   }
   const connection = {
+    /** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
     element,
-    alive: () => {
+    alive: (): void => {
       heard = new Date()
       show('')
     },
-    lost: () => {
+    lost: (): void => {
       const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
       show(`${why} This is how it was at ${clockTime(heard)}. You can decide when the service answers again.`)
     },
-    follow: (next: typeof hold) => {
+    /** From now on `next` hears why nothing can be sent, and undefined when it can. */
+    follow: (next: typeof hold): void => {
       hold = next
       show(element.textContent ?? '')
     },
