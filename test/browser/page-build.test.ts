@@ -86,6 +86,9 @@ describe.each([
   it('says so to browsers that cannot read the script, without any', async () => {
     const html = await readFile(join(folder, 'index.html'), 'utf8')
     expect(html).toMatch(/Loading…<\/p>\s*<p class="loading too-old">[^<]*Safari or iOS 16[^<]*<\/p>/)
+    const styles = await Promise.all(assets.filter((asset) => asset.endsWith('.css')).map(read))
+    // Hidden by a delay: an animation that runs costs a style of the whole page for every frame of its load.
+    expect(String(styles)).toMatch(/\.too-old\{[^}]*animation:1ms 8s backwards too-old\}/)
   })
 
   it('uses nothing that parses text as HTML or code', async () => {
