@@ -131,6 +131,8 @@ function serveFile(pathname: string, files: Map<string, Buffer>, response: Serve
   const content = files.get(name)
   response.writeHead(content === undefined ? 404 : 200, {
     'Content-Type': TYPES[extname(name)] ?? 'text/plain',
+    // As the service has them kept: each name holds the hash of its content.
+    ...(name.startsWith('assets/') ? { 'Cache-Control': 'public, max-age=31536000, immutable' } : {}),
   })
   response.end(content)
 }
