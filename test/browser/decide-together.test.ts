@@ -78,6 +78,9 @@ describeInBrowser('several requests under one gesture', () => {
     within.locator('.action, .batch-item:not([open]) .inbox-action').allInnerTexts()
   const open = async (): Promise<void> => {
     await page.goto('/')
+    await openDialog()
+  }
+  const openDialog = async (): Promise<void> => {
     await page.getByRole('checkbox', { name: 'Select all' }).check()
     await page.getByRole('button', { name: 'Approve 3 selected' }).click()
     await dialog().locator('.decision-form').waitFor()
@@ -312,9 +315,10 @@ describeInBrowser('several requests under one gesture', () => {
   })
 
   it('refuses before the passkey, whatever the service lies about (T16, T18)', async () => {
+    await page.goto('/')
     for (const [what, lie] of Object.entries(LIES)) {
       area.state.lie = lie
-      await open()
+      await openDialog()
       await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
       await dialog()
         .getByRole('heading', { name: /Stopped for your safety|Approved/ })
@@ -323,6 +327,8 @@ describeInBrowser('several requests under one gesture', () => {
       expect(await dialog().innerText(), what).toContain('Nothing was signed.')
       expect(await page.evaluate('window.passkeyPrompts'), what).toBe(0)
       expect(suite.server().calls, what).not.toContain('POST /approvals/decisions')
+      await page.keyboard.press('Escape')
+      await dialog().waitFor({ state: 'detached' })
     }
   })
 
