@@ -7,7 +7,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   const suite = useServiceSuite()
 
   it('by the matching code and a passkey; the owner sees who collected it and revokes it', async () => {
-    const { page } = await suite.enrol('ana@example.com')
+    const { page } = await suite.signedIn('ana@example.com')
     const begun = await begin(suite.service(), 'ana@example.com')
     await page.goto('/')
     await page.getByRole('link', { name: 'Review', description: 'Release agent' }).click()
@@ -30,13 +30,13 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   })
 
   it('not after three wrong codes, and not from another person', async () => {
-    const owner = await suite.enrol('ben@example.com')
+    const owner = await suite.signedIn('ben@example.com')
     const begun = await begin(suite.service(), 'ben@example.com')
     await owner.page.goto('/')
     await owner.page.getByRole('link', { name: 'Review' }).click()
     await owner.page.waitForURL('**/b/*')
     const path = new URL(owner.page.url()).pathname
-    const other = await suite.enrol('eve@example.com')
+    const other = await suite.signedIn('eve@example.com')
     await other.page.goto(path)
     await other.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
     const wrong = begun.code.startsWith('B') ? 'CCCC-CCCC' : 'BBBB-BBBB'
@@ -50,7 +50,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
   })
 
   it('is rejected with a passkey and without the code', async () => {
-    const { page } = await suite.enrol('cleo@example.com')
+    const { page } = await suite.signedIn('cleo@example.com')
     const begun = await begin(suite.service(), 'cleo@example.com')
     await page.goto('/')
     await page.getByRole('link', { name: 'Review' }).click()

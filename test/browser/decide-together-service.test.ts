@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { describeInBrowser } from '../support/browser.ts'
-import { ask, createKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 /** The page looks every few seconds, too; without that, only what the service tells can bring news. */
 const WITHOUT_POLLS = `
@@ -14,9 +14,9 @@ describeInBrowser('several requests under one gesture, against the real service'
 
   it('approves them with one passkey gesture; each has a receipt of its own', async () => {
     const service = suite.service()
-    const person = await suite.enrol('ana@example.com')
+    const person = await suite.signedIn('ana@example.com')
     const { page } = person
-    const key = await createKey(person, 'bot')
+    const key = await obtainKey(person, 'bot')
     const ids = [
       await ask(service, key, { action: 'Send the newsletter' }),
       await ask(service, key, { action: 'Drop a table', requires_individual_decision: true }),
@@ -44,9 +44,9 @@ describeInBrowser('several requests under one gesture, against the real service'
 
   it('records nothing when one is withdrawn while the person reads, and goes on with the rest', async () => {
     const service = suite.service()
-    const person = await suite.enrol('bo@example.com')
+    const person = await suite.signedIn('bo@example.com')
     const { page } = person
-    const key = await createKey(person, 'bot')
+    const key = await obtainKey(person, 'bot')
     const first = await ask(service, key, { action: 'First' })
     const second = await ask(service, key, { action: 'Second' })
     await page.goto('/')
@@ -70,9 +70,9 @@ describeInBrowser('several requests under one gesture, against the real service'
 
   it('shows a new request at once, as the service tells', async () => {
     const service = suite.service()
-    const person = await suite.enrol('cy@example.com')
+    const person = await suite.signedIn('cy@example.com')
     const { page } = person
-    const key = await createKey(person, 'bot')
+    const key = await obtainKey(person, 'bot')
     await page.addInitScript(WITHOUT_POLLS)
     const opened = page.waitForResponse('**/me/pending/events')
     await page.goto('/')

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
 import { assertWith, enrolWithPasskey, expectStatus } from '../support/enrolled.ts'
-import { ask, createKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, readRequest, type SignedIn, useServiceSuite } from '../support/service-suite.ts'
 
 const ACTION = 'Pay 1 200 EUR to Example Ltd'
 
@@ -10,10 +10,10 @@ describeInBrowser('deciding in a browser', () => {
   let keys = 0
   const ownerWithRequest = async (
     body: object = {},
-  ): Promise<{ owner: Person; rawKey: string; id: string }> => {
+  ): Promise<{ owner: SignedIn; rawKey: string; id: string }> => {
     keys += 1
-    const owner = await suite.enrol(`owner${keys}@example.com`)
-    const rawKey = await createKey(owner, 'shop')
+    const owner = await suite.signedIn(`owner${keys}@example.com`)
+    const rawKey = await obtainKey(owner, 'shop')
     return { owner, rawKey, id: await ask(suite.service(), rawKey, { action: ACTION, ...body }) }
   }
 
@@ -52,7 +52,7 @@ describeInBrowser('deciding in a browser', () => {
 
   it('goes on to the request after signing in on it', async () => {
     const { owner, id } = await ownerWithRequest()
-    await owner.page.getByRole('button', { name: 'I saved the key' }).click()
+    await owner.page.goto('/account')
     await owner.page.getByRole('button', { name: 'Sign out' }).click()
     await owner.page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await owner.page.goto(`/a/${id}?d=approve`)
@@ -72,7 +72,7 @@ describeInBrowser('deciding in a browser', () => {
 
   it('shows a request only to its approver, and refuses everybody else (T20)', async () => {
     const { rawKey, id } = await ownerWithRequest()
-    const other = await suite.enrol(`other${keys}@example.com`)
+    const other = await suite.signedIn(`other${keys}@example.com`)
     await other.page.goto(`/a/${id}?d=approve`)
     await other.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
     expect(await other.page.locator('main').innerText()).not.toContain(ACTION)
@@ -87,7 +87,7 @@ describeInBrowser('deciding in a browser', () => {
 
   it('cannot be decided with the passkey of another person, not even from the session of the approver (T20)', async () => {
     const { owner, rawKey, id } = await ownerWithRequest()
-    const thief = await suite.enrol(`thief${keys}@example.com`)
+    const thief = await suite.signedIn(`thief${keys}@example.com`)
     await thief.context.clearCookies()
     await thief.context.addCookies(await owner.context.cookies())
     await thief.page.goto(`/a/${id}?d=approve`)

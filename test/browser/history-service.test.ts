@@ -7,7 +7,7 @@ import { axeViolations, describeInBrowser } from '../support/browser.ts'
 import { cli } from '../support/cli.ts'
 import { setPolicy } from '../support/deciders.ts'
 import { joinAccount } from '../support/joined.ts'
-import { ask, createKey, type Person, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, type Person, useServiceSuite } from '../support/service-suite.ts'
 
 describeInBrowser('history and audit log of several people at once, against the real service', () => {
   const suite = useServiceSuite({ work: true })
@@ -33,16 +33,16 @@ describeInBrowser('history and audit log of several people at once, against the 
   it('an owner, an approver and an auditor follow one request, each as far as their role goes', async () => {
     const service = suite.service()
     const [ana, ben, cleo] = [
-      await suite.enrol('ana@example.com'),
-      await suite.enrol('ben@example.com'),
-      await suite.enrol('cleo@example.com'),
+      await suite.signedIn('ana@example.com'),
+      await suite.signedIn('ben@example.com'),
+      await suite.signedIn('cleo@example.com'),
     ]
     const [owner, approver, auditor] = [
       await userOf('ana@example.com'),
       await userOf('ben@example.com'),
       await userOf('cleo@example.com'),
     ]
-    const key = await createKey(ana, 'deploy bot')
+    const key = await obtainKey(ana, 'deploy bot')
     const alone = await ask(service, key, { action: 'Only for Ana' })
     await setPolicy(service, owner.account_id, { approvers: [owner.id, approver.id], quorum: 2 })
     await joinAccount(service, owner.account_id, auditor.id, 'auditor')
@@ -119,16 +119,16 @@ describeInBrowser('history and audit log of several people at once, against the 
   it('tells each of them what happened, as far as their role goes, and gives a file that can be checked', async () => {
     const service = suite.service()
     const [owner, approver, auditor] = [
-      await suite.enrol('olga@example.com'),
-      await suite.enrol('paul@example.com'),
-      await suite.enrol('quinn@example.com'),
+      await suite.signedIn('olga@example.com'),
+      await suite.signedIn('paul@example.com'),
+      await suite.signedIn('quinn@example.com'),
     ]
     const [olga, paul, quinn] = [
       await userOf('olga@example.com'),
       await userOf('paul@example.com'),
       await userOf('quinn@example.com'),
     ]
-    const key = await createKey(owner, 'night <i>bot</i>')
+    const key = await obtainKey(owner, 'night <i>bot</i>')
     await ask(service, key, { action: 'Not for Paul' })
     await setPolicy(service, olga.account_id, { approvers: [paul.id], quorum: 1 })
     await joinAccount(service, olga.account_id, quinn.id, 'auditor')

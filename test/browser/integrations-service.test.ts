@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeInBrowser } from '../support/browser.ts'
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
-import { ask, createKey, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, useServiceSuite } from '../support/service-suite.ts'
 
 describeInBrowser('webhooks of a real service', () => {
   const suite = useServiceSuite({ env: { CALLBACK_ALLOW_PRIVATE: '1' }, work: true })
@@ -12,7 +12,7 @@ describeInBrowser('webhooks of a real service', () => {
   afterAll(() => receiver.close())
 
   it('one is created, tried, told of an event, and told again', async () => {
-    const person = await suite.enrol('kim@example.com')
+    const person = await suite.signedIn('kim@example.com')
     const { page } = person
     await page.goto('/integrations')
     await page.getByLabel('Address of the receiver').fill(receiver.url('/kim'))
@@ -25,7 +25,7 @@ describeInBrowser('webhooks of a real service', () => {
     expect(JSON.parse(String(test?.body))).toMatchObject({ type: 'webhook.test' })
     await page.getByRole('button', { name: 'I saved the secret' }).click()
 
-    await ask(suite.service(), await createKey(person, 'bot'), { action: 'Deploy' })
+    await ask(suite.service(), await obtainKey(person, 'bot'), { action: 'Deploy' })
     await receiver.until('the request was told', () => told('approval.created').length > 0)
     await page.goto('/integrations')
     await page.getByRole('link', { name: /^Delivery log of/ }).click()
@@ -48,14 +48,14 @@ describeInBrowser('webhooks of a real service', () => {
   })
 
   it('one whose receiver is gone for good is switched off, says why, and is switched on again', async () => {
-    const person = await suite.enrol('lee@example.com')
+    const person = await suite.signedIn('lee@example.com')
     const { page } = person
     receiver.behave(({ path }) => ({ kind: 'answer', status: path === '/lee' ? 410 : 200 }))
     await page.goto('/integrations')
     await page.getByLabel('Address of the receiver').fill(receiver.url('/lee'))
     await page.getByRole('button', { name: 'Create the webhook' }).click()
     await page.getByRole('button', { name: 'I saved the secret' }).click()
-    await createKey(person, 'bot')
+    await obtainKey(person, 'bot')
     await receiver.until('the key was told', () => receiver.received.some(({ path }) => path === '/lee'))
     await expect
       .poll(async () => {
@@ -71,7 +71,7 @@ describeInBrowser('webhooks of a real service', () => {
   })
 
   it('says what is wrong with an address at its field, and of chat that it is not set up', async () => {
-    const { page } = await suite.enrol('max@example.com')
+    const { page } = await suite.signedIn('max@example.com')
     await page.goto('/integrations')
     await page.getByLabel('Address of the receiver').fill('ftp://example.com')
     await page.getByRole('button', { name: 'Create the webhook' }).click()

@@ -33,7 +33,7 @@ describeInBrowser('the page of integrations where owners install the Slack app',
   afterAll(() => slack.close())
 
   it('adds a workspace through the consent page of Slack, lists it and removes it', async () => {
-    const person = await suite.enrol('ana@example.com')
+    const person = await suite.signedIn('ana@example.com')
     const { page, incidents } = person
     expect(await slackText(person)).toContain('No workspace gets cards of this account yet.')
     await page.getByRole('link', { name: 'Add to Slack' }).click()
@@ -68,7 +68,7 @@ describeInBrowser('the page of integrations where the operator connected one wor
   afterAll(() => slack.close())
 
   it('names it as fixed, and says so on a page to whoever follows a link to the installation', async () => {
-    const person = await suite.enrol('ben@example.com')
+    const person = await suite.signedIn('ben@example.com')
     const { page } = person
     expect(await slackText(person)).toContain(`Cards go to the workspace ${HOSTILE}.`)
     await page.goto('/slack/install')

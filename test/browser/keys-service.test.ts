@@ -21,7 +21,7 @@ describeInBrowser('API keys of a real service', () => {
   }
 
   it('a sandbox key works until it is revoked', async () => {
-    const person = await suite.enrol('hal@example.com')
+    const person = await suite.signedIn('hal@example.com')
     const { page } = person
     await page.goto('/keys')
     await page.getByLabel('Sandbox key').check()
@@ -37,7 +37,7 @@ describeInBrowser('API keys of a real service', () => {
   })
 
   it('shows the secret that the key itself is told', async () => {
-    const person = await suite.enrol('ivy@example.com')
+    const person = await suite.signedIn('ivy@example.com')
     const rawKey = await createKey(person, 'bot')
     await person.page.getByRole('button', { name: 'Show the signing secret' }).click()
     const shown = await person.page.locator('.panel-form .secret-box code').innerText()
@@ -48,7 +48,7 @@ describeInBrowser('API keys of a real service', () => {
   })
 
   it('T34: leads a person who signed in a while ago through a proof, once for a while', async () => {
-    const { page } = await suite.enrol('kim@example.com')
+    const { page } = await suite.signedIn('kim@example.com')
     const sessions = suite.service().composition.connection.collection('sessions')
     await sessions.updateMany({}, { $set: { proven_at: new Date(Date.now() - 16 * 60_000) } })
     await page.goto('/keys')
@@ -65,7 +65,7 @@ describeInBrowser('API keys of a real service', () => {
   })
 
   it('renames a key, makes its requests high impact after a proof, and rotates it with its policy', async () => {
-    const person = await suite.enrol('jan@example.com')
+    const person = await suite.signedIn('jan@example.com')
     const { page } = person
     const oldKey = await createKey(person, 'deploy')
     await page.getByRole('button', { name: 'I saved the key' }).click()

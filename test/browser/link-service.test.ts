@@ -36,7 +36,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
   }
 
   it('links with a passkey, shows it on the account page, unlinks, and the link works only once', async () => {
-    const person = await suite.enrol('ana@example.com')
+    const person = await suite.signedIn('ana@example.com')
     const { page } = person
     const url = await linkFor('U1', 'link')
     await open(person, url)
@@ -59,7 +59,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
   })
 
   it('signs in on the way, and cancelling or signing in uses nothing up', async () => {
-    const person = await suite.enrol('bo@example.com')
+    const person = await suite.signedIn('bo@example.com')
     const { page, context } = person
     await context.clearCookies()
     await open(person, await linkFor('U2', 'link'))
@@ -74,8 +74,8 @@ describeInBrowser('from a command in chat to the page and back', () => {
   })
 
   it('does not give an identity that somebody has to somebody else', async () => {
-    const first = await suite.enrol('cy@example.com')
-    const second = await suite.enrol('dora@example.com')
+    const first = await suite.signedIn('cy@example.com')
+    const second = await suite.signedIn('dora@example.com')
     const url = await linkFor('U3', 'link')
     await open(first, url)
     await open(second, url)
@@ -87,8 +87,8 @@ describeInBrowser('from a command in chat to the page and back', () => {
   })
 
   it('has a channel told, for the person who asked alone, and removes it', async () => {
-    const owner = await suite.enrol('eva@example.com')
-    const other = await suite.enrol('fay@example.com')
+    const owner = await suite.signedIn('eva@example.com')
+    const other = await suite.signedIn('fay@example.com')
     await link(owner, 'U4')
     const url = await linkFor('U4', 'channel')
     await open(other, url)
@@ -110,7 +110,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
   })
 
   it('makes a browser known, on which a code then signs in (T15)', async () => {
-    const person = await suite.enrol('gus@example.com')
+    const person = await suite.signedIn('gus@example.com')
     const { page } = person
     await link(person, 'U5')
     const secret = await setUpCodes(person, 'gus@example.com')

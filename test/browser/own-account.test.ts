@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeInBrowser, plugIn } from '../support/browser.ts'
 import { codeAt } from '../support/enrolled.ts'
-import { ask, createKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 describeInBrowser('a person’s own account page', () => {
   const suite = useServiceSuite()
@@ -42,7 +42,8 @@ describeInBrowser('a person’s own account page', () => {
   })
 
   it('says that a device already holds a passkey instead of making a second one', async () => {
-    const person = await suite.enrol('eva@example.com')
+    const person = await suite.signedIn('eva@example.com')
+    await person.page.goto('/account')
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()
     await confirm(person)
     await person.page.getByRole('button', { name: 'Create a passkey on this device' }).click()
@@ -54,7 +55,8 @@ describeInBrowser('a person’s own account page', () => {
   })
 
   it('changes nothing when the step-up is cancelled with Escape', async () => {
-    const person = await suite.enrol('fay@example.com')
+    const person = await suite.signedIn('fay@example.com')
+    await person.page.goto('/account')
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()
     await person.page.getByRole('dialog').waitFor()
     await person.page.keyboard.press('Escape')
@@ -64,7 +66,8 @@ describeInBrowser('a person’s own account page', () => {
   })
 
   it('sets up an authenticator app, renews the backup codes and removes it again', async () => {
-    const person = await suite.enrol('gus@example.com')
+    const person = await suite.signedIn('gus@example.com')
+    await person.page.goto('/account')
     const { page } = person
     const { clock } = suite.service().composition.deps
     const focused = () => page.evaluate('document.activeElement.textContent')
@@ -110,8 +113,8 @@ describeInBrowser('a person’s own account page', () => {
   })
 
   it('sends whoever is not signed in to the sign-in and back', async () => {
-    const person = await suite.enrol('ida@example.com')
-    const rawKey = await createKey(person, 'bot')
+    const person = await suite.signedIn('ida@example.com')
+    const rawKey = await obtainKey(person, 'bot')
     const id = await ask(suite.service(), rawKey, { action: 'x' })
     expect(await readRequest(suite.service(), rawKey, id)).toMatchObject({ status: 'pending' })
     await person.context.clearCookies()
@@ -122,7 +125,7 @@ describeInBrowser('a person’s own account page', () => {
   })
 
   it('says at the sign-in that a passkey may be suspended, why, and what to do (T30)', async () => {
-    const { page, context, authenticator } = await suite.enrol('hal@example.com')
+    const { page, context, authenticator } = await suite.signedIn('hal@example.com')
     const { session, id: authenticatorId } = authenticator
     const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
     await session.send('WebAuthn.clearCredentials', { authenticatorId })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { axeViolations, describeInBrowser, FULL_BROWSER, overflow } from '../support/browser.ts'
 import { stored } from '../support/caller.ts'
 import { type FakeBrowser, type PushService, startPushService } from '../support/push-service.ts'
-import { ask, createKey, type Person, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, type Person, type SignedIn, useServiceSuite } from '../support/service-suite.ts'
 
 /**
  * Chromium subscribes with Google's service alone, which tests do not call: the page gets a real subscription of ours
@@ -91,8 +91,8 @@ function notifications(): void {
     await expect.poll(() => users.countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
   }
 
-  async function turnedOn(email: string): Promise<{ person: Person; browser: FakeBrowser }> {
-    const person = await suite.enrol(email)
+  async function turnedOn(email: string): Promise<{ person: SignedIn; browser: FakeBrowser }> {
+    const person = await suite.signedIn(email)
     await expectAllTold()
     const { url } = suite.service()
     await person.context.grantPermissions(['notifications'], { origin: url })
@@ -130,7 +130,7 @@ function notifications(): void {
   it('show a request that waits, and a click opens its page, where it is decided', async () => {
     const { person, browser } = await turnedOn('shown@example.com')
     const { url } = suite.service()
-    const key = await createKey(person, 'Deploy bot')
+    const key = await obtainKey(person, 'Deploy bot')
     await person.page.goto('/account')
     const id = await ask(suite.service(), key, {
       action: 'Deploy build 7 to production',
@@ -187,7 +187,7 @@ function notifications(): void {
       'Only codes so far? Add a passkey first',
     ],
   ])('say what to do when %s', async (_, script, words) => {
-    const person = await suite.enrol(`said-${words.length}@example.com`)
+    const person = await suite.signedIn(`said-${words.length}@example.com`)
     await person.context.addInitScript(script)
     await person.page.goto('/account')
     await part(person).getByText(words).waitFor()
@@ -195,7 +195,7 @@ function notifications(): void {
   })
 
   it('say in words of ours that the browser could not turn them on', async () => {
-    const person = await suite.enrol('unreached@example.com')
+    const person = await suite.signedIn('unreached@example.com')
     await person.context.grantPermissions(['notifications'], { origin: suite.service().url })
     await person.context.addInitScript(`PushManager.prototype.subscribe = async () => {
       throw new DOMException('Registration failed - push service error', 'AbortError')
@@ -211,7 +211,7 @@ function notifications(): void {
     async (which) => {
       const app = which.startsWith('an app')
       const { person } = app
-        ? { person: await suite.enrol('app@example.com') }
+        ? { person: await suite.signedIn('app@example.com') }
         : await turnedOn('offline@example.com')
       const { page, context, incidents } = person
       if (app) {
@@ -237,7 +237,7 @@ function notifications(): void {
   )
 
   it('a page in a tab, without notifications, leaves the lost network to the browser', async () => {
-    const { page, context } = await suite.enrol('tab@example.com')
+    const { page, context } = await suite.signedIn('tab@example.com')
     await page.goto('/account')
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
     expect(

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { describeInBrowser } from '../support/browser.ts'
-import { ask, createKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
+import { ask, obtainKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click()
 const confirm = (page: Page) => press(page, 'Confirm with a passkey')
@@ -29,8 +29,8 @@ describeInBrowser('an account of several people, each in a browser of their own'
   const suite = useServiceSuite()
 
   it('owner invites an approver and an auditor by links; two approvals decide; a delegate stands in; who leaves is named no more', async () => {
-    const owner = await suite.enrol('owner@example.com')
-    const key = await createKey(owner, 'deploys')
+    const owner = await suite.signedIn('owner@example.com')
+    const key = await obtainKey(owner, 'deploys')
 
     const approver = await suite.visit()
     await approver.page.goto(await invite(owner, 'ann@example.com', 'Approver'))
@@ -103,8 +103,8 @@ describeInBrowser('an account of several people, each in a browser of their own'
   })
 
   it('an invitation of somebody who is here already is accepted with its link, signed in as that person', async () => {
-    const owner = await suite.enrol('second@example.com')
-    const known = await suite.enrol('known@example.com')
+    const owner = await suite.signedIn('second@example.com')
+    const known = await suite.signedIn('known@example.com')
     await known.page.goto(await invite(owner, 'known@example.com', 'Approver'))
     await known.page.getByRole('heading', { name: 'You are invited' }).waitFor()
     await press(known.page, 'Accept')

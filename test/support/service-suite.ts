@@ -2,6 +2,8 @@ import type { BrowserContextOptions, CDPSession } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { inviteUser } from '../../src/flow/people/invite-user.ts'
 import { addAuthenticator, type Visitor } from './browser.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from './enrolled.ts'
+import type { HttpClient } from './http-client.ts'
 import { type ServiceOptions, startService, type TestService } from './service.ts'
 import { visitorsAt } from './visitors.ts'
 
@@ -10,12 +12,19 @@ export interface Person extends Visitor {
   authenticator: { session: CDPSession; id: string }
 }
 
+/** A person who can also be spoken for without their page. */
+export interface SignedIn extends Person {
+  api: HttpClient
+}
+
 /** What an end-to-end suite works with: the real service and real browser profiles. */
 export interface ServiceSuite {
   service(): TestService
   /** A fresh profile with an empty authenticator; closed after the test, when no incident may have happened in it. */
   visit(options?: BrowserContextOptions): Promise<Person>
-  /** Enrols an invited person with a passkey in a fresh profile and leaves them on their account page. */
+  /** Somebody who enrolled with a passkey, by the API: their profile holds the session and the passkey, and is at no page yet. */
+  signedIn(email: string): Promise<SignedIn>
+  /** Enrols an invited person with a passkey on the page, in a fresh profile, and leaves them on their account page. */
   enrol(email: string): Promise<Person>
 }
 
@@ -44,6 +53,13 @@ export function useServiceSuite(options: ServiceOptions = {}, executable?: strin
   return {
     service: started,
     visit,
+    signedIn: async (email) => {
+      // It counts, as Chromium's do.
+      const enrolling = enrolWithPasskey(started(), email, { startCounter: 1 })
+      const [person, enrolled] = await Promise.all([visit(), enrolling])
+      await become(person, enrolled, started().url)
+      return { ...person, api: enrolled.browser }
+    },
     enrol: async (email) => {
       const person = await visit()
       await person.page.goto(await invitationPath(started(), email))
@@ -56,11 +72,40 @@ export function useServiceSuite(options: ServiceOptions = {}, executable?: strin
   }
 }
 
+/** Puts the cookies and the passkey that somebody has over HTTP into a profile. */
+async function become(
+  { context, authenticator: { session, id } }: Person,
+  { browser, authenticator: { credentials } }: EnrolledPerson,
+  url: string,
+): Promise<void> {
+  const cookies = [...browser.cookies].map(([name, value]) => ({ name, value, url, httpOnly: true }))
+  await context.addCookies(cookies.map((cookie) => ({ ...cookie, sameSite: 'Lax' as const })))
+  for (const credential of credentials) {
+    const base64 = (text: string): string => Buffer.from(text, 'base64url').toString('base64')
+    await session.send('WebAuthn.addCredential', {
+      authenticatorId: id,
+      credential: {
+        credentialId: base64(credential.id),
+        isResidentCredential: true,
+        rpId: credential.rpId,
+        userHandle: base64(credential.userHandle),
+        privateKey: credential.privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+        signCount: credential.counter,
+      },
+    })
+  }
+}
+
 /** `/enroll#<token>` of a new invitation. */
 export async function invitationPath(service: TestService, email: string): Promise<string> {
   const { link } = await inviteUser(service.composition.deps, { email }, { kind: 'cli' })
   const { pathname, hash } = new URL(link.url)
   return `${pathname}${hash}`
+}
+
+/** Creates an API key as the page does, without it, and returns the raw key. */
+export async function obtainKey({ api }: SignedIn, name: string): Promise<string> {
+  return expectStatus(await api.post('/api/v1/account/api-keys', { name }), 201).raw_key
 }
 
 /** Creates an API key on its page and returns the raw key that is shown once. */
