@@ -150,7 +150,15 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
       return take({ what: 'post', to, request }, () => {
         made += 1
         const ref = { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
-        const message: PlatformMessage = { ref, to, shown: [], consents: [], moved: false, replies: [], card: card?.id }
+        const message: PlatformMessage = {
+          ref,
+          to,
+          shown: [],
+          consents: [],
+          moved: false,
+          replies: [],
+          card: card?.id,
+        }
         it.messages.push(message)
         show(message, view)
         return ref
