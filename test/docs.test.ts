@@ -11,6 +11,7 @@ import { createBody } from '../src/http/api/approvals-create.ts'
 import { makeCertificate, receive } from './outbound/receiver.ts'
 import { expectStatus } from './support/enrolled.ts'
 import { createHttpClient, type HttpClient } from './support/http-client.ts'
+import { LIGHT_NPX } from './support/npx.ts'
 import { readZip } from './support/read-zip.ts'
 import { freePort } from './support/service.ts'
 import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
@@ -53,8 +54,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs a block of the documents as it stands, but for the port, in the package's folder; files go to the temporary one. */
-async function run(block: string, variables: Record<string, string> = {}): Promise<string> {
+/**
+ * Runs a block of the documents as it stands, but for the port, in the package's folder; files go to the temporary one.
+ * @param npx what stands for it; nothing: npx itself
+ */
+async function run(block: string, variables: Record<string, string> = {}, npx = LIGHT_NPX): Promise<string> {
   const script = block
     .replace(/^ *export \w+=.*$/gm, '')
     .replaceAll('http://localhost:3000', url)
@@ -64,7 +68,7 @@ async function run(block: string, variables: Record<string, string> = {}): Promi
   const npm = { npm_config_update_notifier: 'false', STORE_TIMEOUT_MS: '90000' }
   const inherited = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' }
   const env = { ...inherited, ...npm, ...environment, ...variables }
-  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', script], {
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euc', npx + script], {
     cwd: packagePath('.'),
     env,
   })
@@ -201,7 +205,7 @@ describe('the documents', () => {
       200,
     )
 
-    const output = await run(block('countersign verify'), { COUNTERSIGN_KEY, ID })
+    const output = await run(block('countersign verify'), { COUNTERSIGN_KEY, ID }, '')
     expect(output).toContain('"valid":true')
     expect(output).toMatch(/approved/)
     const saved = JSON.parse(readFileSync(join(folder, 'decision.json'), 'utf8'))

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
+import { LIGHT_NPX } from '../support/npx.ts'
 import { freePort } from '../support/service.ts'
 
 const PAGE = readFileSync(packagePath('docs/callbacks.md'), 'utf8')
@@ -48,7 +49,7 @@ export async function runShell(
   const script = Object.entries(changes).reduce((text, [from, to]) => text.replaceAll(from, to), command)
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...variables }
   const cwd = packagePath('.')
-  return (await promisify(execFile)('bash', ['--norc', '-euc', script], { cwd, env })).stdout
+  return (await promisify(execFile)('bash', ['--norc', '-euc', LIGHT_NPX + script], { cwd, env })).stdout
 }
 
 /** A folder with the code of the documents, to run its commands in. */
