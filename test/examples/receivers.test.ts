@@ -25,8 +25,9 @@ let service: TestService
 let setting: LiveSetting
 let sandbox: TestCaller
 let recorder: Receiver
-/** A callback of the service as it went over the wire. */
+/** A callback of the service as it went over the wire, and since when there is one. */
 let genuine: { headers: Record<string, string>; body: string; id: string; rid: string }
+let recordedAt = Number.NEGATIVE_INFINITY
 let secrets: { live: string; sandbox: string }
 
 beforeAll(async () => {
@@ -37,7 +38,9 @@ beforeAll(async () => {
   secrets = { live: await fetchSecret(setting.key), sandbox: await fetchSecret(sandbox.token) }
 })
 beforeEach(async () => {
-  // Of this minute: the receivers refuse what is older than five.
+  // Of this minute, if the test takes less than four: the receivers refuse what is older than five.
+  if (performance.now() - recordedAt < 60_000) return
+  recordedAt = performance.now()
   genuine = await recordCallback()
 })
 afterAll(async () => {
