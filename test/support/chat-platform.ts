@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   type CardView,
   type ConsentView,
@@ -196,7 +196,18 @@ export function nowShown(message: PlatformMessage | undefined): CardView | undef
   return message?.shown.at(-1)
 }
 
-/** Waits for a condition, as long as a slow machine may need. */
-export function waitUntil(check: () => void | Promise<void>, timeout = 240_000): Promise<void> {
-  return vi.waitFor(check, { timeout, interval: 20 })
+/** Looks often at first, for what takes no time, and then less and less: each look is a question to the store. */
+const LOOKS = { first: 10, last: 160 }
+
+/** Waits for a condition, as long as a slow machine may need. @throws what the last look threw */
+export async function waitUntil(check: () => void | Promise<void>, timeout = 240_000): Promise<void> {
+  const until = performance.now() + timeout
+  for (let rest = LOOKS.first; ; rest = Math.min(1.5 * rest, LOOKS.last)) {
+    try {
+      return await check()
+    } catch (error) {
+      if (performance.now() > until) throw error
+    }
+    await pause(rest)
+  }
 }
