@@ -110,7 +110,7 @@ async function loadConsents(): Promise<WaitingConsent[]> {
 function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
   const part = section(
     'Asking for an API key',
-    'Agents and programs that want a key of your account. Looking decides nothing; you confirm on the next page.',
+    'Agents that want a key of your account. Looking decides nothing; you confirm on the next page.',
   )
   const list = el('ul', { class: 'waiting-list' })
   part.body.replaceChildren(list)
@@ -147,7 +147,7 @@ function tell(before: string, waiting: readonly WaitingConsent[]): void {
 }
 
 function consentRow(consent: WaitingConsent): HTMLElement {
-  const { element: quote, textId } = callerQuote(consent.client_name)
+  const { element: quote, textId } = callerQuote(consent.client_name, 'the agent')
   return el(
     'li',
     { class: 'waiting' },

@@ -11,7 +11,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
     const begun = await begin(suite.service(), 'ana@example.com')
     await page.goto('/')
     await page.getByRole('link', { name: 'Review', description: 'Release agent' }).click()
-    await page.getByRole('heading', { name: 'Give this caller an API key?' }).waitFor()
+    await page.getByRole('heading', { name: 'Give this agent an API key?' }).waitFor()
     expect(await page.content()).not.toContain(begun.code)
     expect(await axeViolations(page)).toEqual([])
     await page.getByLabel('Matching code').fill(begun.code.toLowerCase())

@@ -92,7 +92,7 @@ describeInBrowser('the states of a request', () => {
     const panel = await visitor.page.locator('.panel').innerText()
     for (const shown of [
       '1 of 2 needed approvals so far',
-      'Not voted yet: you, Bo <b>Lind</b>, 2, 3, 4 and 2 more.',
+      'Still to decide: you, Bo <b>Lind</b>, 2, 3, 4 and 2 more.',
       'aa11bb22cc33dd44',
       'Checked the backup first.',
     ]) {

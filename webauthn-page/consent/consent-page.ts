@@ -137,7 +137,7 @@ function isUncollected({ status, collected }: Consent): boolean {
 
 /** What the heading asks, or says that came of it. */
 function headingOf({ status, collected, tries_left }: Consent): string {
-  if (status === 'pending') return 'Give this caller an API key?'
+  if (status === 'pending') return 'Give this agent an API key?'
   if (status === 'approved') return collected === undefined ? 'Approved' : 'The key was collected'
   if (status === 'expired') return 'Expired'
   return tries_left <= 0 ? 'Rejected after three wrong codes' : 'Rejected'
@@ -151,9 +151,9 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     open &&
       notice(
         'warning',
-        'approve only if you started this agent or program yourself, and it shows you the code. All that is known of the requester is that they know your e-mail address.',
+        'approve only if you started this agent yourself, and it shows you the code. All that is known of it is that it knows your e-mail address.',
       ),
-    callerQuote(consent.client_name).element,
+    callerQuote(consent.client_name, 'the agent').element,
     statedFacts(consent),
   )
   return el(
@@ -164,11 +164,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
       'request-head',
       el('p', { class: `state ${consent.status}` }, 'Request for an API key'),
       el('h1', {}, headingOf(consent)),
-      el(
-        'p',
-        { class: 'asker' },
-        'An agent or program asks for a key of your account, under an unverified name.',
-      ),
+      el('p', { class: 'asker' }, 'An agent asks for a key of your account, under an unverified name.'),
     ),
     !open && wayBack(),
     div('request-columns', ...(open ? [text, panel] : [panel, text])),
@@ -183,7 +179,7 @@ function statedFacts(consent: Consent): HTMLElement {
     facts(
       ['Asked from', mono(requester.address)],
       [
-        'Program',
+        'Software',
         requester.user_agent === '' ? el('em', {}, 'not said') : callerText(requester.user_agent),
         el('span', { class: 'kind' }, ' by its own word'),
       ],

@@ -136,7 +136,7 @@ export function quorumView(review: Review, person: WritePerson = byName(review.n
   return div(
     'quorum',
     review.status !== 'expired' && p(progress(review)),
-    review.status === 'pending' && needed > 1 && notVotedYet(review, person),
+    review.status === 'pending' && needed > 1 && stillToDecide(review, person),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&
       el(
@@ -154,11 +154,11 @@ function progress({ status, quorum: { needed, approved } }: Review): string {
 }
 
 /** Whom the request waits for; of many the first few. */
-function notVotedYet({ policy, votes, approver }: Review, person: WritePerson): HTMLElement | false {
+function stillToDecide({ policy, votes, approver }: Review, person: WritePerson): HTMLElement | false {
   const open = policy.approvers.filter((one) => !votes.some((vote) => vote.approver === one))
   const rest = open.length - FEW
   const named = people(open.slice(0, FEW), (one) => (one === approver ? 'you' : person(one)))
-  return open.length > 0 && hint('Not voted yet: ', ...named, rest > 0 && ` and ${rest} more`, '.')
+  return open.length > 0 && hint('Still to decide: ', ...named, rest > 0 && ` and ${rest} more`, '.')
 }
 
 const FEW = 5

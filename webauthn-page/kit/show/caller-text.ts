@@ -121,7 +121,7 @@ function longValue(shown: HTMLElement, text: string): HTMLElement {
 }
 
 /** One text of a caller in the frame that names its author: nothing in it can pass as the service's own words (T44). */
-export function callerQuote(text: string): { element: HTMLElement; textId: string } {
+export function callerQuote(text: string, writer = 'the caller'): { element: HTMLElement; textId: string } {
   const titleId = freshId('quote')
   const textId = freshId('quoted')
   const element = el(
@@ -130,7 +130,7 @@ export function callerQuote(text: string): { element: HTMLElement; textId: strin
     el(
       'p',
       { class: 'caller-box-title', id: titleId },
-      el('span', {}, 'Written by the caller'),
+      el('span', {}, `Written by ${writer}`),
       ' ',
       el('span', { class: 'caller-box-caution' }, 'Not checked by Countersign'),
     ),
