@@ -193,11 +193,22 @@ function everything(checked: CheckedReview): HTMLElement[] {
   return parts
 }
 
-/** What came of one request, in a line that leads to it. */
-export function resultRow(review: Review, decision: Outcome, item: BatchItem | undefined): HTMLElement {
-  const open = link(`/a/${encodeURIComponent(review.id)}`, '')
-  open.append(el('span', { class: 'inbox-action' }, callerText(review.action)))
-  return el('li', {}, el('p', { class: 'batch-outcome' }, ...outcomeOf(decision, item)), open)
+/** What came of each request, in a line that leads to it: first those that are left to do. */
+export function resultRows(
+  items: readonly CheckedReview[],
+  decision: Outcome,
+  results: readonly BatchItem[],
+): HTMLElement[] {
+  const rows: Record<'failed' | 'recorded', HTMLElement[]> = { failed: [], recorded: [] }
+  for (const { review } of items) {
+    const item = results.find(({ id }) => id === review.id)
+    const state = item === undefined || 'error' in item ? 'failed' : 'recorded'
+    const open = link(`/a/${encodeURIComponent(review.id)}`, '')
+    open.append(el('span', { class: 'inbox-action' }, callerText(review.action)))
+    const outcome = el('p', { class: `batch-outcome ${state}` }, ...outcomeOf(decision, item))
+    rows[state].push(el('li', {}, outcome, open))
+  }
+  return [...rows.failed, ...rows.recorded]
 }
 
 function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {

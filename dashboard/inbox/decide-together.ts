@@ -14,10 +14,12 @@ import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
-import { itemList, loadBatch, recordedOf, resultRow, submitBatch } from './batch.ts'
+import { itemList, loadBatch, recordedOf, resultRows, submitBatch } from './batch.ts'
 
 /** Refusals that say: the list is not any more what it was. Nothing of it is recorded then. */
 const CHANGED = ['batch_changed', 'not_pending', 'already_voted', 'not_found']
+
+const ALL_AT_ONCE = 'One confirmation decides all of these; each gets its own signature. '
 
 /** One decision on several requests under one gesture, in a dialog of its own. */
 export class DecideTogether {
@@ -126,15 +128,16 @@ export class DecideTogether {
     const high = items.filter(({ review }) => review.high_impact).length
     const unseen = watchUnseen(barTop)
     const list = itemList(items)
+    const [alone, all] = [items.length === 1, high > 0 && high === items.length]
     const facts = [
-      high === 1 && 'One of them is marked high impact and comes first.',
-      high > 1 && high < items.length && `${high} of them are marked high impact and come first.`,
-      high > 1 && high === items.length && 'All are marked high impact.',
+      all && (alone ? 'It is marked high impact.' : 'All are marked high impact.'),
+      high === 1 && !all && 'One of them is marked high impact and comes first.',
+      high > 1 && !all && `${high} of them are marked high impact and come first.`,
       left > 0 && `${left} can no longer be decided by you and ${left === 1 ? 'is' : 'are'} left out.`,
     ].filter((fact) => fact !== false)
     this.#show(
       `${this.#verb()} ${counted(items.length)}?`,
-      p('One gesture decides all of these; each gets its own signature. ', facts.join(' ')),
+      p(alone ? 'You decide it with one signature. ' : ALL_AT_ONCE, facts.join(' ')),
       div(
         'batch-columns',
         list.element,
@@ -156,7 +159,11 @@ export class DecideTogether {
 
   /** Of what has a high impact, all must have been on the screen before it is approved, as on its own page. */
   #form(items: readonly CheckedReview[], methods: readonly Factor[], unseen: Unseen): HTMLElement {
-    const comment = commentField(this.#draft, 'The callers read it, and it is kept with each receipt.')
+    const readers =
+      items.length === 1
+        ? 'The caller reads it, and it is kept with the receipt.'
+        : 'The callers read it, and it is kept with each receipt.'
+    const comment = commentField(this.#draft, readers)
     const busy = (state: boolean): void => {
       this.#busy = state
     }
@@ -243,13 +250,7 @@ export class DecideTogether {
       el(
         'ol',
         { class: 'batch-list', 'aria-label': 'What came of it' },
-        ...items.map(({ review }) =>
-          resultRow(
-            review,
-            this.#decision,
-            results.find(({ id }) => id === review.id),
-          ),
-        ),
+        ...resultRows(items, this.#decision, results),
       ),
     )
     announce(`${recorded} of ${counted(items.length)} recorded`)

@@ -203,7 +203,7 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       expect(await overflow(window)).toBeLessThanOrEqual(0)
       await window.press('Select all')
       await window.press('Approve 10 selected')
-      await window.sees('One gesture decides all of these')
+      await window.sees('One confirmation decides all of these')
       await window.fill('Code from your authenticator app', person.code())
       await window.press('Approve 10 requests')
       await window.sees('Approved: 10 requests')
@@ -299,7 +299,7 @@ const WITHOUT_PASSKEYS: typeof JOURNEYS = [
       await window.open('/')
       await window.press('Select all')
       await window.press('Approve 2 selected')
-      await window.sees('One gesture decides all of these')
+      await window.sees('One confirmation decides all of these')
       await window.sees('this browser cannot use passkeys')
       expect(await window.text()).not.toContain('Approve 2 requests\n')
     },
