@@ -95,10 +95,8 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
 
 /** In which zone times are written, in this browser. */
 function timesSection(): HTMLElement {
-  const part = section(
-    'Times',
-    'How this browser writes them. Lists say how long ago; the exact time shows on hover.',
-  )
+  const exact = matchMedia('(hover: hover)').matches ? '; the exact time shows on hover' : ''
+  const part = section('Times', `How this browser writes them. Lists say how long ago${exact}.`)
   const choice = choiceField({ label: 'Time zone', name: 'zone', choices: zones(), value: chosenZone() })
   choice.input.addEventListener('change', () =>
     part.slot.attempt(() => {
@@ -171,7 +169,7 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
       () => part.slot.attempt(save, { name: called }),
       called.row,
       ttl.row,
-      buttonRow(submitButton('Save the profile', 'plain')),
+      buttonRow(submitButton('Save the profile')),
     ),
   )
   return part.element

@@ -26,7 +26,7 @@ import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
 import { checkBox, choiceField } from '../parts/fields.ts'
-import { entry, tag } from '../parts/rows.ts'
+import { ENDS, entry, tag } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import { atWallTime, wallTime } from '../parts/wall-time.ts'
 import type { Done } from '../shell/page-entry.ts'
@@ -90,6 +90,7 @@ function passkeyRow(
     removable &&
       button('Remove', 'quiet', () => part.slot.attempt(drop), {
         'aria-label': `Remove the passkey ${name}`,
+        class: ENDS,
       }),
   )
 }
@@ -151,6 +152,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
       p('In use', ...(totp.since === null ? [] : [' since ', day(totp.since)]), '.'),
       button('Remove', 'quiet', () => removeTotp(part, done), {
         'aria-label': 'Remove the authenticator app',
+        class: ENDS,
       }),
     ),
     div(

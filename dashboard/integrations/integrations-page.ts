@@ -185,7 +185,7 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
     () => part.slot.attempt(create, { url }),
     url.row,
     events.element,
-    submitButton('Create the webhook', 'plain'),
+    submitButton('Create the webhook'),
   )
 }
 

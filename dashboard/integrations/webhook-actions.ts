@@ -8,7 +8,7 @@ import { div, el, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
-import type { RowPanel } from '../parts/rows.ts'
+import { ENDS, type RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { testResult } from './deliveries.ts'
 import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
@@ -23,8 +23,12 @@ interface After {
 /** The buttons of a webhook that is not deleted; the panel shows what they say. */
 export function webhookActions(webhook: Webhook, panel: RowPanel, after: After): HTMLElement[] {
   const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
-  const opener = (label: string, name: string, work: () => Promise<void>): HTMLButtonElement =>
-    panel.opener(label, { 'aria-label': `${name} ${visibleString(webhook.url)}` }, work)
+  const opener = (label: string, name: string, work: () => Promise<void>, look?: string): HTMLButtonElement =>
+    panel.opener(
+      label,
+      { 'aria-label': `${name} ${visibleString(webhook.url)}`, ...(look && { class: look }) },
+      work,
+    )
   const enable = async (): Promise<void> => {
     const purpose = ['Confirm that the webhook ', callerText(webhook.url), ' is to be on again.']
     const done = await proven(purpose, () => post(`${path}/enable`, {}, okShape))
@@ -34,7 +38,7 @@ export function webhookActions(webhook: Webhook, panel: RowPanel, after: After):
     ...(webhook.state === 'disabled' ? [opener('Switch on', 'Switch on the webhook', enable)] : []),
     opener('Send a test', 'Send a test to', () => test(path, panel, after)),
     opener('Rotate secret', 'Rotate secret of', () => rotate(webhook, path, panel, after)),
-    opener('Delete', 'Delete the webhook', () => drop(webhook, path, after)),
+    opener('Delete', 'Delete the webhook', () => drop(webhook, path, after), ENDS),
   ]
 }
 

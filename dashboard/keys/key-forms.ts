@@ -333,7 +333,7 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
     sandbox.row,
     sourceControl.row,
     scopes.element,
-    submitButton(first ? 'Create your first API key' : 'Create an API key', first ? 'primary' : 'plain'),
+    submitButton(first ? 'Create your first API key' : 'Create an API key'),
   )
 }
 

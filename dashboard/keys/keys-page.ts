@@ -20,7 +20,7 @@ import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { fileButtons } from '../parts/file-buttons.ts'
 import { withFilters } from '../parts/filters.ts'
-import { type RowPanel, rowPanel, tag } from '../parts/rows.ts'
+import { ENDS, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -168,7 +168,9 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
         { 'aria-label': `Signing secret of the API key ${visibleString(called)}` },
         () => signingSecret(key, panel),
       ),
-      panel.opener('Revoke', named('Revoke'), () => revokeKey(key, panel.slot, context.done)),
+      panel.opener('Revoke', { ...named('Revoke'), class: ENDS }, () =>
+        revokeKey(key, panel.slot, context.done),
+      ),
     ),
     panel.element,
   )

@@ -20,7 +20,7 @@ import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
 import { type ChoiceField, choiceField } from '../parts/fields.ts'
-import { entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
+import { ENDS, entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
@@ -42,7 +42,10 @@ export async function membersPage(context: PageContext): Promise<PageView> {
     get('/account/members', membersShape),
     get('/account/policy', policyShape),
   ])
-  const people = section('People', 'The policy sets who decides; the role of approver alone does not.')
+  const people = section(
+    'Members of this account',
+    'The policy sets who decides; the role of approver alone does not.',
+  )
   people.body.append(
     ...policyWarnings(policy),
     el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, context))),
@@ -126,7 +129,7 @@ function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
       'entry-buttons',
       member.state === 'invited' && panel.opener('New link', named('New link'), () => newLink(member, panel)),
       panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, done))),
-      panel.opener('Remove', named('Remove'), () => remove(member, done)),
+      panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, done)),
     ),
     panel.element,
   )

@@ -32,6 +32,9 @@ export function stateTag({
   return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
 }
 
+/** The class of a button of a row that takes something away for good. */
+export const ENDS = 'button quiet ends'
+
 /** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
 export interface RowPanel {
   element: HTMLElement

@@ -62,7 +62,7 @@ function nameSection({ id, name, names_in_channels, created_at }: Account, done:
       { class: 'stacked', 'aria-label': 'Name of the account' },
       () => part.slot.attempt(save, { name: called }),
       called.row,
-      buttonRow(submitButton('Save the name', 'plain')),
+      buttonRow(submitButton('Save the name')),
     ),
     names.row,
   )
@@ -83,7 +83,7 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
   }
   const words = `${NUMBER.format(used)} of ${NUMBER.format(limit)} requests`
   const meter = el('progress', {
-    class: 'meter',
+    class: used < limit ? 'meter' : 'meter full',
     max: limit,
     value: Math.min(used, limit),
     'aria-label': words,

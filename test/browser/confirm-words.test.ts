@@ -121,7 +121,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
   it('the page of members says so when nobody can approve', async () => {
     area.members = area.members.slice(0, 1)
     await open('/members')
-    const people = page.getByRole('region', { name: 'People' })
+    const people = page.getByRole('region', { name: 'Members of this account' })
     expect(await people.innerText()).toContain('Only you can be named as an approver.')
     expect(await people.innerText()).not.toContain('no one can approve')
     area.policy.reachable = false
