@@ -29,6 +29,8 @@ interface WaitingListEvents {
 /** The rows. A request never changes, so a row stays as it is, ticked or focused, until its request is settled. */
 export class WaitingList {
   readonly element = div('inbox-rows')
+  /** Stands above the list and what is beside it. */
+  readonly legend: HTMLElement
   readonly #list: HTMLElement
   readonly #empty = p(
     'No approval waits for you now. A request that names you as an approver will appear here by itself.',
@@ -49,7 +51,8 @@ export class WaitingList {
     this.#list.addEventListener('focusin', ({ target }) => this.#choose(this.#rowOf(target)))
     this.#list.addEventListener('click', (event) => this.#clicked(event))
     this.#list.addEventListener('pointerleave', () => holdRows(() => this.arrange()))
-    this.element.append(this.#empty, this.#misfit, callersLegend(id), this.#list, this.#more)
+    this.legend = callersLegend(id)
+    this.element.append(this.#empty, this.#misfit, this.#list, this.#more)
   }
 
   /**
@@ -127,7 +130,7 @@ export class WaitingList {
     }
     const none = rows.every(({ element }) => element.hidden)
     this.#list.hidden = none && this.#list.querySelector('.settled') === null
-    this.element.classList.toggle('none', this.#list.hidden)
+    this.legend.hidden = this.#list.hidden
     this.#empty.hidden = rows.length > 0
     this.#misfit.hidden = !none || rows.length === 0
     this.tick()
@@ -197,6 +200,7 @@ export class WaitingList {
   /** Shows `instead` and forgets the rows: the next person in front of this page may be another one. */
   close(instead: HTMLElement): void {
     this.#settle(new Set())
+    this.legend.hidden = true
     this.element.replaceChildren(instead)
     this.#events.changed()
   }

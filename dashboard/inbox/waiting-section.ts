@@ -79,6 +79,7 @@ class WaitingSection {
       div('inbox-head', this.#all.row, this.#heading, this.#filter.element, this.#help),
       waiting.auditor && hint(AUDITORS),
       this.#slot.element,
+      this.#list.legend,
       div('inbox-columns', div('inbox-left', this.#list.element, this.#bar.element), this.#pane.element),
       this.#trouble,
     )
@@ -196,6 +197,7 @@ class WaitingSection {
       if (error instanceof RequestFailure && error.status === 401) {
         const { ticked } = this.#list.choice()
         this.#list.close(signInAgain())
+        this.#filter.element.hidden = true
         remember(TICKED, [this.#waiting.actor, ...ticked])
         this.#together?.signedOut()
         this.#pane.clear()
@@ -235,7 +237,11 @@ class WaitingSection {
 /** Says so here only: another part of the page may show a key that is shown once. */
 function signInAgain(): HTMLElement {
   announce('Your session has ended')
-  return p('Your session has ended. ', link(signInHref(), 'Sign in'), ' to see what waits for you.')
+  return div(
+    'section-body',
+    p('Your session has ended. Sign in to see what waits for you.'),
+    link(signInHref(), 'Sign in', { class: 'button primary' }),
+  )
 }
 
 const PLACE = 'inbox-place'

@@ -3,6 +3,11 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el } from '../../webauthn-page/kit/dom/element.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
+/** A phone has room for the format alone. */
+export function downloadWords(format: string): HTMLElement {
+  return el('span', {}, el('span', { class: 'not-on-phones' }, 'Download '), format.toUpperCase())
+}
+
 interface FileOfRows<Row> {
   /** Its name begins with this. */
   name: string
@@ -27,9 +32,10 @@ export function fileButtons<Row>({ name, columns, cells, rows, slot }: FileOfRow
     // Some browsers read it only after this.
     setTimeout(() => URL.revokeObjectURL(href), 60_000)
   }
-  const one = (format: keyof typeof files): HTMLElement =>
-    button(format.toUpperCase(), 'quiet', () => slot.attempt(() => hand(format)), {
-      'aria-label': `Download as ${format.toUpperCase()}`,
-    })
+  const one = (format: keyof typeof files): HTMLElement => {
+    const made = button('', 'quiet', () => slot.attempt(() => hand(format)))
+    made.append(downloadWords(format))
+    return made
+  }
   return div('file-buttons', one('csv'), one('ndjson'))
 }

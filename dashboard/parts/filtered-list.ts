@@ -6,6 +6,7 @@ import { timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { ChoiceField } from './fields.ts'
+import { downloadWords } from './file-buttons.ts'
 import { type Filters, filtersIn, forService, withFilters } from './filters.ts'
 import { shortcuts } from './shortcuts.ts'
 import { type ListPage, showMore } from './show-more.ts'
@@ -199,13 +200,10 @@ function exportLinks(
   filters: Filters,
 ): HTMLElement[] {
   const address = `/api/v1${context.ofAccount(`${api}/export`)}`
-  return (['csv', 'ndjson'] as const).map((format) =>
-    link(withFilters(address, [['format', format], ...forService(filters, timeZone)]), format.toUpperCase(), {
-      class: 'button quiet',
-      download: true,
-      'aria-label': `Download as ${format.toUpperCase()}`,
-    }),
-  )
+  return (['csv', 'ndjson'] as const).map((format) => {
+    const href = withFilters(address, [['format', format], ...forService(filters, timeZone)])
+    return el('a', { href, class: 'button quiet', download: true }, downloadWords(format))
+  })
 }
 
 function countOf(

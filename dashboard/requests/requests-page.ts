@@ -179,7 +179,8 @@ function decidedCell(
       ago(expires_at),
     ]
   }
-  const when = typeof decided_at === 'string' ? [' · ', ago(decided_at)] : []
+  // No line begins with the dot.
+  const when = typeof decided_at === 'string' ? ['\u00a0· ', ago(decided_at)] : []
   if (decision.method === 'sandbox') return [SANDBOX_DECIDED, ...when]
   const standing = decision.delegate === undefined ? [] : [' by the delegate ', person(decision.delegate)]
   const together = status === 'approved' && quorum.needed > 1

@@ -225,12 +225,12 @@ describeInBrowser('the audit log', () => {
     ]
     await expect.poll(() => area.asked.at(-1)).toBe(`account=acc_A&${new URLSearchParams(filters)}`)
     await visitor.page
-      .getByRole('link', { name: 'Download as CSV' })
+      .getByRole('link', { name: 'Download CSV' })
       .and(visitor.page.locator('[href*="to="]'))
       .waitFor()
     for (const [name, format] of [
-      ['Download as NDJSON', 'ndjson'],
-      ['Download as CSV', 'csv'],
+      ['Download NDJSON', 'ndjson'],
+      ['Download CSV', 'csv'],
     ] as const) {
       const [download] = await Promise.all([
         visitor.page.waitForEvent('download'),

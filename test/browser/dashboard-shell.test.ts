@@ -118,8 +118,8 @@ describeInBrowser('the shell of the dashboard', () => {
     expect(await page.evaluate('window.shifts.reduce((all, { value }) => all + value, 0)')).toBeLessThan(0.1)
   })
 
-  it.each([390, 320])(
-    'has one line of header on a phone with several accounts, too: %i px',
+  it.each([1024, 768, 481, 390, 320])(
+    'has one line of header with several accounts, too: %i px',
     async (width) => {
       suite.server().state.accounts = [HOME, OWN]
       await page.setViewportSize({ width, height: 844 })

@@ -89,6 +89,9 @@ describeInBrowser('deciding on a phone', () => {
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBe(0)
     expect(await page.title()).toBe(`Approve? ${sampleReview().action.slice(0, 60)}… · Countersign`)
+    await page.setViewportSize({ width: 768, height: 1024 })
+    const left = await page.getByRole('button', { name: 'Reject', exact: true }).boundingBox()
+    expect(left?.x, 'in line with the page').toBe((await page.locator('.caller-box').boundingBox())?.x)
   })
 
   it('has an ordinary high impact whole on the first screen: one press, and the passkey is asked', async () => {

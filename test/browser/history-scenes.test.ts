@@ -168,7 +168,7 @@ describeInBrowser('history and audit log for everybody', () => {
     await page.waitForURL('**/requests?q=deploy&status=pending')
     // Rows of an earlier answer would go from under the focus.
     await page
-      .getByRole('link', { name: 'Download as CSV' })
+      .getByRole('link', { name: 'Download CSV' })
       .and(page.locator('[href*="status=pending"]'))
       .waitFor()
     await page.getByRole('heading', { name: '5 requests found' }).waitFor()

@@ -165,7 +165,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     await told(auditor, `/audit?type=approval.created&${company}`)
     expect(await axeViolations(auditor.page)).toEqual([])
     const file = await saved(auditor, () =>
-      auditor.page.getByRole('link', { name: 'Download as NDJSON' }).click(),
+      auditor.page.getByRole('link', { name: 'Download NDJSON' }).click(),
     )
     const lines = file.text
       .trim()
@@ -180,7 +180,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     const bad = await checkTrail(trail, { expect: { seq, hash: '0'.repeat(64) } })
     expect(bad.findings.map(({ code }) => code)).toContain('rewritten')
     const csv = await saved(approver, async () => {
-      await approver.page.getByRole('link', { name: 'Download as CSV' }).click()
+      await approver.page.getByRole('link', { name: 'Download CSV' }).click()
     })
     expect(csv.text.split('\r\n').filter((line) => line !== '')).toHaveLength(2)
     expect(csv.text).toContain(id)

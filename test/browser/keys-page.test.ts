@@ -62,7 +62,7 @@ describeInBrowser('the page of API keys', () => {
     await open('/keys?q=sum')
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download as CSV' }).click(),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
     ])
     expect(await readFile(await download.path(), 'utf8')).toBe(
       `id,name,key_prefix,sandbox,scopes,source_control,created_at,last_used_at,revoked_at\r\nkey_3,'=SUM(A1),sa_live_4f9Kq2,false,approval:create approval:read approval:verify,false,2026-10-02T08:10:00.000Z,,\r\n`,
@@ -80,7 +80,7 @@ describeInBrowser('the page of API keys', () => {
     await open()
     const [old = '', fresh = ''] = await rows()
     expect(old).toContain('created 2 Oct 2026 · last used 1 day ago')
-    expect(fresh).toMatch(/created 2 hrs? ago/)
+    expect(fresh).toMatch(/created 2 h ago/)
     expect(await page.locator('.key-about').nth(1).locator('time').getAttribute('title')).toBe(
       '21 Nov 2026, 09:41:00 UTC',
     )

@@ -156,16 +156,20 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     },
   )
 
-  it('has every page of the account begin where the others do', async () => {
-    const { page } = await suite.visit({ viewport: { width: 1280, height: 900 } })
+  it.each([1280, 390])('has every page of the account begin where the others do: %i px', async (width) => {
+    const { page } = await suite.visit({ viewport: { width, height: 900 } })
     const lefts = new Set<number | undefined>()
+    const tops = new Set<number | undefined>()
     for (const path of ['/', '/keys', '/members', '/settings', '/account', '/verify']) {
       await page.goto(path)
       await page.locator('main.wide .card:visible, main.wide #waiting').first().waitFor()
-      lefts.add((await page.getByRole('heading', { level: 1 }).boundingBox())?.x)
+      const title = await page.getByRole('heading', { level: 1 }).boundingBox()
+      lefts.add(title?.x)
+      tops.add(title?.y)
       lefts.add((await page.locator('.brand').boundingBox())?.x)
     }
     expect(lefts.size).toBe(1)
+    expect(tops.size).toBe(1)
   })
 
   it('has channels read names at a tick, and takes it back', async () => {

@@ -44,7 +44,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     ]
     await page.clock.setFixedTime(new Date('2026-11-20T12:00:00.000Z'))
     await open()
-    const when = '3 hr ago'
+    const when = '3 h ago'
     expect(await rows()).toEqual([
       `approval.approved Waiting for its next attempt ${when} · evt_1 Next attempt in 10 min 1 attempt, the last: no answer in time`,
       `approval.approved Delivered ${when} · evt_1 1 attempt, the last: answered with status 200 Replay`,
@@ -79,7 +79,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     expect(new URL(page.url()).search).toBe('?state=dead&cursor=1')
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download as NDJSON' }).click(),
+      page.getByRole('button', { name: 'Download NDJSON' }).click(),
     ])
     const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(['dlv_2', 'dlv_0'])

@@ -40,6 +40,16 @@ interface About<Area> {
   path: string
 }
 
+/** What has less than the 44 px that a thumb needs, and what reaches into the name of what it copies. */
+const TOO_TIGHT = `[...document.querySelectorAll('.button, summary, .way-back a, .signed-in a, .audit-where a')]
+  .filter((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect()
+    const name = one.closest('div:has(> dt)')?.querySelector('dt').getBoundingClientRect()
+    const inName = name !== undefined && one.matches('.copyable > *') && name.bottom > top + 0.5 && name.right > left
+    return one.checkVisibility({ visibilityProperty: true }) && (Math.round(Math.min(width, height)) < 44 || inName)
+  })
+  .map(({ textContent, offsetWidth, offsetHeight }) => [textContent, offsetWidth, offsetHeight].join(' '))`
+
 /** One test for each scene: on a dark phone and a light desk axe finds nothing, nothing overflows, nothing odd happens. */
 export function lookAtScenes<Area>(
   suite: PageSuite,
@@ -56,9 +66,13 @@ export function lookAtScenes<Area>(
       await there.first().waitFor()
       await act?.(page)
       if (SHOTS !== undefined) await takePictures(page, `${SHOTS}/${about.name}-${fileName(name)}`, height)
+      const devtools = await page.context().newCDPSession(page)
       for (const { width, colorScheme } of LOOKS) {
+        const touch = width < 500
+        await devtools.send('Emulation.setTouchEmulationEnabled', { enabled: touch })
         await page.setViewportSize({ width, height })
         await page.emulateMedia({ colorScheme })
+        if (touch) expect(await page.evaluate(TOO_TIGHT), 'too small for a thumb').toEqual([])
         expect(await axeViolations(page), `${width} px, ${colorScheme}`).toEqual([])
         expect(await overflow(page), `${width} px, ${colorScheme}`).toBeLessThanOrEqual(0)
         expect(incidents).toEqual([])

@@ -53,7 +53,6 @@ export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: exactly(iso) }, dayOf(iso))
 }
 
-let relative: Intl.RelativeTimeFormat | undefined
 const FOLLOWED_MS = 30_000
 let followed = false
 
@@ -71,12 +70,12 @@ function followAll(): void {
 
 function sinceOrUntil(iso: string): string {
   const seconds = (Date.parse(iso) - Date.now()) / 1000
-  const [minutes, hours, days] = [seconds / 60, seconds / 3600, seconds / 86_400].map(Math.trunc)
-  if (Math.abs(seconds) < 60) return seconds > 0 ? 'in a moment' : 'just now'
-  relative ??= new Intl.RelativeTimeFormat(undefined, { style: 'short' })
-  if (Math.abs(seconds) < 3600) return relative.format(minutes ?? 0, 'minute')
-  if (Math.abs(seconds) < 86_400) return relative.format(hours ?? 0, 'hour')
-  return Math.abs(seconds) < 7 * 86_400 ? relative.format(days ?? 0, 'day') : dayOf(iso)
+  const far = Math.abs(seconds)
+  if (far < 60) return seconds > 0 ? 'in a moment' : 'just now'
+  if (far >= 7 * 86_400) return dayOf(iso)
+  const [minutes, hours, days] = [far / 60, far / 3600, far / 86_400].map(Math.trunc)
+  const said = days ? `${days} ${days === 1 ? 'day' : 'days'}` : hours ? `${hours} h` : `${minutes} min`
+  return seconds > 0 ? `in ${said}` : `${said} ago`
 }
 
 /** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `steadyNow()`. */
