@@ -60,6 +60,10 @@ export const REFUSALS = {
   // deciding
   sandbox_request: [409, 'A sandbox request decides itself; no approver is asked.'],
   already_voted: [409, 'You have already decided on this request.'],
+  vote_key_revoked: [
+    409,
+    'An earlier vote was made under a signing key that was revoked since, so this request cannot be approved; withdraw it and ask again.',
+  ],
   passkey_required: [
     403,
     'This request must be decided with a passkey; you have one, or the policy demands it.',

@@ -1,4 +1,5 @@
 import type { AuditActor } from '../domain/audit.ts'
+import { refusal } from '../domain/errors.ts'
 import { drawId } from '../domain/identifier.ts'
 import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
 import {
@@ -179,13 +180,17 @@ function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<K
 /**
  * Signs receipts with the key of the vote's own second, not of now: with a quorum the earlier votes are signed at the end,
  * and verifiers refuse a key that began only after them. The fresh signature is checked before it is returned (T74).
+ * A vote whose key was revoked meanwhile is refused and never signed (T73): the store is sound, and no rotation would help.
  */
 export function createSigner(keys: Pick<KeyKeeper, 'ring'>, clock: Clock): Signer {
   return {
     async sign(purpose, payload) {
       const at = new Date(Math.min(clock.now().getTime(), payload.ts * 1000 + 999))
       const key = keys.ring().active(purpose, at)
-      if (key === undefined) throw new NoSigningKeyError(purpose)
+      if (key === undefined)
+        throw keys.ring().revokedFor(purpose, at)
+          ? refusal('vote_key_revoked')
+          : new NoSigningKeyError(purpose)
       return signPayload(payload, key)
     },
   }

@@ -93,10 +93,23 @@ export class KeyRing {
    * there is none: the one before it may have been replaced for a reason.
    */
   active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
-    const newest = [...this.#keys.values()]
+    const newest = this.#newest(purpose, at)
+    return newest !== undefined && newest.revokedAt === undefined && hasSeed(newest) ? newest : undefined
+  }
+
+  /** Is there no key for this time because the one that signed then was revoked, be it from before its own beginning on? */
+  revokedFor(purpose: KeyPurpose, at: Date): boolean {
+    const newest = this.#newest(purpose, at)
+    if (newest !== undefined) return newest.revokedAt !== undefined
+    return [...this.#keys.values()].some(
+      (key) => key.purpose === purpose && key.notBefore <= at && key.revokedAt !== undefined,
+    )
+  }
+
+  #newest(purpose: KeyPurpose, at: Date): SigningKey | PublicKeyRecord | undefined {
+    return [...this.#keys.values()]
       .filter((key) => key.purpose === purpose && signsAt(key, at))
       .sort((a, b) => newestFirst(a, b))[0]
-    return newest !== undefined && newest.revokedAt === undefined && hasSeed(newest) ? newest : undefined
   }
 
   /** The key of this id, whatever its state. */

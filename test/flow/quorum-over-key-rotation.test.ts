@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest'
+import { REFUSALS } from '../../src/domain/errors.ts'
 import { decide } from '../../src/flow/decide.ts'
 import { verifyDecision } from '../../src/flow/verify-receipt.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { approve, decideBatch } from '../support/batches.ts'
 import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
-import { enrolWithPasskey } from '../support/enrolled.ts'
-import { ask, setUpOwner } from '../support/live.ts'
+import { enrolWithPasskey, expectStatus } from '../support/enrolled.ts'
+import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { type TestService, useService } from '../support/service.ts'
 
 /** A request that both of two people must approve. */
@@ -15,7 +17,7 @@ async function askTwo(service: TestService) {
   const approvers = [first.user.id, second.user.id]
   await setPolicy(service, first.user.account_id, { approvers, quorum: 2 })
   const id = await ask(setting)
-  return { first, second, id }
+  return { first, second, id, key: setting.key }
 }
 
 it('T73: signs a vote cast before a key rotation with the key of its time, so that the quorum can still close', async () => {
@@ -42,6 +44,27 @@ it('T73: signs a vote cast before a key rotation with the key of its time, so th
   await deps.keys.revoke(before?.kid ?? '', new Date(Date.now() - 60_000), { kind: 'cli' })
   // As offline: the first of the two approvals does not count any more.
   expect(await online()).toMatchObject({ valid: false, code: 'receipt_votes_disagree' })
+})
+
+it('T73: refuses to close over a vote whose key was revoked since, and calls no store damaged', async () => {
+  let ahead = 0
+  const service = await useService({ localTime: () => Date.now() + ahead })
+  const { deps } = service.composition
+  const { first, second, id, key } = await askTwo(service)
+  const before = deps.keys.ring().active('decision', deps.clock.now())
+  await decide(deps, first, await proveFor(deps, first, id, 'approved'))
+  ahead = 2_000
+  await deps.keys.rotate('decision', deps.clock.now(), { kind: 'cli' })
+  ahead = 40_000
+  await deps.keys.revoke(before?.kid ?? '', new Date(Date.now() - 60_000), { kind: 'cli' })
+  const [status, message] = REFUSALS.vote_key_revoked
+  const refused = await decideByPasskey({ service, owner: second.person }, id, 'approved')
+  expect([refused.status, refused.body]).toEqual([status, { error: 'vote_key_revoked', message }])
+  const { data } = expectStatus(await decideBatch(service, second.person, approve(id)), 200)
+  expect(data).toEqual([{ id, status: 'pending', error: { code: 'vote_key_revoked', message } }])
+  expect((await deps.requests.find(id))?.votes).toHaveLength(1)
+  const withdrawn = await callWithKey(service, key, `/${id}/cancel`, {})
+  expect([withdrawn.status, await withdrawn.json()]).toMatchObject([200, { status: 'expired' }])
 })
 
 it('is not valid online, either, where the votes in the store are not those that were signed', async () => {

@@ -106,6 +106,7 @@ describe('key ring', () => {
     const ring = new KeyRing([{ ...old, revokedAt: day(5) }])
     expect(ring.active('decision', day(1))).toBeUndefined()
     expect(ring.find(old.kid)?.revokedAt).toEqual(day(5))
+    expect([ring.revokedFor('decision', day(1)), ring.revokedFor('decision', day(-1))]).toEqual([true, false])
   })
 
   it('lets no older key take the place of a revoked one, but for one that was revoked before it began', () => {
@@ -115,6 +116,16 @@ describe('key ring', () => {
     expect(revoked.active('decision', day(20))).toBeUndefined()
     const announced = new KeyRing([old, { ...next, revokedAt: day(9) }])
     expect(announced.active('decision', day(20))?.kid).toBe(old.kid)
+    expect(revoked.revokedFor('decision', day(12))).toBe(true)
+  })
+
+  it('tells a key that was revoked, even from before it began on, from one whose seed is lost', () => {
+    const from = (revokedAt: Date) => new KeyRing([{ ...old, revokedAt }, next])
+    for (const at of [day(-1), day(5)]) expect(from(at).revokedFor('decision', day(1))).toBe(true)
+    expect(from(day(-1)).revokedFor('decision-sandbox', day(1))).toBe(false)
+    const lost = new KeyRing([{ ...next, revokedAt: day(9) }], [toPublicRecord(old)])
+    expect(lost.active('decision', day(20))).toBeUndefined()
+    expect(lost.revokedFor('decision', day(20))).toBe(false)
   })
 
   it('refuses a repeated kid, and a record whose parts do not belong together', () => {

@@ -98,7 +98,7 @@ const lostItem = z
   .meta({
     id: 'BatchLost',
     description:
-      'Another decision came first while this one was being written: nothing was recorded for this request.',
+      'Nothing was recorded for this request: another decision came first while this one was being written, or it cannot be approved any more; see `error`.',
   })
 
 export const batchAnswer = z
@@ -153,7 +153,7 @@ export const batchOperations = operations('Deciding', {
     id: 'decideBatch',
     summary: 'Approve or reject many requests with one gesture',
     description:
-      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
+      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, or an earlier vote’s signing key was revoked (`vote_key_revoked`), that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
     body: {
       schema: provenBatch,
       required: 'batch_id',

@@ -327,6 +327,12 @@ export const decisionOperations = operations('Deciding', {
       invalid: ['passkey', 'must not be sent together with totp'],
     },
     answers: { '200': { schema: decidedAnswer, description: 'The vote counts.' } },
-    refusals: ['proof_required', 'challenge_invalid', ...UNDECIDABLE, ...DECISION_PROOF_REFUSALS],
+    refusals: [
+      'proof_required',
+      'challenge_invalid',
+      ...UNDECIDABLE,
+      'vote_key_revoked',
+      ...DECISION_PROOF_REFUSALS,
+    ],
   },
 })

@@ -84,7 +84,10 @@ const jwksAnswer = z
           description: 'A key signs one kind of receipt only.',
         }),
         nbf: z.int().meta({ description: 'Signs from this Unix time on; may lie in the future.' }),
-        exp: z.int().optional(),
+        exp: z
+          .int()
+          .optional()
+          .meta({ description: 'The last Unix second of a receipt that this key may have signed.' }),
         revoked_at: z.int().optional().meta({ description: 'Receipts from this Unix time on do not count.' }),
       }),
     ),
