@@ -3,7 +3,7 @@ import { Refusal } from '../domain/errors.ts'
 import { KEY_PURPOSES, type KeyKeeper } from '../flow/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
-import type { KeyPurpose, SigningKey } from '../signing/keys.ts'
+import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/keys.ts'
 import { CliError, type CommandResult, table, usageError } from './terminal.ts'
 import { checkName, findPerson, withService } from './with-service.ts'
 
@@ -163,9 +163,15 @@ export function runRevokeSigningKey(kid: string, options: RevokeSigningKeyOption
     if (done.refused !== undefined) throw whyNotRevoked(kid, done)
     return {
       value: { ok: true, kid, purpose: done.key.purpose, revoked_at: since.toISOString() },
-      text: `Revoked. ${done.key.purpose === 'session' ? VOID_TOKENS : `What it signed from ${since.toISOString()} on is not valid any more. ${FETCH_AGAIN}`}`,
+      text: `Revoked. ${done.key.purpose === 'session' ? VOID_TOKENS : `${whatIsVoid(done.key, since)} ${FETCH_AGAIN}`}`,
     }
   })
+}
+
+function whatIsVoid({ createdAt }: PublicKeyRecord, since: Date): string {
+  return since < createdAt
+    ? `That is before the key was made, at ${createdAt.toISOString()}: nothing that it signed is valid any more.`
+    : `What it signed from ${since.toISOString()} on is not valid any more.`
 }
 
 const VOID_TOKENS =
@@ -197,8 +203,12 @@ function readPast(text: string | undefined, now: Date): Date {
   const since =
     text === undefined ? now : new Date(/^[12]\d{3}-\d\d-\d\dT\S+Z$/.test(text) ? text : Number.NaN)
   // A negative time would spoil the key set.
-  if (!(since.getTime() >= 0 && since <= now))
-    throw usageError('--since takes a time in UTC that is over, such as 2026-03-04T09:30:00Z.')
+  const isPast = since.getTime() >= 0 && since <= now
+  // `Date` takes 30 February for 2 March: what was signed in between would stay valid.
+  if (!isPast || (text !== undefined && !since.toISOString().startsWith(text.slice(0, 10))))
+    throw usageError(
+      '--since takes a time in UTC that is over, on a day that exists, such as 2026-03-04T09:30:00Z.',
+    )
   return since
 }
 

@@ -143,10 +143,10 @@ describe('countersign keys revoke', () => {
       0,
       { ok: true, kid: before.kid, purpose: 'decision', revoked_at: since.toISOString() },
     ])
-    expect(await codes(revoke(before.kid), revoke(before.kid, '--since', '60'))).toEqual([
-      [1, 'signing_key_revoked'],
-      [2, 'usage'],
-    ])
+    const no = ['60', '2026-02-30T00:00:00Z', '2025-02-29T12:00:00.000Z', '2026-01-01T24:00:00Z']
+    expect(await codes(revoke(before.kid), ...no.map((text) => revoke(before.kid, '--since', text)))).toEqual(
+      [[1, 'signing_key_revoked'], ...no.map(() => [2, 'usage'])],
+    )
     await service.composition.deps.keys.reload()
     const { folder } = await useDataDir()
     const jwks = join(folder, 'jwks.json')
@@ -171,7 +171,8 @@ describe('countersign keys revoke', () => {
     // What the service recorded is no other for it, and a time that proves too late can be moved.
     const trail = await cli(['audit', 'check', '--json'], { env })
     expect([trail.code, trail.stderr]).toEqual([0, ''])
-    expect((await revoke(before.kid, '--since', '2026-01-01T00:00:00Z')).code).toBe(0)
+    const early = await cli(['keys', 'revoke', before.kid, '--since', '2026-01-01T00:00:00Z'], { env })
+    expect([early.code, early.stdout]).toEqual([0, expect.stringContaining('before the key was made, at 20')])
     await service.composition.deps.keys.reload()
     expect((await online(before)).valid).toBe(false)
     const { deps } = service.composition
