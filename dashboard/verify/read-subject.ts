@@ -28,7 +28,7 @@ export function readSubject(text: string, origin: string): Subject {
     return problem(
       'This is no id, no link and no JSON. Paste the receipt exactly as it was received, from the first { to the last }.',
     )
-  if (Object.hasOwn(json, 'keys'))
+  if (Object.keys(json).join() === 'keys')
     return problem('This is a key set, not a receipt. Paste it under “Use a key set that you saved”.')
   return { kind: 'receipt', json }
 }

@@ -1,5 +1,5 @@
 import { isId } from '../../src/domain/identifier.ts'
-import { parseJson } from '../../src/domain/parse-json.ts'
+import { parseUnambiguous } from '../../src/domain/parse-json.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { examineJwks } from '../../src/signing/examine-receipt.ts'
 import { JwksError } from '../../src/signing/jwks.ts'
@@ -229,7 +229,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
   const use = async (): Promise<void> => {
     slot.clear()
     try {
-      const keys = await examineJwks(parseJson(jwks.input.value))
+      const keys = await examineJwks(parseUnambiguous(jwks.input.value))
       const count = keys.length === 1 ? 'This one key is' : `These ${keys.length} keys are`
       slot.show(
         'success',

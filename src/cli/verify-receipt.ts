@@ -41,8 +41,8 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
     const alone = verifyReceiptJson(json, keys, asked)
     return alone.valid ? heldToIntent(alone, options) : alone
   }
-  const { result, votes, unsigned } = judgeTogether(receipt, check)
-  return result.valid ? confirmed(result, receipt, votes, unsigned) : refused(result)
+  const { result, shown, votes, unsigned } = judgeTogether(receipt, check)
+  return result.valid ? confirmed(result, shown, votes, unsigned) : refused(result)
 }
 
 /** What the caller knows that must have been decided on; every vote is held to it, too. */
@@ -84,7 +84,7 @@ function confirmed(
   votes: readonly VerifiedReceipt[],
   unsigned: readonly UnsignedVote[],
 ): CommandResult {
-  const { payload, kid, sandbox, checked, keyRevokedAt, delegate } = result
+  const { payload, kid, sandbox, checked, keyRevokedAt, delegate, stated } = result
   const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
   const acted = (by: string | undefined) => (by === undefined ? {} : { delegate: by })
   const of = votes.map((vote) => ({
@@ -103,6 +103,7 @@ function confirmed(
       payload,
       checked,
       ...acted(delegate),
+      ...stated,
       ...revoked,
       ...(of.length > 0 ? { votes: of } : {}),
       ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),
@@ -137,7 +138,8 @@ async function readKeys(source: string): Promise<VerificationKey[]> {
   try {
     return parseJwks(parseUnambiguous(text))
   } catch (error) {
-    if (error instanceof JwksError) throw usageError(`${source} is not a key set to trust: ${error.message}`)
+    if (error instanceof JwksError)
+      throw usageError(oneLine(`${source} is not a key set to trust: ${error.message}`))
     throw error
   }
 }
@@ -167,6 +169,11 @@ async function readInput(path: string): Promise<string> {
  */
 async function fetchText(address: string): Promise<string> {
   const url = new URL(address)
+  // fetch refuses them, too, and names them in what it says.
+  if (url.username !== '' || url.password !== '')
+    throw usageError(
+      `${url.origin} is asked without a user name and password: leave them out, or save the key set and name its file.`,
+    )
   if (url.pathname === '/') url.pathname = '/.well-known/jwks.json'
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError(

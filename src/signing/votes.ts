@@ -20,23 +20,28 @@ export interface UnsignedVote {
 /** A receipt and the votes next to it that hold, or why it is refused. */
 interface JudgedTogether {
   result: VerifyResult
+  /** What `result` is about, out of whatever carried it: the first vote, where there is a list of votes alone. */
+  shown: object
   votes: VerifiedReceipt[]
   unsigned: UnsignedVote[]
 }
 
-/** The verdict on a receipt with all votes next to it: as valid as the least of them. @param check judges one alone */
+/** The verdict on a receipt with all votes next to it, or on a list of votes: as valid as the least of them. @param check judges one alone */
 export function judgeTogether(json: unknown, check: (json: unknown) => VerifyResult): JudgedTogether {
-  const alone = check(json)
-  if (!alone.valid || !isObject(json)) return { result: alone, votes: [], unsigned: [] }
-  const { votes, unsigned, listed } = splitVotes(json)
-  const refused = (problem: string) => ({ result: disagreement(problem), votes: [], unsigned: [] })
+  const { decision, votes, unsigned, listed } = splitVotes(
+    typeof json === 'object' && json !== null ? json : {},
+  )
+  const shown = decision ?? votes[0] ?? {}
+  const alone = check(shown)
+  if (!alone.valid) return { result: alone, shown, votes: [], unsigned: [] }
+  const refused = (problem: string) => ({ result: disagreement(problem), shown, votes: [], unsigned: [] })
   if (votes.length + unsigned.length > MAX_VOTES) return refused(`There are more than ${MAX_VOTES} votes.`)
   const checked = votes.map(check)
-  const problem = problemOfVotes(alone, checked, unsigned, listed)
+  const problem = problemOfVotes(decision && alone, checked, unsigned, listed)
   if (problem !== undefined) return refused(problem)
   const holding = checked.filter((vote) => vote.valid)
   const unproven = [alone, ...holding].some((one) => one.unproven)
-  return { result: unproven ? { ...alone, unproven } : alone, votes: holding, unsigned }
+  return { result: unproven ? { ...alone, unproven } : alone, shown, votes: holding, unsigned }
 }
 
 /** @param problem as `problemOfVotes` says it */
@@ -51,9 +56,10 @@ export const MAX_VOTES = 100
 /** Fields around a decision that hold for each of its votes, too. The status does not: it is the outcome of all. */
 const SHARED = ['id', 'request_id', 'action', 'context', 'expires_at', 'sandbox'] as const
 
-/** Takes the votes out of a decision (`votes`), an answer with a decision, or a list of votes. Reads nothing else. */
-export function splitVotes(json: object): Receipts {
-  if (Array.isArray(json)) return sorted(json.map(asObject))
+/** Takes the votes out of a decision (`votes`), an answer with a decision, an event with one, or a list of votes. Reads nothing else. */
+export function splitVotes(whole: object): Receipts {
+  if (Array.isArray(whole)) return sorted(whole.map(asObject))
+  const json = outOfEvent(whole)
   const outer = new Map<string, unknown>(Object.entries(json))
   const decision = outer.get('decision')
   const [own, inner] = [listIn(json), isObject(decision) ? listIn(decision) : undefined]
@@ -65,6 +71,16 @@ export function splitVotes(json: object): Receipts {
     return { decision: json, votes: whole, ...others }
   }
   return { decision: json, ...(own === undefined ? { votes: [], unsigned: [] } : sorted(own)) }
+}
+
+const EVENT = ['id', 'type', 'created_at', 'data']
+
+/** The body of an account webhook holds the answer as its `data`. With anything else beside that, people could read another one. */
+function outOfEvent(json: object): object {
+  const fields = new Map<string, unknown>(Object.entries(json))
+  const [type, data] = [fields.get('type'), fields.get('data')]
+  const isEvent = typeof type === 'string' && type.startsWith('approval.')
+  return isEvent && isObject(data) && [...fields.keys()].every((name) => EVENT.includes(name)) ? data : json
 }
 
 /** What makes an object a receipt, be it a broken one: only an approval with none of it is taken for an unsigned vote. */

@@ -195,6 +195,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     const jwks = page.getByLabel('Key set (jwks.json)')
     for (const [text, words] of [
       ['nonsense', 'a key set is an object with an array "keys"'],
+      ['{"keys":[],"keys":[]}', 'a key set is an object with an array "keys"'],
       [JSON.stringify({ keys: [{ ...JWKS.keys[0], kid: 'x\u202e' }] }), 'kid x[U+202E] is not the RFC 7638'],
     ] as const) {
       await jwks.fill(text)

@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toJwks } from '../../src/signing/keys.ts'
 import { cli } from '../support/cli.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
@@ -63,14 +61,29 @@ function verify(receipt: string, more: string[] = [], stdin?: string) {
 describe('countersign verify', () => {
   it('confirms a receipt in every form the service gives it out', async () => {
     const none = { action: 'none', context: 'none' }
+    const event = {
+      id: `evt_${'0'.repeat(26)}`,
+      type: 'approval.approved',
+      created_at: live.decision.decided_at,
+    }
+    const stated = {
+      requester: JSON.parse(live.decision.intent).requester,
+      quorum: 1,
+      policy_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      audience: 'https://payments.example',
+      reversibility: 'irreversible',
+    }
     const forms = [
-      [live, { action: 'full', context: 'full' }],
-      [live.decision, none],
-      [callback, none],
-      [callback.signed_receipt, none],
-      [verdict, none],
+      [live, { action: 'full', context: 'full' }, stated],
+      [live.decision, none, stated],
+      [[live.decision], none, { ...stated, votes: [expect.objectContaining({ checked: none })] }],
+      [callback, none, {}],
+      [{ ...callback, keys: [] }, none, {}],
+      [{ ...event, data: callback }, none, {}],
+      [callback.signed_receipt, none, {}],
+      [verdict, none, {}],
     ] as const
-    for (const [index, [form, checked]] of forms.entries()) {
+    for (const [index, [form, checked, said]] of forms.entries()) {
       const run = await verify(file(`form-${index}.json`, form), ['--json'])
       expect([index, run.code, run.stderr]).toEqual([index, 0, ''])
       expect(run.json()).toEqual({
@@ -79,8 +92,16 @@ describe('countersign verify', () => {
         kid: live.decision.public_key_id,
         payload: verdict.payload,
         checked,
+        ...said,
       })
     }
+    const words = await verify(file('event.json', { ...event, data: live }))
+    expect([words.code, words.stdout]).toEqual([0, expect.stringContaining('exactly as approved')])
+    // Beside the answer anything could stand that is taken for what was approved.
+    const more = await verify(file('more.json', { ...event, data: live, action: 'Pay' }), ['--json'])
+    expect([more.code, more.json()]).toMatchObject([1, { error: 'receipt_unreadable' }])
+    for (const list of [[], [5], [live.decision, live.decision]])
+      expect((await verify(file('list.json', list))).code).toBe(1)
   })
 
   it('says in words what was signed, with hidden characters named', async () => {
@@ -355,46 +376,3 @@ describe('countersign verify', () => {
     expect(noKeys.error().message).toContain('a key set is an object with an array "keys"')
   })
 })
-
-describe('the address of the key set', () => {
-  it('may be the service on this machine', async () => {
-    const address = `${service.url}/.well-known/jwks.json`
-    const run = await cli(['verify', file('live.json', live), '--jwks', address], { env: NOWHERE })
-    expect([run.code, run.stderr]).toEqual([0, ''])
-  })
-
-  it('must be https elsewhere', async () => {
-    const receipt = file('live.json', live)
-    const run = await cli(['verify', receipt, '--jwks', 'http://keys.example.com/x', '--json'], {
-      env: NOWHERE,
-    })
-    expect(run.code).toBe(2)
-    expect(run.error()).toEqual({
-      error: 'usage',
-      message:
-        'http://keys.example.com must be https: — keys that come in the clear could have been replaced on the way.',
-    })
-  })
-
-  it.each([
-    ['redirects', 302, { Location: '/elsewhere' }, '', 'cannot be fetched'],
-    ['answers with an error', 404, {}, '{}', 'answered 404 instead of a key set'],
-    ['never ends', 200, {}, ' '.repeat(1_100_000), 'is larger than 1 MiB'],
-  ])('is refused when it %s', async (_what, status, headers, body, message) => {
-    const url = await serveOnce(status, headers, body)
-    const run = await cli(['verify', file('live.json', live), '--jwks', url, '--json'], { env: NOWHERE })
-    expect([run.code, run.stdout]).toEqual([2, ''])
-    expect(run.error().message).toContain(message)
-  })
-})
-
-async function serveOnce(status: number, headers: Record<string, string>, body: string): Promise<string> {
-  const server: Server = createServer((_request, response) => {
-    response.writeHead(status, headers).end(body)
-  })
-  onTestFinished(() => void server.close())
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const address: AddressInfo | string | null = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return `http://127.0.0.1:${address.port}/jwks.json`
-}

@@ -179,8 +179,9 @@ describe('several votes', () => {
     expect((await verdict(answerWith({ ...no, votes: [no] }))).kind).toBe('rejected')
   })
 
-  it('are found in a decision alone and in a bare list', async () => {
-    for (const json of [both.decision, [first, second]])
+  it('are found in a decision alone, in a bare list and in an event', async () => {
+    const event = { id: 'evt_', type: 'approval.approved', created_at: '', data: both }
+    for (const json of [both.decision, [first, second], event])
       expect((await verdict(json)).heading).toBe('2 approvals, unchanged')
   })
 

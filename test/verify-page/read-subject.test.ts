@@ -46,6 +46,13 @@ describe('readSubject', () => {
     expect(subject).toHaveProperty('sentence', expect.stringContaining(words))
   })
 
+  it('reads a receipt with a key set beside it, as the command line does', () => {
+    expect(read('{"signature": "x", "keys": []}')).toEqual({
+      kind: 'receipt',
+      json: { signature: 'x', keys: [] },
+    })
+  })
+
   it('reads 1 MiB and not a byte more', () => {
     const full = `{"a":"${'x'.repeat(MAX_BYTES - 8)}"}`
     expect(full).toHaveLength(MAX_BYTES)

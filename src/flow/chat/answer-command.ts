@@ -210,11 +210,11 @@ async function verdictOn(
 async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
   const options = { allowSandbox: true, now: clock.now() }
   const check = (json: unknown) => verifyReceiptJson(json, keys.ring().publicRecords(), options)
-  const verify = () => judgeTogether(receipt, check).result
-  const result = verify()
+  const verify = () => judgeTogether(receipt, check)
+  const { result, shown } = verify()
   if (result.valid || result.code !== 'receipt_key_unknown') return result
-  const { kid } = parseReceiptInput(receipt)
-  const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify() : result
+  const { kid } = parseReceiptInput(shown)
+  const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify().result : result
   if (again.valid || again.code !== 'receipt_key_unknown') return again
   return { ...again, message: 'It was not signed with a key of this service: its receipts would be.' }
 }
