@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
+import { loadDotEnv } from '../src/config/dot-env.ts'
+import { loadSecrets } from '../src/config/secrets.ts'
 
 const secret = () => randomBytes(32).toString('base64')
 const production = (): Record<string, string> => ({
@@ -23,6 +28,41 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
     throw error
   }
 }
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-config-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+describe('.env', () => {
+  it.each(['', '\ufeff'])('sets what is not set yet, its first line too, after the mark %j', (mark) => {
+    const path = join(newFolder(), '.env')
+    const env: NodeJS.ProcessEnv = { HOST: '127.0.0.9', LOG_LEVEL: '' }
+    loadDotEnv(env, path)
+    writeFileSync(
+      path,
+      `${mark}PORT=3100\r\n# said before\nHOST=0.0.0.0\nLOG_LEVEL=warn\nBASE_URL="http://a b"\n`,
+    )
+    loadDotEnv(env, path)
+    expect(env).toEqual({ PORT: '3100', HOST: '127.0.0.9', LOG_LEVEL: '', BASE_URL: 'http://a b' })
+  })
+})
+
+describe('the secrets of a store that holds something', () => {
+  const missing = async (mongodbUri?: string) => {
+    const dataDir = newFolder()
+    const loaded = loadSecrets({ ...readConfig({}), dataDir, mongodbUri }, false)
+    return String(await loaded.catch((error: unknown) => error)).replaceAll(dataDir, 'data')
+  }
+
+  it('are asked back where they are missing, and a store of others is not to be deleted', async () => {
+    expect(await missing()).toContain('data/secrets.json is missing, and the store was sealed with it.')
+    const shared = await missing('mongodb://127.0.0.1:27017/x')
+    expect(shared).toContain('Copy secrets.json from the DATA_DIR of that service, or set API_KEY_PEPPER, ')
+    expect(shared).not.toContain('rm ')
+  })
+})
 
 describe('without any variable', () => {
   it('is a development service on this machine that needs nothing', () => {

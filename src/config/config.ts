@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { loadDotEnv } from './dot-env.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
 import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
 
@@ -201,7 +201,7 @@ export function inEnvironment<Result>(env: Environment, work: () => Result): Res
 function loadEnvironment(): Environment {
   const own = ownEnvironment.getStore()
   if (own !== undefined) return own
-  if (existsSync('.env')) process.loadEnvFile('.env')
+  loadDotEnv(process.env)
   return process.env
 }
 

@@ -48,10 +48,10 @@ const fileSchema = z.strictObject({
  * @throws ConfigError when the file is damaged or gone: nothing is overwritten, since new secrets would void every key and passkey.
  */
 export async function loadSecrets(
-  config: Pick<Config, 'dataDir' | 'secrets'>,
+  config: Pick<Config, 'dataDir' | 'secrets' | 'mongodbUri'>,
   isNew: boolean,
 ): Promise<Secrets> {
-  const file = needsFile(config) ? await secretsFile(config.dataDir, isNew) : {}
+  const file = needsFile(config) ? await secretsFile(config, isNew) : {}
   const all: Partial<Record<SecretName, string>> = { ...file, ...config.secrets }
   const decode = (name: SecretName): Buffer => {
     const text = all[name] ?? ''
@@ -88,14 +88,20 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): vo
   ])
 }
 
-async function secretsFile(dataDir: string, isNew: boolean): Promise<Record<SecretName, string>> {
+async function secretsFile(
+  { dataDir, mongodbUri }: Pick<Config, 'dataDir' | 'mongodbUri'>,
+  isNew: boolean,
+): Promise<Record<SecretName, string>> {
   const path = join(dataDir, 'secrets.json')
   if (isNew) {
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     await createOnce(path)
   } else if (!existsSync(path)) {
     throw new ConfigError([
-      `${path} is missing, and the store was sealed with it. Restore it from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`,
+      mongodbUri === undefined
+        ? `${path} is missing, and the store was sealed with it. Restore it from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`
+        : // The store is another's: nothing here is lost, and nothing there is to be deleted.
+          `The store at MONGODB_URI was sealed with the secrets of the service that made it, and ${path} is not there. Copy secrets.json from the DATA_DIR of that service, or set ${SECRET_NAMES.join(', ')} as they are set there.`,
     ])
   }
   const parsed = fileSchema.safeParse(await readJson(path))
