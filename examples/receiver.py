@@ -1,9 +1,9 @@
-import base64, hmac, json, os, re, sqlite3, time, urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import base64, hmac, json, os, re, socket, sqlite3, threading, time, urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRETS = os.environ["WEBHOOK_SECRETS"].split()
 SERVICE = os.environ["COUNTERSIGN_URL"]  # the service's own address: one out of a message would be its author's
-db = sqlite3.connect("done.db")
+db, one_at_a_time = sqlite3.connect("done.db", check_same_thread=False), threading.Lock()
 db.execute("CREATE TABLE IF NOT EXISTS done (id TEXT PRIMARY KEY)")
 
 
@@ -26,7 +26,7 @@ def receive(headers, body):
     if not any(hmac.compare_digest(a, b) for a in offered for b in macs):
         return 401
     try:
-        fresh, rid = abs(time.time() - int(sent)) <= 300, json.loads(body)["request_id"]
+        fresh, rid = abs(time.time() - float(sent)) <= 300, json.loads(body)["request_id"]
     except (KeyError, TypeError, ValueError):
         return 400
     if not fresh or not isinstance(rid, str):
@@ -34,14 +34,21 @@ def receive(headers, body):
     decision = decided(rid)
     if decision is None:
         return 403
-    with db:  # one transaction: if acting fails, the id is not kept and the callback comes again
+    with one_at_a_time, db:  # one transaction: if acting fails, the id is not kept and the callback comes again
         if db.execute("INSERT OR IGNORE INTO done VALUES (?)", [rid]).rowcount == 1:
             print(rid, decision, flush=True)  # act here, on what you asked under this id
     return 200
 
 
 class Receiver(BaseHTTPRequestHandler):
-    timeout = 10
+    def handle(self):  # all of it within 20 s, however slowly the body comes
+        end = threading.Timer(20, self.connection.shutdown, [socket.SHUT_RD])
+        end.daemon = True
+        end.start()
+        try:
+            super().handle()
+        finally:
+            end.cancel()
 
     def do_POST(self):
         size = int(self.headers.get("Content-Length", -1))
@@ -49,4 +56,4 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-HTTPServer(("127.0.0.1", int(os.environ.get("PORT", 4000))), Receiver).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", 4000))), Receiver).serve_forever()

@@ -245,6 +245,20 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
     })
 
+    it('takes a callback while another comes byte by byte, and a time that no number holds for an old one', async () => {
+      const slow = connect(folder.port, '127.0.0.1')
+      slow.on('error', () => undefined)
+      slow.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nh')
+      const { body, headers } = genuine
+      const late = { ...headers, 'webhook-timestamp': '9'.repeat(400) }
+      const key = secrets.live
+      expect(await receiver.post({ ...late, 'webhook-signature': keyed(late, body, key) }, body)).toBe(400)
+      expect(await receiver.post(headers, body)).toBe(200)
+      expect(slow.destroyed).toBe(false)
+      slow.destroy()
+      expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
+    })
+
     it('goes on after bodies that are too long, cut off or of another kind', async () => {
       const long = 'x'.repeat(65_537)
       expect([413, 0]).toContain(await receiver.post(signed(long), long))
@@ -265,7 +279,7 @@ describe('the receivers of the documents', () => {
     const folder = await exampleFolder()
     const receiver = await startExample(folder, from(service.url, docsBlock('sh', 'receiver.ts')), {})
     const { body } = genuine
-    const headers = { ...signed(body), 'webhook-signature': emptyKeyed(signed(body), body) }
+    const headers = { ...signed(body), 'webhook-signature': keyed(signed(body), body, '') }
     expect(await receiver.post(headers, body)).toBe(401)
     await receiver.end()
     await folder.remove()
@@ -342,9 +356,9 @@ function without(headers: Record<string, string>, name: string): Record<string, 
 }
 
 /** What anybody can compute. */
-function emptyKeyed(headers: Record<string, string>, body: string): string {
+function keyed(headers: Record<string, string>, body: string, key: string): string {
   const text = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
-  return `v1,${createHmac('sha256', '').update(text).digest('base64')}`
+  return `v1,${createHmac('sha256', key).update(text).digest('base64')}`
 }
 
 /** Says more than it sends, and leaves. */
