@@ -87,8 +87,9 @@ export async function runStoreProcess(options: {
 }
 
 /**
- * Copies a store into a new directory, with those files `beside` it that are there, and opens the copy, which checks all of it. Never
- * in the process that serves the store. What fails leaves nothing in the directory.
+ * Copies a store into a new directory, with those files `beside` it that are there, opens the copy and reads every document of it:
+ * a backup that holds what the disk has spoilt would replace the one that does not. Never in the process that serves the store. What
+ * fails leaves nothing in the directory.
  * @throws StoreFileError
  */
 export async function backUpStore(options: {
@@ -99,7 +100,9 @@ export async function backUpStore(options: {
   const { dataDir, to, beside } = options
   await copyStore(dataDir, to, beside)
   try {
-    await (await startEmbeddedStore({ dataDir: to })).close()
+    // Only now: what serves a store reads it in a thread of its own.
+    const { openToCheck } = await import('./check-copy.ts')
+    openToCheck(dataDir, to)
   } catch (error) {
     await emptyDirectory(to)
     throw error

@@ -108,6 +108,8 @@ function sentence(finding: Finding): string {
       if (finding.part === 'asked')
         return `${finding.id} (${finding.collection}) is not what was asked for; record ${finding.seq ?? '(on its way)'} tells ${finding.type}.`
       return `The ${finding.part} of ${finding.id} (${finding.collection}) is not what was signed; record ${finding.seq} tells ${finding.type}.`
+    case 'unreadable':
+      return `${finding.id} (${finding.collection}), of which record ${finding.seq} tells ${finding.type}, cannot be read: the disk has spoilt it.`
     case 'vanished':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
   }

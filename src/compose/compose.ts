@@ -22,7 +22,7 @@ import { createAuditTrail } from '../store/audit-trail.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { connectStore, ping, type StoreConnection } from '../store/connect.ts'
-import { damageTold, isUnavailable, PASSED_OVER } from '../store/failures.ts'
+import { damageTold, isThere, isUnavailable, PASSED_OVER } from '../store/failures.ts'
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
 import { prepareIndexes } from '../store/indexes.ts'
@@ -86,8 +86,9 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     const log = tellTroubleOnce(options.log, watched)
     opened.push(async () => log.stop())
     connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'what is damaged is passed over'))
-    const sealed = await connection.collection('signing_keys').findOne({}, { projection: { _id: 1 } })
-    const vault = createVault(await loadSecrets(config, sealed === null))
+    const keys = connection.collection('signing_keys')
+    const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
+    const vault = createVault(await loadSecrets(config, !made))
     return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })
   } catch (error) {
     // What could not be undone then is of less interest than what went wrong before.
@@ -296,6 +297,7 @@ function composeDelivery(config: Config, connection: StoreConnection, { wakeFor,
     ...given,
     store: createPushKeyStore(connection, wakeFor('push_keys')),
     sender: pusher,
+    isDamaged: STORE_FAILURES.storeIsDamaged,
   })
   return {
     pushKey,

@@ -11,9 +11,10 @@ import {
   type PublicKeyRecord,
   type SigningKey,
   thumbprint,
+  toPublicRecord,
 } from '../signing/keys.ts'
 import { signPayload } from '../signing/sign.ts'
-import type { SealedKey, SigningKeyStore } from '../store/signing-keys.ts'
+import type { SealedKey, SigningKeyStore, SpoiltKey } from '../store/signing-keys.ts'
 import type { Clock, Log, Random, Signer, Vault } from './ports.ts'
 
 interface KeyDeps {
@@ -40,6 +41,8 @@ export interface KeyKeeper {
    * again; at most once a second, as anyone can send unknown ids.
    */
   find(kid: string): Promise<PublicKeyRecord | undefined>
+  /** @throws the store's error where that key is there, but spoilt: what it signed is not another's, it cannot be checked */
+  refuseSpoilt(kid: string): Promise<void>
   /** Settings in which the maker of the newest key differs from this process, as of the last load. */
   changed(): string[]
   /** Makes the first key of every purpose that has none. Called at every start. */
@@ -73,26 +76,16 @@ const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
-  let ring = new KeyRing([])
-  let changed: string[] = []
+  let held: Held = { ring: new KeyRing([]), spoilt: [], changed: [] }
   const toldOf = new Set<string>()
   const reload = async (): Promise<KeyRing> => {
-    const sealed = await deps.store.all()
-    const stored = sealed.map((key) => unseal(deps.vault, key))
-    const opened = stored.filter(hasSeed)
-    if (opened.length === 0 && stored.length > 0) throw new WrongSealingKeyError()
-    const lost = stored.filter((key) => !hasSeed(key))
-    ring = new KeyRing(opened, lost)
-    changed = differing(sealed.at(-1)?.made_with ?? {}, deps.madeWith)
-    for (const { kid, purpose } of lost.filter(({ kid }) => !toldOf.has(kid))) {
-      toldOf.add(kid)
-      deps.log.error({ kid, purpose }, lostKeyAdvice(purpose))
-    }
-    return ring
+    held = await readKeys(deps, toldOf)
+    return held.ring
   }
   const rotate: KeyKeeper['rotate'] = async (purpose, notBefore, actor, settings = 'keep') => {
     const all = await deps.store.all()
-    const generations = all.filter((key) => key.purpose === purpose).map((key) => key.generation)
+    const known = [...all, ...(await deps.store.spoilt(all, KEY_PURPOSES))]
+    const generations = known.filter((key) => key.purpose === purpose).map((key) => key.generation)
     const generation = 1 + Math.max(0, ...generations)
     const createdAt = deps.clock.now()
     const key = drawKey(deps.random, { purpose, createdAt, notBefore })
@@ -110,22 +103,52 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     return winner
   }
   return {
-    ring: () => ring,
-    changed: () => changed,
+    ring: () => held.ring,
+    changed: () => held.changed,
     revoke: createRevoker(deps, reload),
     reload,
-    find: createFinder(deps.clock, () => ring, reload),
+    find: createFinder(deps.clock, () => held.ring, reload),
+    async refuseSpoilt(kid) {
+      if (held.spoilt.length > 0) await deps.store.refuseSpoilt(kid)
+    },
     rotate,
     async ensure() {
       await reload()
-      const held = new Set(ring.publicRecords().map((key) => key.purpose))
+      const made = new Set([...held.ring.publicRecords(), ...held.spoilt].map((key) => key.purpose))
       for (const purpose of KEY_PURPOSES) {
-        if (held.has(purpose)) continue
+        if (made.has(purpose)) continue
         const key = await rotate(purpose, deps.clock.now(), { kind: 'service' })
         deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
       }
     },
   }
+}
+
+/** The keys as they were last read. */
+interface Held {
+  ring: KeyRing
+  spoilt: SpoiltKey[]
+  changed: string[]
+}
+
+/** @throws WrongSealingKeyError, DamagedKeyError */
+async function readKeys({ store, vault, log, madeWith }: KeyDeps, toldOf: Set<string>): Promise<Held> {
+  const tellOnce = (name: string, fields: Record<string, unknown>, advice: string): void => {
+    if (!toldOf.has(name)) log.error(fields, advice)
+    toldOf.add(name)
+  }
+  const sealed = await store.all()
+  const spoilt = await store.spoilt(sealed, KEY_PURPOSES)
+  const stored = sealed.map((key) => unseal(vault, key))
+  if (stored.length > 0 && !stored.some(hasSeed)) throw new WrongSealingKeyError()
+  for (const { kid, purpose } of stored.filter((key) => !hasSeed(key)))
+    tellOnce(kid, { kid, purpose }, lostKeyAdvice(purpose))
+  for (const { purpose, generation } of spoilt)
+    tellOnce(`${purpose} ${generation}`, { purpose, generation }, spoiltKeyAdvice(purpose))
+  const keys = stored.map((key, at) => (isReplaced(sealed[at], spoilt) ? toPublicRecord(key) : key))
+  const lost = keys.filter((key) => !hasSeed(key))
+  const ring = new KeyRing(keys.filter(hasSeed), lost)
+  return { ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
 }
 
 /** `countersign keys revoke <kid>` would take a kid that begins with "-", as one of 64 does, for an option: another is drawn. */
@@ -255,6 +278,15 @@ export class DamagedKeyError extends Error {
 
 function lostKeyAdvice(purpose: KeyPurpose): string {
   return `a stored signing key does not open: what it signed still verifies, and it signs nothing more. If it is the newest of its purpose, run: countersign keys rotate --purpose ${purpose} --now`
+}
+
+function spoiltKeyAdvice(purpose: KeyPurpose): string {
+  return `a stored signing key is damaged: what it signed cannot be checked before a backup is restored. If it is the newest of its purpose, nothing is signed until: countersign keys rotate --purpose ${purpose} --now`
+}
+
+/** When a spoilt key began is not known, so it is taken to have. The one before it signs no more: it may have been replaced for a reason. */
+function isReplaced(key: SealedKey | undefined, spoilt: readonly SpoiltKey[]): boolean {
+  return spoilt.some((one) => one.purpose === key?.purpose && one.generation > key.generation)
 }
 
 /** The key, without a seed if that does not open. @throws DamagedKeyError */

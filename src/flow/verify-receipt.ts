@@ -144,6 +144,7 @@ function shownVote(
 
 async function verifyVote({ keys }: Pick<FlowDeps, 'keys'>, shown: ReturnType<typeof shownVote>) {
   const key = await keys.find(shown.public_key_id)
+  if (key === undefined) await keys.refuseSpoilt(shown.public_key_id)
   const options = { allowSandbox: shown.sandbox }
   return { key, result: verifyReceiptJson(shown, key === undefined ? [] : [key], options) }
 }

@@ -115,6 +115,20 @@ export async function readSound<T>(
   }
 }
 
+/** Is there one? One that is damaged is one, too: where nothing is, something would be made anew. */
+export async function isThere(
+  connection: Parameters<typeof readSound>[0],
+  find: () => Promise<unknown>,
+): Promise<boolean> {
+  try {
+    return (await find()) !== null
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    connection.emit(PASSED_OVER, error)
+    return true
+  }
+}
+
 function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && codes.has(error.code)) return error.message

@@ -4,7 +4,7 @@ import type mongoose from 'mongoose'
 import type { mongo } from 'mongoose'
 import type { Clock, Log } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { isUnavailable, unlessTaken } from './failures.ts'
+import { damageTold, isUnavailable, PASSED_OVER, unlessTaken } from './failures.ts'
 import { UnsuitableStoreError } from './server.ts'
 
 /** Grows by one with every change of an index; `test/store/indexes.test.ts` tells when. */
@@ -143,7 +143,7 @@ export async function prepareIndexes(connection: StoreConnection, preparing: Pre
   const { log, clock, replicated, thorough } = preparing
   const schema = connection.collection<SchemaDocument>('schema')
   const areReady = async (): Promise<boolean> => {
-    const { version = 0 } = (await schema.findOne({ _id: ID })) ?? {}
+    const { version = 0 } = (await readVersion(connection, schema)) ?? {}
     return version >= SCHEMA_VERSION && !(thorough && (await isOneMissing(connection)))
   }
   if (await areReady()) return
@@ -164,6 +164,21 @@ export async function prepareIndexes(connection: StoreConnection, preparing: Pre
     throw error
   } finally {
     clearInterval(renewal)
+  }
+}
+
+/** Damaged it can be neither read nor written. It says only what can be found out again, so it is written anew. */
+async function readVersion(
+  connection: StoreConnection,
+  schema: mongo.Collection<SchemaDocument>,
+): Promise<SchemaDocument | null> {
+  try {
+    return await schema.findOne({ _id: ID })
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    connection.emit(PASSED_OVER, error)
+    await schema.drop()
+    return null
   }
 }
 

@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { unlessTaken } from './failures.ts'
+import { damageTold, readSound, unlessTaken } from './failures.ts'
 import { auditFields, date, number, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -23,6 +23,9 @@ export interface SealedKey {
   made_with: Readonly<Record<string, string>>
   audit: AuditEntry[]
 }
+
+/** Of a key that the disk has spoilt: what the index still tells. */
+export type SpoiltKey = Pick<SealedKey, 'purpose' | 'generation'>
 
 type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & OutboxToken
 
@@ -50,9 +53,33 @@ export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>
 export function createSigningKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
   return {
+    /** Those that can be read, oldest first. */
     async all(): Promise<SealedKey[]> {
-      const found = await model.find({}).sort({ created_at: 1 }).lean<SigningKeyDocument[]>()
+      const query = () => model.find({}).sort({ created_at: 1 })
+      const found = await readSound(connection, (sound) =>
+        query().setOptions(sound).lean<SigningKeyDocument[]>(),
+      )
       return found.map(({ _id, outbox_token: _token, ...rest }) => ({ kid: _id, ...rest }))
+    },
+    /** Those that `all` left out. */
+    async spoilt(sound: readonly SealedKey[], purposes: readonly KeyPurpose[]): Promise<SpoiltKey[]> {
+      const found: SpoiltKey[] = []
+      const missing = (await model.estimatedDocumentCount()) - sound.length
+      for (const purpose of purposes) {
+        const known = new Set(sound.filter((key) => key.purpose === purpose).map((key) => key.generation))
+        // Generations have no gaps: the first one that is not there ends them.
+        for (let generation = 1; found.length < missing; generation += 1) {
+          if (known.has(generation)) continue
+          const there = await isSpoilt(model, { purpose, generation })
+          if (there === undefined) break
+          if (there) found.push({ purpose, generation })
+        }
+      }
+      return found
+    },
+    /** @throws the store's own error where that key is there and spoilt: what it signed is not unknown, it cannot be checked */
+    async refuseSpoilt(kid: string): Promise<void> {
+      await model.findById(String(kid), { _id: 1 }).lean()
     },
     /** @returns false when that generation exists already. */
     async insert({ kid, ...rest }: SealedKey): Promise<boolean> {
@@ -68,5 +95,18 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       if (modifiedCount === 1) wake()
       return modifiedCount === 1
     },
+  }
+}
+
+/** @returns undefined when it is not there */
+async function isSpoilt(
+  model: mongoose.Model<SigningKeyDocument>,
+  { purpose, generation }: SpoiltKey,
+): Promise<boolean | undefined> {
+  try {
+    return (await model.findOne({ purpose, generation }, { _id: 1 }).lean()) === null ? undefined : false
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    return true
   }
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
-import { readSound } from './failures.ts'
+import { damageTold, readSound } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
@@ -32,7 +32,7 @@ const SIGNED_FIELDS = ['status', 'sandbox', 'action', 'context_json', 'context_s
 
 /**
  * Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. What is
- * damaged in the trail's own collection is left out.
+ * damaged is left out; `isDamaged` tells it from what is not there.
  */
 export function createStateSurvey(connection: StoreConnection) {
   return {
@@ -44,14 +44,18 @@ export function createStateSurvey(connection: StoreConnection) {
       limit: number,
     ): Promise<StateDocument[]> {
       const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
-      const found = await connection
-        .collection<OutboxDocument>(collection)
-        .find({ _id: { $gt: after ?? '' } }, { projection })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray()
+      const filter = { _id: { $gt: after ?? '' } }
+      const documents = connection.collection<OutboxDocument>(collection)
+      const found = await readSound(connection, (sound) =>
+        documents
+          .find(filter, { projection, limit, ...sound })
+          .sort({ _id: 1 })
+          .toArray(),
+      )
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
     },
+    ...atLarge(connection),
+    isDamaged: (collection: string, id: string) => isDamaged(connection, collection, id),
     /** What entries of that type say about these subjects. */
     async told(
       type: AuditType,
@@ -67,21 +71,35 @@ export function createStateSurvey(connection: StoreConnection) {
       const filter = { _id: { $gt: after }, 'votes.0': { $exists: true } }
       const projection = Object.fromEntries(SIGNED_FIELDS.map((field) => [field, 1]))
       const collection = connection.collection<Omit<VotedOn, 'id'> & { _id: string }>('requests')
-      const found = await collection.find(filter, { projection }).sort({ _id: 1 }).limit(limit).toArray()
+      const found = await readSound(connection, (sound) =>
+        collection
+          .find(filter, { projection, limit, ...sound })
+          .sort({ _id: 1 })
+          .toArray(),
+      )
       return found.map(({ _id, ...request }) => ({ ...request, id: _id }))
     },
     /** The public halves of the signing keys. */
     async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
       const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')
-      return collection.find({}, { projection: { sealed_seed: 0, audit: 0 } }).toArray()
+      const projection = { sealed_seed: 0, audit: 0 }
+      return readSound(connection, (sound) => collection.find({}, { projection, ...sound }).toArray())
     },
+  }
+}
+
+/** Documents that belong to no page. */
+function atLarge(connection: StoreConnection) {
+  return {
     /** Entries that wait in any document, newest first; some of them may be in the trail already. */
     async waiting(limit: number): Promise<AuditEntry[]> {
       const filter = { outbox_token: { $gt: '' } }
       const entries: AuditEntry[] = []
       for (const name of Object.keys(WITH_OUTBOX)) {
         const collection = connection.collection<OutboxDocument>(name)
-        const found = await collection.find(filter, { projection: { audit: 1 }, limit }).toArray()
+        const found = await readSound(connection, (sound) =>
+          collection.find(filter, { projection: { audit: 1 }, limit, ...sound }).toArray(),
+        )
         entries.push(...found.flatMap(({ audit }) => audit ?? []))
       }
       return entries.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, limit)
@@ -97,5 +115,15 @@ export function createStateSurvey(connection: StoreConnection) {
       )
       return found.map(({ _id }) => String(_id))
     },
+  }
+}
+
+async function isDamaged(connection: StoreConnection, collection: string, id: string): Promise<boolean> {
+  try {
+    await connection.collection<{ _id: string }>(collection).findOne({ _id: id })
+    return false
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    return true
   }
 }

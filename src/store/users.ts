@@ -4,7 +4,7 @@ import { identityKey, type LinkedIdentity } from '../domain/chat.ts'
 import { refusal } from '../domain/errors.ts'
 import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import type { StoreConnection } from './connect.ts'
-import { isDuplicateKey } from './failures.ts'
+import { isDuplicateKey, isThere } from './failures.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -90,7 +90,12 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
     },
     /** Is there anyone? Looks at one entry of an index. */
     async any(): Promise<boolean> {
-      return (await users.findOne({ _id: trusted({ $gte: '' }) }, { _id: 1 }).lean()) !== null
+      return isThere(users.db, () =>
+        users
+          .findOne({ _id: trusted({ $gte: '' }) }, { _id: 1 })
+          .lean()
+          .exec(),
+      )
     },
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { rename, truncate } from 'node:fs/promises'
+import { readdir, rename, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
@@ -75,13 +75,10 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   expect(doctor.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
 })
 
-it('names what is damaged, where a command reads it and where the service starts with it, without a stack', async () => {
+it('names what is damaged where a command reads it, without a stack', async () => {
   const { env } = await useDataDir()
   const dataDir = env.DATA_DIR ?? ''
-  const ready = { ...env, PORT: String(await freePort()) }
   const { user_id } = (await cli(['user', 'invite', 'a@example.com', '--json'], { env })).json()
-  const rotated = await cli(['keys', 'rotate', '--purpose', 'session', '--now', '--json'], { env })
-  const [{ kid = '' } = {}] = rotated.json().keys
   const sentence = (what: string) =>
     new RegExp(
       `^the store file .*store\\.db is damaged: document "${what}" of .* in its place; without a backup .*\n?$`,
@@ -89,9 +86,65 @@ it('names what is damaged, where a command reads it and where the service starts
   await spoil(dataDir, [user_id])
   const list = await cli(['user', 'list', '--json'], { env })
   expect(list.error()).toEqual({ error: 'store_unusable', message: expect.stringMatching(sentence(user_id)) })
-  await spoil(dataDir, [kid])
-  const service = await cliProcess(['serve'], { env: ready })
-  expect([service.code, service.stderr]).toEqual([1, expect.stringMatching(sentence(kid))])
+
+  const copy = join(dataDir, '..', 'copy')
+  const backup = async (folder: string) => (await cli(['backup', folder, '--json'], { env })).error()
+  expect(await backup(copy)).toEqual({
+    error: 'store_unusable',
+    message: expect.stringMatching(
+      new RegExp(
+        `^the store file .*data/store\\.db is damaged: document "${user_id}" of .*The copy was removed`,
+      ),
+    ),
+  })
+  expect(await readdir(copy)).toEqual([])
+  expect(await backup(join(dataDir, 'store.db', 'copy'))).toEqual({
+    error: 'store_unusable',
+    message: expect.stringContaining('ENOTDIR'),
+  })
+})
+
+it('one damaged document of what a service starts with keeps it from nothing else', async () => {
+  const { env } = await useDataDir()
+  const dataDir = env.DATA_DIR ?? ''
+  const port = String(await freePort())
+  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+  const start = async () => {
+    const service = await startServiceProcess(ready)
+    onTestFinished(() => service.end('SIGKILL'))
+    return service
+  }
+  const rotate = async (...how: string[]) => {
+    const run = await cli(['keys', 'rotate', ...how, '--now', '--json'], { env: ready })
+    expect([run.code, run.stderr]).toEqual([0, expect.any(String)])
+    return run.json().keys
+  }
+  const { user_id } = (await cli(['user', 'invite', 'a@example.com', '--json'], { env: ready })).json()
+  await (await start()).end('SIGTERM')
+  const [{ kid = '' } = {}] = await rotate('--purpose', 'session')
+  await rotate('--purpose', 'session')
+  const [{ kid: newest = '' } = {}] = await rotate('--purpose', 'decision')
+  await spoil(dataDir, [kid, newest, 'vapid', 'indexes', user_id])
+
+  const service = await start()
+  await service.line(/a stored signing key is damaged.*countersign keys rotate --purpose decision --now/)
+  await service.line(/the indexes are made/)
+  expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
+  expect(service.output()).not.toMatch(/\n\s+at |\/setup#/)
+  const { keys } = JSON.parse(await (await fetch(`http://localhost:${port}/.well-known/jwks.json`)).text())
+  expect(keys.map((key: { kid: string }) => key.kid)).not.toContain(newest)
+  const active = async () => (await cli(['doctor'], { env: ready })).stdout
+  expect(await active()).toMatch(/FAIL {2}Signing keys +none is active for decision\b/)
+  expect(await rotate('--purpose', 'decision')).toHaveLength(1)
+  expect(await active()).toMatch(/OK {4}Signing keys/i)
+  expect(service.output()).toContain('the key for push notifications')
+  await service.end('SIGTERM')
+  const checked = await cli(['audit', 'check', '--json'], { env: ready })
+  // The entries of the others had not come to the trail.
+  expect(checked.json()).toMatchObject({
+    ok: false,
+    findings: [{ code: 'unreadable', collection: 'push_keys', id: 'vapid' }],
+  })
 })
 
 it('seals nothing behind a damaged end of the audit trail, says so, and seals all that waited once it is mended', async () => {

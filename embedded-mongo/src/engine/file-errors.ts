@@ -22,6 +22,7 @@ export class StoreFileError extends Error {
 /** The file is not what the store wrote. Never answered with what it seems to hold. */
 export class StoreDamageError extends StoreFileError {
   override readonly name = 'StoreDamageError'
+  readonly what: string
 
   constructor(path: string, what: string, options?: ErrorOptions) {
     const seal = path.replace(/\.db$/, '.seal')
@@ -29,6 +30,7 @@ export class StoreDamageError extends StoreFileError {
       `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place; without a backup delete only ${seal}, to read what can still be read`,
       options,
     )
+    this.what = what
   }
 }
 

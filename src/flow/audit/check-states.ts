@@ -21,6 +21,8 @@ export interface StateFinding {
     | 'contradicted'
     /** The trail has entries of a document that is not there. */
     | 'vanished'
+    /** The disk has spoilt the document. */
+    | 'unreadable'
     /** The document is not what was signed, or not what was asked for. */
     | 'altered'
   collection: string
@@ -100,7 +102,7 @@ async function checkSigned(
     const page = await deps.survey.votedOn(after, PAGE)
     for (const request of page) {
       const part = partOf(request, keys)
-      if (part === undefined) continue
+      if (part === undefined || (part === 'receipt' && (await isKeySpoilt(deps, request, keys)))) continue
       const { id, status } = request
       altered.add(id)
       const type =
@@ -159,6 +161,20 @@ function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefi
   }
 }
 
+/** What a key signed that is there and cannot be read is not altered for that; the key itself is told of. */
+async function isKeySpoilt(
+  { survey }: TrailDeps,
+  { votes }: Parameters<typeof alteredPart>[0],
+  keys: readonly VerificationKey[],
+): Promise<boolean> {
+  for (const { receipt } of Array.isArray(votes) ? votes : []) {
+    const kid = receipt?.public_key_id
+    if (typeof kid !== 'string' || keys.some((key) => key.kid === kid)) continue
+    if (await survey.isDamaged('signing_keys', kid)) return true
+  }
+  return false
+}
+
 /** Without a revocation: what a stolen key signed for others is no change of what this service recorded. */
 function verificationKey({
   _id,
@@ -200,7 +216,8 @@ async function reportVanished(
     if (witness === undefined) continue
     const { collection, rules } = witness
     const [type] = rules[0]
-    report({ code: 'vanished', collection, id, type, ...(await findTold(deps, id, type)) })
+    const code = (await deps.survey.isDamaged(collection, id)) ? 'unreadable' : 'vanished'
+    report({ code, collection, id, type, ...(await findTold(deps, id, type)) })
   }
 }
 

@@ -216,6 +216,7 @@ async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise
   const { kid } = parseReceiptInput(shown)
   const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify().result : result
   if (again.valid || again.code !== 'receipt_key_unknown') return again
+  if (kid !== undefined) await keys.refuseSpoilt(kid)
   return { ...again, message: 'It was not signed with a key of this service: its receipts would be.' }
 }
 

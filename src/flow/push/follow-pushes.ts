@@ -36,7 +36,7 @@ const DAY_MS = 86_400_000
  * @returns whether there may be something to send
  */
 export async function followPushes(deps: FlowDeps, entries: readonly PushEntry[]): Promise<boolean> {
-  if (!entries.some(mayPush) || !(await deps.pushDevices.any())) return false
+  if (deps.pushKey.isOff() || !entries.some(mayPush) || !(await deps.pushDevices.any())) return false
   const news = [
     ...(await newsOfRequests(deps, entries)),
     ...(await newsOfConsents(deps, entries)),

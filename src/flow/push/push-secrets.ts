@@ -10,6 +10,7 @@ interface KeyDeps {
   log: Log
   store: PushKeyStore
   sender: Pick<PushSender, 'newKeys'>
+  isDamaged(error: unknown): boolean
 }
 
 /** The key pair of this deployment by which push services know it (VAPID, RFC 8292). */
@@ -20,16 +21,30 @@ const AAD = 'push-key:vapid'
 /** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
 export function createPushKeyKeeper(deps: KeyDeps) {
   let keys: VapidKeys | undefined
+  let damage: unknown
   return {
-    /** Call `ensure` before. */
+    /** The stored one is damaged: nothing is pushed, and all else goes on. */
+    isOff: () => damage !== undefined,
+    /** Call `ensure` before. @throws the store's error where the stored one is damaged */
     current(): VapidKeys {
+      if (damage !== undefined) throw damage
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
     /** Makes it at the first start of all; two processes that start at once agree on one. Called at every start. */
     async ensure(): Promise<void> {
-      const stored = await deps.store.find()
-      keys = stored === undefined ? await make(deps) : unseal(deps, stored)
+      try {
+        const stored = await deps.store.find()
+        keys = stored === undefined ? await make(deps) : unseal(deps, stored)
+      } catch (error) {
+        if (!deps.isDamaged(error)) throw error
+        damage = error
+        deps.log.error({ error }, 'the key for push notifications cannot be read')
+        deps.log.error(
+          {},
+          'the key for push notifications is damaged: none are sent until a backup is restored',
+        )
+      }
     },
   }
 }

@@ -103,6 +103,7 @@ async function send(
   { payload, urgency }: DrawnPush,
   at: Date,
 ): Promise<AttemptOutcome> {
+  if (deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
   const subscription = openSubscription(deps.vault, device)
   if (subscription === undefined) {
     deps.log.error({ device_id: device.id }, 'the subscription of a browser cannot be opened; remove it')

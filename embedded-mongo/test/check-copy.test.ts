@@ -1,0 +1,28 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'libsql'
+import { expect, it, onTestFinished } from 'vitest'
+import { openToCheck } from '../src/check-copy.ts'
+import { openStore, temporaryDirectory } from './support.ts'
+
+it('what is not as it was written is found by reading every document of a copy', async () => {
+  const copy = temporaryDirectory()
+  onTestFinished(() => rmSync(copy, { recursive: true, force: true }))
+  const store = await openStore(copy, { keep: true })
+  const items = Array.from({ length: 250 }, (_, at) => ({ _id: `item${at}` }))
+  await store.db.collection<{ _id: string }>('items').insertMany(items)
+  await store.close()
+  openToCheck('/live', copy)
+  rmSync(join(copy, 'store.seal'))
+  const db = new Database(join(copy, 'store.db'))
+  db.exec(
+    'UPDATE documents SET sum = ~sum WHERE id = (SELECT id FROM documents ORDER BY id LIMIT 1 OFFSET 230)',
+  )
+  db.close()
+  const message = expect.stringMatching(
+    /^the store file \/live\/store\.db is damaged: document "item230" of .*items does not match its checksum\. The copy was removed/,
+  )
+  expect(() => openToCheck('/live', copy)).toThrow(
+    expect.objectContaining({ name: 'StoreFileError', message }),
+  )
+})
