@@ -31,6 +31,8 @@ const serviceSchema = z.object({
   read_only: z.boolean().optional(),
   security_opt: words.optional(),
   restart: z.string().optional(),
+  logging: z.object({ driver: z.string() }).optional(),
+  ulimits: z.object({ nofile: z.object({ soft: z.number(), hard: z.number() }) }).optional(),
 })
 const fileSchema = z.object({
   services: z.record(z.string(), serviceSchema),

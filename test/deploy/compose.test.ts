@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { VARIABLES } from '../../src/config/config.ts'
+import { readConfig, VARIABLES } from '../../src/config/config.ts'
 import { packagePath } from '../../src/config/package-path.ts'
 import { type ComposeService, composeData, readComposeFile } from './compose-file.ts'
 import { pairs, parseDockerfile } from './dockerfile.ts'
@@ -94,6 +94,24 @@ describe('the compose files', () => {
       expect([service(name).cap_drop, service(name).read_only]).toEqual([['ALL'], true])
     expect(service('countersign').cap_add).toBeUndefined()
   })
+})
+
+it('no log grows without bound', () => {
+  expect(Object.values(compose.services).filter(({ logging }) => logging?.driver !== 'local')).toEqual([])
+})
+
+it('files and connections suffice for the waits that the service takes, two connections each', () => {
+  const { MAX_OPEN_WAITS = '' } = service('countersign').environment ?? {}
+  expect(MAX_OPEN_WAITS).toBe('')
+  const number = (name: string) => Number(new RegExp(`${name} (\\d+);`).exec(shipped('nginx.conf'))?.[1])
+  expect(number('worker_connections')).toBeGreaterThan(2 * readConfig({}).maxOpenWaits)
+  expect(number('worker_rlimit_nofile')).toBeGreaterThan(number('worker_connections'))
+  for (const name of ['proxy', 'countersign'])
+    expect(service(name).ulimits?.nofile.hard).toBeGreaterThanOrEqual(number('worker_rlimit_nofile'))
+})
+
+it('has a place for the file of FIDO_METADATA_FILE', () => {
+  expect(service('countersign').volumes).toEqual(['./deploy/fido:/fido:ro'])
 })
 
 describe('the service under docker compose', () => {

@@ -45,6 +45,8 @@ export interface ProxyOptions {
   tlsDir?: string
   /** Replaces the shipped upstream.conf. */
   upstream?: string
+  /** One worker with so many connections. */
+  connections?: number
 }
 
 /** One that ends with the test. */
@@ -94,7 +96,14 @@ async function writeConfiguration(
     .replaceAll(' /tls/', ` ${options.tlsDir ?? '/tls'}/`)
   await writeFile(join(folder, 'listen.conf'), listen)
   await writeFile(join(folder, 'upstream.conf'), options.upstream ?? fixedUpstream(options.processes))
-  for (const name of ['nginx.conf', 'service.conf']) await writeFile(join(folder, name), shipped(name))
+  const { connections } = options
+  const few = (text: string) =>
+    text
+      .replace('worker_processes auto', 'worker_processes 1')
+      .replace(/worker_connections \d+/, `worker_connections ${connections}`)
+  const main = shipped('nginx.conf')
+  await writeFile(join(folder, 'nginx.conf'), connections === undefined ? main : few(main))
+  await writeFile(join(folder, 'service.conf'), shipped('service.conf'))
 }
 
 /** A certificate for localhost, in a folder as docker-compose.https.yml mounts it. */

@@ -137,6 +137,28 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     expect(REFUSALS.unavailable[0]).toBe(503)
   })
 
+  it('answers in the form of the service, too, where it has no connection left', async () => {
+    const { address } = await useProcess((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: first\n\n')
+    })
+    // A stream takes two: with an odd number free the last caller is let in, and the way on is missing.
+    const told = await Promise.all(
+      [14, 15].map(async (connections) => {
+        const proxy = await useProxy({ processes: [address], connections })
+        const answers: Response[] = []
+        for (let asked = 0; asked < 8; asked += 1) {
+          const answer = await fetch(`http://localhost:${proxy.port}/api/v1/x`).catch(() => undefined)
+          if (answer !== undefined) answers.push(answer)
+        }
+        const refused = answers.filter(({ status }) => status !== 200)
+        return Promise.all(refused.map(async (answer) => [answer.status, await answer.json()]))
+      }),
+    )
+    expect(told.flat().length).toBeGreaterThan(0)
+    for (const one of told.flat())
+      expect(one).toEqual([503, expect.objectContaining({ error: 'unavailable' })])
+  })
+
   it('moves a read to the other process when one dies, but never sends a request that changes something twice', async () => {
     const taken: string[] = []
     const dying = await useProcess(async (request, response) => {
