@@ -18,6 +18,13 @@ umask 077
 secret() { head -c 32 /dev/urandom | base64; }
 password() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
+# Does the file lie elsewhere than in the folder, or is it named by a path that the container does not have?
+leads_out() {
+  case $(readlink "$1/$2" || true) in /*) return 0 ;; esac
+  real=$(realpath "$1/$2" 2>/dev/null || readlink -f "$1/$2")
+  case $real in "$(cd "$1" && pwd -P)"/*) return 1 ;; esac
+}
+
 case $base_url in
   http://localhost:*[!0-9]* | http://localhost: | */) fail "$base_url must be an origin, without a path" ;;
   http://localhost | http://localhost:*)
@@ -34,6 +41,9 @@ HTTP_PORT=${port:-80}"
     if [ -n "$tls_dir" ]; then
       for file in fullchain.pem privkey.pem; do
         [ -r "$tls_dir/$file" ] || fail "$tls_dir/$file cannot be read"
+        leads_out "$tls_dir" "$file" && fail "$tls_dir/$file is a link out of that folder, and the container has the folder alone.
+Copy what it leads to into a folder of its own, and name that. For certbot, as a deploy hook:
+  cp -L $tls_dir/fullchain.pem $tls_dir/privkey.pem /etc/tls/approvals/ && docker compose kill -s HUP proxy"
       done
       settings="$settings
 COMPOSE_FILE=docker-compose.yml:deploy/docker-compose.https.yml

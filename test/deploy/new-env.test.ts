@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
@@ -112,6 +112,23 @@ describe('deploy/new-env.sh', () => {
     expect([refused.code, refused.stdout]).toEqual([1, ''])
     expect(refused.stderr).toContain(reason)
     expect(existsSync(join(folder, '.env'))).toBe(false)
+  })
+
+  it("refuses a folder of links out of it, as Let's Encrypt's, which would lead nowhere in the container", async () => {
+    const folder = await useProject()
+    const [archive, live] = [join(folder, 'archive'), join(folder, 'live')]
+    for (const path of [archive, live]) await mkdir(path)
+    for (const name of ['fullchain.pem', 'privkey.pem']) {
+      await writeFile(join(archive, name), 'x')
+      await symlink(`../archive/${name}`, join(live, name))
+    }
+    const refused = await newEnv(folder, 'https://approvals.example.com', live)
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain(`${live}/fullchain.pem is a link out of that folder`)
+    expect(refused.stderr).toContain(`cp -L ${live}/fullchain.pem`)
+    expect(existsSync(join(folder, '.env'))).toBe(false)
+    await symlink('fullchain.pem', join(archive, 'cert.pem'))
+    expect((await newEnv(folder, 'https://approvals.example.com', archive)).code).toBe(0)
   })
 
   it('refuses a folder without certificates', async () => {
