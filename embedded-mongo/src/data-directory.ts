@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -7,7 +7,6 @@ import {
   fsyncSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   renameSync,
@@ -17,6 +16,7 @@ import {
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { StoreFileError } from './engine/file-errors.ts'
 
 /** `sockaddr_un` ends at 104 bytes on macOS and 108 on Linux. */
 const MAX_SOCKET_PATH = 100
@@ -67,27 +67,33 @@ export function chooseSocketPath(files: StoreFiles): { socketPath: string; tempo
     // The driver takes an address for a socket path only if it ends in ".sock".
     return { socketPath: `\\\\.\\pipe\\embedded-mongo-${randomBytes(16).toString('hex')}.sock` }
   }
-  const directory = join(files.directory, 'run')
+  const usual = join(files.directory, 'run')
+  const fits = Buffer.byteLength(join(usual, 'store.sock')) <= MAX_SOCKET_PATH
+  const directory = fits ? usual : shortDirectory(files)
   const socketPath = join(directory, 'store.sock')
-  if (Buffer.byteLength(socketPath) <= MAX_SOCKET_PATH) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-    closeToOthers(directory)
-    rmSync(socketPath, { force: true })
-    return { socketPath }
-  }
-  const temporary = mkdtempSync(join(shortTemporaryDirectory(), 'embedded-mongo-'))
-  return { socketPath: join(temporary, 'store.sock'), temporary }
+  makePrivate(directory)
+  rmSync(socketPath, { force: true })
+  return fits ? { socketPath } : { socketPath, temporary: directory }
+}
+
+/** The same at each start: clients that were given the address of the socket find the store again. */
+function shortDirectory({ directory }: StoreFiles): string {
+  const whose = `${process.geteuid?.()} ${directory}`
+  const name = createHash('sha256').update(whose).digest('hex').slice(0, 16)
+  return join(shortTemporaryDirectory(), `embedded-mongo-${name}`)
 }
 
 /**
  * A directory that was there before may be open to others, or be another user's, who could put a socket of their own in the
- * place of ours. @throws when it is no directory of this user's
+ * place of ours. @throws StoreFileError when it is no directory of this user's
  */
-function closeToOthers(directory: string): void {
+export function makePrivate(directory: string): void {
+  if (lstatSync(directory, { throwIfNoEntry: false }) === undefined)
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
   const { mode, uid } = lstatSync(directory)
   const isDirectory = (mode & constants.S_IFMT) === constants.S_IFDIR
   if (!isDirectory || uid !== process.geteuid?.())
-    throw new Error(`${directory} is not a directory of the user that runs the store; remove it`)
+    throw new StoreFileError(`${directory} is not a directory of the user that runs the store; remove it`)
   if ((mode & 0o077) !== 0) chmodSync(directory, 0o700)
 }
 

@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SlicedCommandService } from './command-service.ts'
 import {
   chooseSocketPath,
+  makePrivate,
   prepareDataDirectory,
   readLockNote,
   type StoreFiles,
@@ -172,7 +173,7 @@ function keepFindable(
     else if (!existsSync(files.lock) || !(isPipe || existsSync(socketPath))) {
       // Ends the listening alone; the connections that stand are kept.
       server.close()
-      if (!isPipe) mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 })
+      if (!isPipe) makePrivate(dirname(socketPath))
       await announce(server, files, socketPath)
     }
   }

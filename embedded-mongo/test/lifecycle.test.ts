@@ -130,7 +130,7 @@ describe('a store in a worker thread', () => {
   ])('does not start where its socket would lie in $what', async ({ make }) => {
     mkdirSync(dataDir, { recursive: true })
     make(join(dataDir, 'run'))
-    await expect(start()).rejects.toThrow(/run/)
+    await expect(start()).rejects.toThrow(/run is not a directory of the user/)
   })
 
   it('makes its data directory with mode 0700', async () => {
