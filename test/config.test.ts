@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
 import { loadDotEnv } from '../src/config/dot-env.ts'
 import { loadSecrets } from '../src/config/secrets.ts'
+import { switchWarnings } from '../src/config/switch-warnings.ts'
 
 const secret = () => randomBytes(32).toString('base64')
 const production = (): Record<string, string> => ({
@@ -189,6 +190,15 @@ describe('production', () => {
     expect(problems).toEqual([expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED: /)])
   })
 
+  it.each(['SLACK_SIGNING_SECRET', 'SLACK_CLIENT_SECRET', 'TEAMS_APP_PASSWORD'])(
+    'refuses what copying left over in %s',
+    (name) => {
+      const problem = `${name}: must be the value alone, without white space or quotes around it`
+      for (const value of ['0a1b\r', ' 0a1b', '0a1b 2c', '"0a1b"', "'0a1b'", '\t'])
+        expect(problemsOf({ [name]: value })).toEqual([problem])
+    },
+  )
+
   it.each(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'])(
     'T10: refuses %s, and says why',
     (name) => {
@@ -295,6 +305,14 @@ describe('each variable', () => {
     ['1,65535', [1, 65535]],
   ])('CALLBACK_PORTS takes %s', (value, wanted) => {
     expect(readConfig({ CALLBACK_PORTS: value }).callbackPorts).toEqual(wanted)
+  })
+
+  it('says that roots without the file they sign have no effect', () => {
+    const values = { CALLBACK_ALLOW_PRIVATE: '0', TEAMS_ALLOW_UNAUTHENTICATED: '0', FIDO_METADATA_ROOTS: 'a' }
+    const told = ['FIDO_METADATA_ROOTS: has no effect without FIDO_METADATA_FILE, the file that they sign']
+    expect(switchWarnings(values)).toEqual(told)
+    expect(readConfig({ FIDO_METADATA_ROOTS: 'a' }).warnings).toEqual(told)
+    expect(switchWarnings({ ...values, FIDO_METADATA_FILE: 'b' })).toEqual([])
   })
 
   it.each(['1', '9', '10', '29', '30'])('CALLBACK_TIMEOUT_SECONDS takes %s', (value) => {

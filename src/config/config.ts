@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { loadDotEnv } from './dot-env.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
+import { switchWarnings } from './switch-warnings.ts'
 import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
 
 /** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
@@ -254,26 +255,13 @@ export function readConfig(env: Environment): Config {
     teams,
     warnings: Object.freeze([
       ...token.warnings,
-      ...openWarnings(values),
+      ...switchWarnings(values),
       ...(production ? [] : publicWarnings(baseUrl)),
     ]),
   })
 }
 
 /** What opens the service further than production would let it. */
-function openWarnings(values: z.infer<typeof environmentSchema>): string[] {
-  const warnings: string[] = []
-  if (values.CALLBACK_ALLOW_PRIVATE === '1')
-    warnings.push(
-      'CALLBACK_ALLOW_PRIVATE: lets callers have this machine and private networks called, also over http:; for development only',
-    )
-  if (values.TEAMS_ALLOW_UNAUTHENTICATED === '1')
-    warnings.push(
-      'TEAMS_ALLOW_UNAUTHENTICATED: believes any client that claims to be Teams, as any person; for local test clients only',
-    )
-  return warnings
-}
-
 /** Names that only this machine and its network know: trying things out there is what development is for. */
 const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
 

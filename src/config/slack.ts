@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { credential } from './credential.ts'
 
 /** The Slack part of the environment; all unset = no Slack. */
 export const slackVariables = {
@@ -6,13 +7,13 @@ export const slackVariables = {
     .string()
     .regex(/^xoxb-/, 'must be a bot token, which starts with xoxb-')
     .optional(),
-  SLACK_SIGNING_SECRET: z.string().optional(),
+  SLACK_SIGNING_SECRET: credential,
   SLACK_APP_TOKEN: z
     .string()
     .regex(/^xapp-/, 'must be an app-level token, which starts with xapp-')
     .optional(),
   SLACK_CLIENT_ID: z.string().optional(),
-  SLACK_CLIENT_SECRET: z.string().optional(),
+  SLACK_CLIENT_SECRET: credential,
   SLACK_API_URL: z.string().optional(),
 }
 

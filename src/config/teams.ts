@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { given } from '../domain/given.ts'
+import { credential } from './credential.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -11,7 +12,7 @@ const address = z
 /** The Teams part of the environment; all unset = no Teams. */
 export const teamsVariables = {
   TEAMS_APP_ID: z.string().regex(UUID, 'must be the application (client) id of the bot, a UUID').optional(),
-  TEAMS_APP_PASSWORD: z.string().optional(),
+  TEAMS_APP_PASSWORD: credential,
   TEAMS_TENANT_ID: z.string().regex(UUID, 'must be the directory (tenant) id, a UUID').optional(),
   TEAMS_TENANT_NAME: z.string().trim().max(100, 'must be at most 100 characters').optional(),
   TEAMS_OPENID_URL: address.optional(),
