@@ -22,7 +22,7 @@ export interface RunningService {
   work: Work | undefined
   /**
    * Stops taking requests, answers those under way, and what was asked in chat, finishes attempts under way (`Work.stop`),
-   * closes the store. The supervisor of the process must give it longer than all together may take: 5 s, another 5 s, and
+   * closes the store. The supervisor of the process must give it longer than all together may take: 6 s, another 5 s, and
    * `CALLBACK_TIMEOUT_SECONDS` with 12 s.
    */
   close(): Promise<void>
@@ -143,6 +143,8 @@ async function takeWaiting(server: Server): Promise<void> {
   })
   while (taken && performance.now() < until) {
     taken = false
+    // Twice: the first comes at the end of the turn that is under way, whose look at the network may be over.
+    await turn()
     await turn()
   }
 }

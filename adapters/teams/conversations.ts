@@ -38,6 +38,10 @@ const LONGEST_NAME = 200
 
 /** People for whom the directory is asked once more by one look for an address. */
 const ASKED_AT_ONCE = 32
+/** And how often for one: about some it may never tell. */
+const ASKED_TIMES = 30
+/** A directory in trouble is not asked for so long. */
+const REST_MS = 10_000
 const NO_PLACE = { ok: false, outcome: 'unreachable', code: 'unreadable', duration_ms: 0 } as const
 const MORE_TO_ASK = { ok: false, outcome: 'failed', code: 'not_asked_yet', duration_ms: 0 } as const
 
@@ -83,7 +87,7 @@ export function createConversations(
       const member = kind === 'person' ? (source.member ?? who) : undefined
       return put(who, { ...source.conversation, ...thread }, name, member)
     },
-    ...createDirectory(tenant, store),
+    ...createDirectory(tenant, store, clock),
     async leave(source) {
       const who = whoOf(source)
       if (who !== undefined) await store.remove(PLATFORM, tenant, who)
@@ -110,12 +114,16 @@ export function createConversations(
 function createDirectory(
   tenant: string,
   store: ChatConversationStore,
+  clock: FlowDeps['clock'],
 ): Pick<Conversations, 'ask' | 'askAgain'> {
   const ask: Conversations['ask'] = async (met, calls) => {
     const conversation = readConversation(met.reference)
     const answer =
       conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.unasked ?? met.who)
-    if (!answer.ok && answer.outcome !== 'unreachable') return answer
+    if (!answer.ok && answer.outcome !== 'unreachable') {
+      await store.noteUnanswered(PLATFORM, tenant, met.who)
+      return answer
+    }
     const { email, name } = answer.ok ? answer.value : {}
     const normalised = email === undefined ? undefined : normaliseEmail(email)
     const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
@@ -123,14 +131,21 @@ function createDirectory(
     await store.describe(PLATFORM, tenant, met.who, about)
     return answer.ok ? { ...answer, value: normalised } : answer
   }
+  let trouble: { failed: ChatOutcome<never> & { ok: false }; until: Date } | undefined
   return {
     ask,
     async askAgain(calls) {
-      const met = await store.unasked(PLATFORM, tenant, ASKED_AT_ONCE)
+      if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
+      const met = await store.unasked(PLATFORM, tenant, { limit: ASKED_AT_ONCE, times: ASKED_TIMES })
       const answers = await Promise.all(met.map((one) => ask(one, calls)))
-      const failed = answers.find((answer) => !answer.ok && answer.outcome !== 'unreachable')
-      if (failed !== undefined && !failed.ok) return failed
-      return met.length < ASKED_AT_ONCE ? undefined : MORE_TO_ASK
+      const refused = answers.find((answer) => !answer.ok && answer.outcome !== 'unreachable')
+      const more = met.length < ASKED_AT_ONCE ? undefined : MORE_TO_ASK
+      const failed = refused !== undefined && !refused.ok ? refused : more
+      trouble =
+        failed === refused && failed !== undefined
+          ? { failed, until: new Date(clock.now().getTime() + REST_MS) }
+          : undefined
+      return failed
     },
   }
 }

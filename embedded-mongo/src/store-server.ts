@@ -139,10 +139,13 @@ async function listen(
       }, CLOSE_MS)
       await closed
       clearTimeout(impatience)
-      // The note goes while the lock is still held, or it could be the next holder's.
-      rmSync(files.lock, { force: true })
-      if (temporary !== undefined) rmSync(dirname(socketPath), { recursive: true, force: true })
-      engine.close()
+      try {
+        // The note goes while the lock is still held, or it could be the next holder's.
+        rmSync(files.lock, { force: true })
+        if (temporary !== undefined) rmSync(dirname(socketPath), { recursive: true, force: true })
+      } finally {
+        engine.close()
+      }
     },
   }
 }

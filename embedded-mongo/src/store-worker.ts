@@ -25,26 +25,30 @@ async function main(): Promise<void> {
     server = await serveStore(data.dataDir, { onPlan })
   } catch (error) {
     report(failureOf(error))
+    sayClosed(data.closed)
     return
   }
-  // An error that nothing caught: what was not committed is nothing that was acknowledged.
+  // After an error that nothing caught, or a close that failed: what was not committed is nothing that was acknowledged.
   const closeFile = () => {
-    server.engine.file.close()
-    sayClosed(data.closed)
+    try {
+      server.engine.file.close()
+    } finally {
+      sayClosed(data.closed)
+    }
   }
   process.once('exit', closeFile)
   port.once('message', () => {
     server
       .close()
       .then(
-        () => report({ kind: 'closed' }),
+        () => {
+          process.off('exit', closeFile)
+          sayClosed(data.closed)
+          report({ kind: 'closed' })
+        },
         (error: unknown) => report(failureOf(error)),
       )
-      .finally(() => {
-        process.off('exit', closeFile)
-        sayClosed(data.closed)
-        port.close()
-      })
+      .finally(() => port.close())
   })
   report({ kind: 'ready', socketPath: server.socketPath })
 }

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type Collection, MongoClient } from 'mongodb'
@@ -205,6 +205,21 @@ it.each([
     rmSync(home, { recursive: true })
   },
 )
+
+it('is whole after a close that failed half way', async () => {
+  const home = temporaryDirectory()
+  const note = join(home, 'store.lock')
+  const child = await spawnStore(home)
+  await insert(child, () => false)
+  rmSync(note)
+  mkdirSync(note)
+  expect(await child.end('SIGTERM')).toBe(3)
+  rmdirSync(note)
+  const again = await spawnStore(home)
+  expect(again.said.error).toBeUndefined()
+  await again.end('SIGKILL')
+  rmSync(home, { recursive: true })
+})
 
 it('refuses another format after a kill, and does not take the file for damaged the next time', async () => {
   const [home, newer] = [temporaryDirectory(), temporaryDirectory()]

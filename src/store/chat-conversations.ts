@@ -20,6 +20,8 @@ export interface ChatConversation {
   name?: string
   /** What the directory, which has not told the address yet, calls the person. */
   unasked?: string
+  /** How often it had no answer then. */
+  unanswered?: number
   seen_at: Date
 }
 
@@ -39,6 +41,7 @@ const conversationSchema = new Schema<ConversationDocument>(
     email: String,
     name: String,
     unasked: String,
+    unanswered: Number,
     seen_at: date,
   },
   STRICT_SCHEMA,
@@ -80,11 +83,23 @@ export function createChatConversationStore(connection: StoreConnection) {
       who: string,
       known: Partial<Pick<ChatConversation, 'email' | 'name'>>,
     ): Promise<void> {
-      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $set: known, $unset: { unasked: 1 } })
+      await model.updateOne(
+        { _id: keyOf(platform, tenant, who) },
+        { $set: known, $unset: { unasked: 1, unanswered: 1 } },
+      )
     },
-    /** Some whose address the directory has not told yet. */
-    async unasked(platform: ChatPlatform, tenant: string, limit: number): Promise<ChatConversation[]> {
-      const query = { platform, tenant, unasked: trusted({ $exists: true }) }
+    /** The directory had no answer about that person once more. */
+    async noteUnanswered(platform: ChatPlatform, tenant: string, who: string): Promise<void> {
+      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $inc: { unanswered: 1 } })
+    },
+    /** Some whose address the directory has not told yet, without those for whom it had no answer so many times. */
+    async unasked(
+      platform: ChatPlatform,
+      tenant: string,
+      { limit, times }: { limit: number; times: number },
+    ): Promise<ChatConversation[]> {
+      const few = trusted({ $not: { $gte: times } })
+      const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
       return (await model.find(query).limit(limit).lean<ConversationDocument[]>()).map(toConversation)
     },
     async find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined> {

@@ -33,7 +33,7 @@ export interface TeamsOptions extends Pick<ServiceOptions, 'work' | 'env'> {
   connector?: Partial<Pick<ConnectorOptions, 'largest' | 'strict' | 'open'>>
 }
 
-export const TEAMS_PASSWORD = 'a client secret of the bot'
+export const TEAMS_PASSWORD = 'a-client-secret~of.the_bot'
 
 /** Starts all of it; close it with `close`, in that order. */
 export async function startTeams(

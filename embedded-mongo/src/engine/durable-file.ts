@@ -52,6 +52,7 @@ export class DurableFile {
   readonly #statements: ReturnType<typeof prepareAll>
   readonly #insertions: Database.Statement[] = []
   #changing = false
+  #closed = false
 
   /** @throws as {@link OpenFile} */
   constructor(path: string) {
@@ -263,7 +264,10 @@ export class DurableFile {
   }
 
   /** Undoes what was not committed, and lets other processes in. */
+  /** Again: nothing. libsql ends the whole process over a file that it has closed. */
   close(): void {
+    if (this.#closed) return
+    this.#closed = true
     try {
       this.rollback()
     } finally {

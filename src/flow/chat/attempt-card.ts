@@ -232,6 +232,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
     if (answer.ok) progress.said.push(reply.id)
     else if (answer.gone && reply.kind === 'reminder') {
       forgetMessage(job)
+      delete progress.failure
       await post(job, showing)
       if (progress.message !== undefined) progress.said.push(reply.id)
       return

@@ -83,8 +83,9 @@ describe('a person', () => {
     const [port] = setting.service.composition.deps.chats
     const look = () => port?.lookup(setting.tenantId, 'person-9@example.com')
     setting.connector.behave(({ what }) => (what === 'member' ? { status: 503 } : undefined))
+    const refused = setting.connector.refused.length
     await setting.driver.installation(person, 'add')
-    expect(await look()).toMatchObject({ ok: false, outcome: 'failed' })
+    await waitUntil(() => expect(setting.connector.refused.slice(refused)).toEqual([503]))
     setting.connector.behave(() => undefined)
     expect(await look()).toMatchObject({ ok: true, value: { user: person.id } })
     const asked = setting.connector.calls.length

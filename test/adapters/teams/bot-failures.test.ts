@@ -279,7 +279,14 @@ describe('what is not sent at all', () => {
       throw new Error('the store is gone')
     }
     const known = { find: gone, findByEmail: gone, newest: gone }
-    const conversations = { ...known, put: gone, describe: gone, unasked: gone, remove: gone }
+    const conversations = {
+      ...known,
+      put: gone,
+      describe: gone,
+      unasked: gone,
+      noteUnanswered: gone,
+      remove: gone,
+    }
     const { clock, log } = setting.service.composition.deps
     const teams = createTeams(SETTINGS, { conversations, clock, log, baseUrl: setting.service.url })
     const address = { ...to(1), tenant: SETTINGS.tenantId }

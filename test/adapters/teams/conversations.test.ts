@@ -16,13 +16,17 @@ const CONVERSATION = {
 async function somebodyWhoWrote(user: string) {
   const store = createChatConversationStore(stores().connection)
   const settings = { tenantId: TENANT, serviceHosts: [] }
-  const conversations = createConversations(settings, store, { now: () => new Date() })
+  let now = Date.now()
+  const conversations = createConversations(settings, store, { now: () => new Date(now) })
+  const later = (seconds: number) => {
+    now += seconds * 1000
+  }
   const source = { conversation: CONVERSATION, activity_id: '1', user }
   const met = await conversations.meet(source)
   if (met === undefined) throw new Error('not met')
   const told = (one: typeof met, value: BotUser) =>
     conversations.ask(one, { resolveUser: async () => ({ ok: true, value, duration_ms: 0 }) })
-  return { conversations, told, source, met, known: () => store.find('teams', TENANT, user) }
+  return { conversations, later, told, source, met, known: () => store.find('teams', TENANT, user) }
 }
 
 describe('what the directory says of a person', () => {
@@ -50,5 +54,23 @@ describe('what the directory says of a person', () => {
       await Promise.all([told(met, { email: 'person@example.com' }), conversations.leave(source)])
       expect(await known()).toBeUndefined()
     }
+  })
+
+  it('is asked for again where there was no answer: not at once, and not for ever', async () => {
+    const user = '0a0a0a0a-1b1b-4c4c-8d8d-000000000003'
+    const { conversations, later, known } = await somebodyWhoWrote(user)
+    let asked = 0
+    const silent = async () => {
+      asked += 1
+      return { ok: false, outcome: 'failed', code: 'HTTP503', duration_ms: 0 } as const
+    }
+    for (let times = 1; times <= 30; times += 1) {
+      for (let at_once = 0; at_once < 3; at_once += 1)
+        expect(await conversations.askAgain({ resolveUser: silent })).toMatchObject({ code: 'HTTP503' })
+      expect(asked).toBe(times)
+      later(11)
+    }
+    expect(await conversations.askAgain({ resolveUser: silent })).toBeUndefined()
+    expect([asked, (await known())?.email]).toEqual([30, undefined])
   })
 })
