@@ -98,6 +98,8 @@ describeInBrowser('a session that ends while a request is on the screen', () => 
     }
     suite.server().state.signedIn = true
     await page.goto('/')
+    // Else the browser does not know yet that somebody is signed in.
+    await heading(page, 'Inbox').waitFor()
     await page.goto(path)
     await heading(page, 'Approve or reject this action?').waitFor()
     const { state } = suite.server()
