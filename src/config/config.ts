@@ -261,7 +261,6 @@ export function readConfig(env: Environment): Config {
   })
 }
 
-/** What opens the service further than production would let it. */
 /** Names that only this machine and its network know: trying things out there is what development is for. */
 const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
 
