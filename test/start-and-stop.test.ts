@@ -199,6 +199,20 @@ it('goes on when nothing reads its log any more, and a command when its output f
   expect(service.child.exitCode).toBe(0)
 })
 
+it('says what is wrong with a store that it cannot open, and ends at once by itself', async () => {
+  const [port, { folder: DATA_DIR }] = [String(await freePort()), await useDataDir()]
+  await writeFile(join(DATA_DIR, 'store.db'), 'no database, and longer than the head of one'.repeat(100))
+  const { status, signal, stderr } = spawnSync(process.execPath, [packagePath('bin/start.mjs')], {
+    env: { PATH: process.env.PATH, DATA_DIR, PORT: port, BASE_URL: `http://localhost:${port}` },
+    encoding: 'utf8',
+  })
+  expect([status, signal, stderr]).toEqual([
+    1,
+    null,
+    expect.stringMatching(/^the store file .* is damaged: .*\n$/),
+  ])
+})
+
 it('refuses what it cannot write on a disk without room, loses nothing, and goes on by itself; cannot start on one', async () => {
   const [port, { env }] = [String(await freePort()), await useDataDir()]
   const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
