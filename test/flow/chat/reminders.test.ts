@@ -36,24 +36,28 @@ it('reminds in the thread of the card, once for every reminder, and says that it
   }
 })
 
-it.each(['reply', 'update'] as const)(
-  'posts a card again that was deleted, at the next reminder (told by a %s)',
-  async (what) => {
+it.each([{ what: 'reply' }, { what: 'update' }, { what: 'reply', refused: 'update' }])(
+  'posts a card again that was deleted, at the next reminder (told by a $what, refused: $refused)',
+  async ({ what, refused }) => {
     const setting = await useCardSetting({ approvers: 2, quorum: 2 })
     const { worker, chat, requester, people } = setting
     await worker.start()
     const id = await requester.request()
     await untilAtRest(worker, id, 2)
-    chat.behave((call) =>
-      call.what === what && call.to === 'U1' ? { outcome: 'unreachable', gone: true } : undefined,
-    )
-    if (what === 'update') {
+    chat.behave((call) => {
+      if (call.to !== 'U1') return undefined
+      if (call.what === what) return { outcome: 'unreachable', gone: true }
+      return call.what === refused ? { outcome: 'unreachable' } : undefined
+    })
+    if (what === 'update' || refused === 'update') {
       await vote(setting, id, people[1] ?? expect.unreachable(), 'approved', { closes: false })
       await untilAtRest(worker, id, 2)
     }
     expect((await remind(setting, id)).accepted).toBe(true)
     await untilAtRest(worker, id, 2)
     expect(chat.of('U1')).toHaveLength(2)
+    const states = (await worker.deps.cards.ofRequest(id)).map(({ state }) => state)
+    expect(states).toEqual(['idle', 'idle'])
     chat.behave(() => undefined)
     await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
     await untilAtRest(worker, id, 2)
