@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { loadsWhatIsBuilt } from './test/support/compiled.ts'
 import { Durations } from './test/support/durations.ts'
 import { readSuite } from './test/support/projects.ts'
 
@@ -12,7 +13,10 @@ const alone = suite.alone.filter((path) => !full || suite.sized.includes(path))
 const LIMIT_MS = full ? 1_800_000 : 600_000
 
 export default defineConfig({
+  plugins: [loadsWhatIsBuilt(import.meta.dirname)],
   test: {
+    // Node loads these; no test is written in JavaScript.
+    server: { deps: { external: [/\/dist\/.*\.js$/] } },
     // Half of a test's time is waiting: for a browser, a process, a lease. Six on two cores take as long as four, and more CPU.
     maxWorkers: Number(process.env.VITEST_MAX_WORKERS ?? 2 * availableParallelism()),
     reporters: ['default', new Durations()],
