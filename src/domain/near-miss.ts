@@ -14,6 +14,12 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   passkey_only: ['onlypasskeys', 'passkeysonly', 'passkeyrequired', 'requirepasskey'],
   confirmed_only: ['onlyconfirmed', 'requireconfirmed'],
   authenticators: ['aaguids', 'attestation', 'requireattestation'],
+  // Of a query: without its filter, or from the first page on, the answer is one to another question.
+  status: ['state'],
+  state: ['status'],
+  timeout: ['timeoutseconds', 'wait', 'waitseconds', 'seconds'],
+  limit: ['pagesize', 'perpage', 'maxresults'],
+  cursor: ['page', 'offset', 'after', 'before', 'nextcursor', 'pagetoken'],
 }
 
 /**

@@ -62,8 +62,20 @@ export function drawKey(
   return { raw_key, key: { ...buildKey(deps, input, actor, secret), ...secret } }
 }
 
+/** Draws another secret for a key that is there, and the news of it. */
+export function redrawSecret(
+  deps: Pick<FlowDeps, 'clock' | 'vault' | 'random'>,
+  key: ApiKey,
+  actor: AuditActor,
+  consentId: string,
+) {
+  const { raw_key, ...secret } = drawSecret(deps, key.sandbox)
+  const { event } = outboxOf(deps, 'key.created', { ...key, ...secret }, actor, deps.clock.now(), consentId)
+  return { raw_key, secret, event }
+}
+
 /** Draws the secret part of a key. */
-export function drawSecret(
+function drawSecret(
   deps: Pick<FlowDeps, 'vault' | 'random'>,
   sandbox: boolean,
 ): { raw_key: string; key_hash: string; key_prefix: string } {

@@ -7,7 +7,6 @@ import type { PresenceProof } from '../flow/prove-presence.ts'
 import type { Answer } from './api/shared/fields.ts'
 import { eitherProof } from './api/shared/proofs.ts'
 import type { HttpDeps } from './http-deps.ts'
-import { isJsonBody } from './middleware/json-body.ts'
 import { refuseNearMisses } from './unknown-fields.ts'
 
 /** Answers what the schema lists, and nothing else compiles. */
@@ -25,13 +24,13 @@ export type Endpoint<Schema extends z.ZodType = z.ZodType, Params = Record<strin
 export type WithId = { id: string }
 
 /**
- * Parses a body or query field by field; unknown fields are dropped (T58), unless a body holds one that looks like a known one. A
+ * Parses a body or query field by field; unknown fields are dropped (T58), but one that looks like a known one is refused. A
  * field that is needed and null is missing: many a language sends what is not set like that.
  * @throws Refusal `<field> required` for a missing field, else `invalid_field` with the field and what is wrong
  */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const body = input ?? {}
-  if (isJsonBody(body)) refuseNearMisses(schema, body)
+  refuseNearMisses(schema, body)
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]

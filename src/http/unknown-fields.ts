@@ -47,7 +47,7 @@ const MOST_NAMED = 50
 
 /** Short, and never an echo of hostile text. */
 function shown(name: string): string {
-  return /^[\w.-]{1,64}$/.test(name) ? name : 'body'
+  return /^[\w.[\]-]{1,64}$/.test(name) ? name : 'body'
 }
 
 /** The fields of an object, also of one that may be left out or null; undefined for anything else. */

@@ -191,11 +191,11 @@ function bootstrapWrites(model: KeyModel, wake: Wake) {
       id: string,
       { was, ...secret }: { was: string; key_hash: string; key_prefix: string },
       madeSince: Date,
-      audit: AuditEntry,
+      { audit, event }: { audit: AuditEntry; event: OutboxEvent },
     ): Promise<boolean> {
       const made = trusted({ $gt: madeSince })
       const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
-      const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit])
+      const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit], [event])
       const replaced = (await model.updateOne(unused, change)).matchedCount === 1
       if (replaced) wake()
       return replaced

@@ -4,7 +4,7 @@ import { refusal } from '../../domain/errors.ts'
 import { factorsOf, usablePasskeys } from '../../domain/user.ts'
 import type { PollAnswer } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
-import { drawKey, drawSecret } from '../manage-api-keys.ts'
+import { drawKey, redrawSecret } from '../manage-api-keys.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
 import { bootstrapHash } from './start-bootstrap.ts'
 
@@ -109,13 +109,15 @@ async function replaceSecret(
   const key = await deps.apiKeys.find(id)
   if (key?.key_hash === undefined) return undefined
   const at = deps.clock.now()
-  const { raw_key, ...secret } = drawSecret(deps, key.sandbox)
+  const actor = { kind: 'public', address } as const
+  const { raw_key, secret, event } = redrawSecret(deps, key, actor, bootstrap.id)
   const audit = bootstrapAudit(deps, 'bootstrap.collected', bootstrap, {
-    actor: { kind: 'public', address },
+    actor,
     at,
     detail: { key_id: id, key_prefix: secret.key_prefix, replaced: true },
   })
   const madeSince = new Date(at.getTime() - REPLACE_SECONDS * 1000)
-  const replaced = await deps.apiKeys.replaceUnused(id, { was: key.key_hash, ...secret }, madeSince, audit)
+  const news = { audit, event }
+  const replaced = await deps.apiKeys.replaceUnused(id, { was: key.key_hash, ...secret }, madeSince, news)
   return replaced ? raw_key : undefined
 }

@@ -7,7 +7,7 @@ import type { ListPosition } from '../../store/filters.ts'
 import { quietPeople } from '../attention.ts'
 import type { Caller } from '../authenticate-caller.ts'
 import type { FlowDeps } from '../deps.ts'
-import { findOwnRequest } from '../read-request.ts'
+import { findReadableRequest } from '../read-request.ts'
 import { findOwnWebhook, type Owner, ownerAudit } from './manage-webhooks.ts'
 
 /** A page of a delivery log, newest first; `more` tells whether another follows. */
@@ -83,12 +83,12 @@ export async function readRequestLog(
 }
 
 /**
- * For the key that made the request: its callback, and the cards in chat, so that a program can tell that no person was
+ * For a caller that may read the request: its callback, and the cards in chat, so that a program can tell that no person was
  * reached. Webhooks are the owner's business.
  * @throws Refusal `not_found`
  */
 export async function readCallbackLog(deps: FlowDeps, caller: Caller, id: string): Promise<RequestLog> {
-  const request = await findOwnRequest(deps, caller, id)
+  const request = await findReadableRequest(deps, caller, id)
   const { callback } = request
   const delivery = callback && (await deps.deliveries.find(callback.delivery_id))
   const cards = await readCards(deps, request)

@@ -134,7 +134,11 @@ export const receiptOperations = operations('Receipts', {
     description:
       'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
     access: { by: 'public' },
-    parameters: { path: z.object({ id: z.string().meta({ description: 'Request id, or decision id.' }) }) },
+    parameters: {
+      path: z.object({
+        id: z.string().meta({ description: 'Request id, or id of the decision that closed it.' }),
+      }),
+    },
     answers: {
       '200': {
         schema: verdictAnswer,

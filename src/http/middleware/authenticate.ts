@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Scope } from '../../domain/api-key.ts'
 import { refusal } from '../../domain/errors.ts'
@@ -17,7 +18,7 @@ const callers = new WeakMap<Response, Caller>()
 export function authenticate(deps: CallerDeps): RequestHandler {
   return async (request, response, next) => {
     const token = bearerToken(request)
-    const email = request.get('X-Approver-Email')
+    const email = inUtf8(request.get('X-Approver-Email'))
     const address = clientAddress(request)
     if (token.startsWith('internal-')) {
       callers.set(response, await authenticateInternal(deps, { token, email, address }))
@@ -29,6 +30,13 @@ export function authenticate(deps: CallerDeps): RequestHandler {
     }
     next()
   }
+}
+
+/** Node reads each byte of a header as a letter of Latin-1, and clients send an address as UTF-8 or as Latin-1. */
+function inUtf8(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const bytes = Buffer.from(header, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : header
 }
 
 /** Refuses keys without the scope. */

@@ -22,16 +22,19 @@ afterAll(async () => {
 })
 
 async function heard(path: string, type: EventType) {
+  return (await allHeard(path, type, 1))[0]
+}
+
+async function allHeard(path: string, type: EventType, count: number) {
   const bodies = () =>
     receiver.received
       .filter((arrival) => arrival.path === path)
       .map(({ body }) => JSON.parse(String(body)))
       .filter((body) => body.type === type)
-  await receiver.until(`${type} at ${path}`, () => bodies().length > 0)
-  const [body] = bodies()
+  await receiver.until(`${count} ${type} at ${path}`, () => bodies().length >= count)
   // What comes back unchanged holds no field that is not written down.
-  expect(eventBody(type).parse(body)).toEqual(body)
-  return body.data
+  for (const body of bodies()) expect(eventBody(type).parse(body)).toEqual(body)
+  return bodies().map(({ data }) => data)
 }
 
 describe('what is told of a bootstrap', () => {
@@ -61,6 +64,21 @@ describe('what is told of a bootstrap', () => {
     const all = receiver.received.map(({ body }) => String(body)).join()
     for (const secret of [begun.secret, begun.code, begun.code.replace('-', '')])
       expect(all).not.toContain(secret)
+  })
+
+  it('webhooks of the account hear of the key again when the first one was lost, with its new prefix', async () => {
+    const made = await owner.browser.post('/api/v1/account/webhooks', { url: receiver.url('/replaced') })
+    receiver.trust('/replaced', expectStatus(made, 201).secret)
+    const { verifier, code_challenge } = codeChallenge()
+    const begun = await begin(service, owner.email, { code_challenge })
+    await consent(service, owner, begun)
+    const first = await pollOnce(service, begun.secret, verifier)
+    const second = await pollRested(service, begun.secret, verifier)
+    const keys = await allHeard('/replaced', 'key.created', 2)
+    const prefixes = [first, second].map(({ body }) => body.api_key.slice(0, 14))
+    expect(keys.map(({ key_prefix }) => key_prefix).sort()).toEqual(prefixes.sort())
+    const { key_id, consent_id } = keys[0]
+    expect(keys[1]).toMatchObject({ key_id, consent_id, collected_from: expect.any(String) })
   })
 
   it('nobody hears of a decoy', async () => {

@@ -51,6 +51,17 @@ describe('the internal token with X-Approver-Email', () => {
     expect(document?.account_id).toBe(user.account_id)
   })
 
+  it.each(['utf8', 'latin1'] as const)(
+    'knows an address with other letters, sent as %s',
+    async (encoding) => {
+      const user = await addPerson(service, `jürgen.${encoding}@example.com`)
+      const made = await create(Buffer.from(user.email, encoding).toString('latin1'))
+      expect(made.status).toBe(201)
+      const document = await stored(service, 'requests').findOne({ _id: String(made.body.id) })
+      expect(document?.account_id).toBe(user.account_id)
+    },
+  )
+
   it('reads, lists, waits for and reminds of what it made, through one pseudo-key of the account', async () => {
     await addPerson(service, 'busy@example.com')
     const made = await Promise.all([create('busy@example.com'), create('busy@example.com')])
@@ -133,12 +144,16 @@ describe('the internal token with X-Approver-Email', () => {
       as('reached@example.com', `/api/v1/approvals/${of}${rest}`, { method })
     expect((await ask(id, '')).body).toEqual((await owner.read(id)).body)
     expect((await ask(id, '/wait?timeout=1')).status).toBe(200)
+    expect((await ask(id, '/deliveries')).body).toEqual(
+      (await owner.send(`/api/v1/approvals/${id}/deliveries`)).body,
+    )
     expect((await ask(id, '/remind', 'POST')).body).toMatchObject({ ok: true, request_id: id })
     // What it did not make it neither withdraws nor uses up.
     for (const [of, rest, method] of [
       [id, '/cancel', 'POST'],
       [id, '/consume', 'POST'],
       [foreign, '', 'GET'],
+      [foreign, '/deliveries', 'GET'],
       [foreign, '/remind', 'POST'],
     ] as const)
       expect([rest, (await ask(of, rest, method)).status]).toEqual([rest, 404])

@@ -175,16 +175,27 @@ describe('400', () => {
     ['cursor', `cursor=${cursorOf([Number.MAX_SAFE_INTEGER, id])}`],
     ['cursor', `cursor=${cursorOf([1.5, id])}`],
     ['cursor', `cursor=${cursorOf([0, id, 1])}`],
-  ])('T61: refuses %s in ?%s', async (field, query) => {
+    // Dropped in silence, these would give the answer to another question.
+    ['Status', 'Status=approved', '`status`'],
+    ['state', 'state=approved', '`status`'],
+    ['page', 'page=2', '`cursor`'],
+    ['offset', 'offset=20', '`cursor`'],
+    ['cursor[]', 'cursor[]=1', '`cursor`'],
+    ['per_page', 'per_page=5', '`limit`'],
+  ])('T61: refuses %s in ?%s', async (field, query, detail = '') => {
     const caller = await newCaller(service)
     const answer = await caller.send(`${LIST}?${query}`)
     expect(answer.status).toBe(400)
-    expect(answer.body).toMatchObject({ error: 'invalid_field', field, detail: expect.any(String) })
+    expect(answer.body).toMatchObject({
+      error: 'invalid_field',
+      field,
+      detail: expect.stringContaining(detail),
+    })
   })
 
   it('T61: takes bracketed operators for the unknown names they are', async () => {
     const caller = await newCaller(service)
-    const answer = await caller.send(`${LIST}?status[$ne]=x&limit[$gt]=0&__proto__[a]=1&cursor[]=1`)
+    const answer = await caller.send(`${LIST}?status[$ne]=x&limit[$gt]=0&__proto__[a]=1&sort=asc`)
     expect([answer.status, answer.body]).toEqual([200, { data: [], next_cursor: null }])
   })
 })
