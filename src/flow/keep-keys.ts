@@ -76,27 +76,21 @@ const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
-  let held: Held = { ring: new KeyRing([]), spoilt: [], changed: [] }
+  let held: Held = { sealed: [], ring: new KeyRing([]), spoilt: [], changed: [] }
   const toldOf = new Set<string>()
   const reload = async (): Promise<KeyRing> => {
     held = await readKeys(deps, toldOf)
     return held.ring
   }
   const rotate: KeyKeeper['rotate'] = async (purpose, notBefore, actor, settings = 'keep') => {
-    const all = await deps.store.all()
-    const known = [...all, ...(await deps.store.spoilt(all, KEY_PURPOSES))]
-    const generations = known.filter((key) => key.purpose === purpose).map((key) => key.generation)
-    const generation = 1 + Math.max(0, ...generations)
-    const createdAt = deps.clock.now()
-    const key = drawKey(deps.random, { purpose, createdAt, notBefore })
-    const madeWith = (settings === 'keep' && all.at(-1)?.made_with) || deps.madeWith
-    const sealed = { ...sealKey(deps, key, generation, actor), made_with: madeWith }
-    const won = await deps.store.insert(sealed)
+    // Not `reload`: another key may be what a store needs whose keys this process cannot unseal.
+    const sealed = await deps.store.all()
+    const known = { sealed, spoilt: await deps.store.spoilt(sealed, KEY_PURPOSES) }
+    const next = { purpose, notBefore, actor, settings }
+    const { key, generation, won } = await insertNext(deps, known, next)
     await reload()
     if (won) return key
-    const other = (await deps.store.all()).find(
-      (stored) => stored.purpose === purpose && stored.generation === generation,
-    )
+    const other = held.sealed.find((stored) => stored.purpose === purpose && stored.generation === generation)
     const winner = other === undefined ? undefined : unseal(deps.vault, other)
     if (winner === undefined || !hasSeed(winner))
       throw new Error(`the rotation of ${purpose} keys collided and left no key`)
@@ -114,18 +108,43 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     rotate,
     async ensure() {
       await reload()
-      const made = new Set([...held.ring.publicRecords(), ...held.spoilt].map((key) => key.purpose))
-      for (const purpose of KEY_PURPOSES) {
-        if (made.has(purpose)) continue
-        const key = await rotate(purpose, deps.clock.now(), { kind: 'service' })
-        deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
+      const made = new Set([...held.sealed, ...held.spoilt].map((key) => key.purpose))
+      const missing = KEY_PURPOSES.filter((purpose) => !made.has(purpose))
+      for (const purpose of missing) {
+        const first = {
+          purpose,
+          notBefore: deps.clock.now(),
+          actor: { kind: 'service' },
+          settings: 'keep',
+        } as const
+        const { key, won } = await insertNext(deps, held, first)
+        if (won) deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
       }
+      if (missing.length > 0) await reload()
     },
   }
 }
 
+/** Stores a key of the next generation; `won` is false where another process was before us. */
+async function insertNext(
+  deps: KeyDeps,
+  { sealed: all, spoilt }: Pick<Held, 'sealed' | 'spoilt'>,
+  next: { purpose: KeyPurpose; notBefore: Date; actor: AuditActor; settings: Settings },
+): Promise<{ key: SigningKey; generation: number; won: boolean }> {
+  const { purpose, notBefore, actor, settings } = next
+  const generations = [...all, ...spoilt]
+    .filter((key) => key.purpose === purpose)
+    .map((key) => key.generation)
+  const generation = 1 + Math.max(0, ...generations)
+  const key = drawKey(deps.random, { purpose, createdAt: deps.clock.now(), notBefore })
+  const madeWith = (settings === 'keep' && all.at(-1)?.made_with) || deps.madeWith
+  const won = await deps.store.insert({ ...sealKey(deps, key, generation, actor), made_with: madeWith })
+  return { key, generation, won }
+}
+
 /** The keys as they were last read. */
 interface Held {
+  sealed: SealedKey[]
   ring: KeyRing
   spoilt: SpoiltKey[]
   changed: string[]
@@ -148,7 +167,7 @@ async function readKeys({ store, vault, log, madeWith }: KeyDeps, toldOf: Set<st
   const keys = stored.map((key, at) => (isReplaced(sealed[at], spoilt) ? toPublicRecord(key) : key))
   const lost = keys.filter((key) => !hasSeed(key))
   const ring = new KeyRing(keys.filter(hasSeed), lost)
-  return { ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
+  return { sealed, ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
 }
 
 /** `countersign keys revoke <kid>` would take a kid that begins with "-", as one of 64 does, for an option: another is drawn. */
