@@ -1,3 +1,4 @@
+import { visibleString } from '../../src/domain/text.ts'
 import { okShape, type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
@@ -94,7 +95,7 @@ function invitationRow(
     [callerText(account_name)],
     [hint(`As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.')],
     button('Decline', 'plain', () => part.slot.attempt(decline), {
-      'aria-label': `Decline the invitation to ${account_name}`,
+      'aria-label': `Decline the invitation to ${visibleString(account_name)}`,
     }),
   )
 }
@@ -189,7 +190,8 @@ async function firstRun(userId: string): Promise<StartedGuide | undefined> {
   }
   if (keys.length === 0) remember(userId)
   const { startGuide } = await import('./first-run.ts')
-  return startGuide(keys.find(({ id }) => id === keyId) ?? keys[0], {
+  const live = keys.filter(({ revoked_at }) => revoked_at === null)
+  return startGuide(live.find(({ id }) => id === keyId) ?? live.at(-1), {
     follows: (id) => remember(`${userId} ${id}`),
     ended: () => remember(past),
   })

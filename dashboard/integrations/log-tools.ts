@@ -4,7 +4,7 @@ import { DELIVERY_STATES } from '../parts/delivery-words.ts'
 import { choiceField } from '../parts/fields.ts'
 import { fileButtons } from '../parts/file-buttons.ts'
 import type { Filters } from '../parts/filters.ts'
-import { loadAllDeliveries } from './deliveries.ts'
+import { loadNewestDeliveries, MOST_IN_A_FILE } from './deliveries.ts'
 import type { Delivery } from './integration-shapes.ts'
 import { EVENTS } from './webhook-actions.ts'
 
@@ -55,7 +55,11 @@ export function logTools(
       one.attempts.at(-1)?.outcome ?? '',
       one.created_at,
     ],
-    rows: () => loadAllDeliveries(id, chosen()),
+    rows: async () => {
+      const { all, more } = await loadNewestDeliveries(id, chosen())
+      if (more) slot.show('info', `The file has the newest ${MOST_IN_A_FILE.toLocaleString('en')}.`)
+      return all
+    },
     slot,
   })
   const element = div('list-tools', ...fields.map(({ row }) => row), file)

@@ -1,3 +1,4 @@
+import { visibleString } from '../../src/domain/text.ts'
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
@@ -316,17 +317,12 @@ function accountSwitch(
   look: (account: AccountView) => void,
 ): HTMLElement {
   const id = freshId('account')
-  const select = el(
-    'select',
-    { id, class: 'select' },
-    ...accounts.map((account) =>
-      el(
-        'option',
-        { value: account.id, selected: account.id === chosen?.id },
-        `${account.name} (${account.own ? 'yours' : account.role})`,
-      ),
-    ),
-  )
+  const select = el('select', { id, class: 'select' })
+  // An option cannot isolate the direction of its text: hidden characters are written out.
+  for (const { id: value, name, own, role } of accounts) {
+    const words = `${visibleString(name)} (${own ? 'yours' : role})`
+    select.append(el('option', { value, selected: value === chosen?.id }, words))
+  }
   select.addEventListener('change', () => {
     const account = accounts.find((one) => one.id === select.value)
     if (account !== undefined) look(account)

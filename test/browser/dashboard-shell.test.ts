@@ -9,6 +9,7 @@ import {
   type Visitor,
 } from '../support/browser.ts'
 import { historyArea } from '../support/page-history-answers.ts'
+import { SAMPLE_USER } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const HOME = { id: 'acc_home', name: 'Example Ltd', role: 'auditor', own: false } as const
@@ -234,6 +235,31 @@ describeInBrowser('the shell of the dashboard', () => {
     await account.selectOption('Example Ltd (auditor)')
     await page.waitForURL('**/account')
     await expect.poll(() => nav().getByRole('link').allInnerTexts()).not.toContain('API keys')
+  })
+
+  it('writes out what is hidden in the name of an account of somebody else', async () => {
+    suite.server().state.accounts = [{ ...HOME, name: 'Acme (yours)\u202e' }, OWN]
+    await open('/', 'Inbox')
+    const offered = page.getByRole('combobox', { name: 'Account' }).getByRole('option')
+    expect(await offered.allInnerTexts()).toEqual(['Acme (yours)[U+202E] (auditor)', 'Ana Pereira (yours)'])
+  })
+
+  it('takes the guide of an owner up with the newest key that is not revoked', async () => {
+    const { state } = suite.server()
+    const [first] = state.keys
+    if (first === undefined) throw new Error('no sample key')
+    const revoked_at = '2026-11-20T09:00:00.000Z'
+    const named = (id: string, changes = {}) => ({ ...first, id, revoked_at: null, ...changes })
+    state.keys = [
+      named('key_a', { revoked_at }),
+      named('key_b'),
+      named('key_c'),
+      named('key_d', { revoked_at }),
+    ]
+    await page.addInitScript(`localStorage.setItem('countersign.first-run', '${SAMPLE_USER.id}')`)
+    const asked = page.waitForRequest(/\/account\/requests\?/)
+    await open('/', 'Inbox')
+    expect(new URL((await asked).url()).searchParams.get('key')).toBe('key_c')
   })
 
   it('does not open a page that the role does not, and offers the person’s own', async () => {

@@ -83,6 +83,16 @@ describeInBrowser('the delivery log of a webhook', () => {
     ])
     const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(['dlv_2', 'dlv_0'])
+    area.deliveries = Array.from({ length: 2_001 }, (_, n) =>
+      sampleDelivery({ id: `dlv_${n}`, state: 'dead' }),
+    )
+    area.pageSize = 100
+    const [bounded] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download NDJSON' }).click(),
+    ])
+    expect((await readFile(await bounded.path(), 'utf8')).trim().split('\n')).toHaveLength(2_000)
+    await page.getByText('Note: The file has the newest 2,000.').waitFor()
     await page.getByLabel('Event').selectOption('webhook.test')
     await page.getByText('No delivery fits these filters.').waitFor()
   })
