@@ -31,7 +31,8 @@ export function composeHttp(
     mounts,
     requestLevel: config.production ? 'info' : 'debug',
     onAnswered,
-    openapi: () => JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8')),
+    openapi: () => JSON.stringify(JSON.parse(readFileSync(packagePath('openapi.json'), 'utf8'))),
+    docs: () => readFileSync(packagePath('dist/service/docs.html'), 'utf8'),
     ping: () => ping(connection),
   })
 }

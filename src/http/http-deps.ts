@@ -64,7 +64,9 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   /** Folder of the built service worker. */
   workerDir: string
   /** Reads the OpenAPI document, which is large and seldom asked for. */
-  openapi(): object
+  openapi(): string
+  /** Reads the page that the build made of it. */
+  docs(): string
   /** Add routes of their own that read bodies themselves: they come before everything that parses one. */
   mounts: readonly Mount[]
   /** What a line for a request is logged as. */

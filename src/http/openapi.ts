@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
+import {
+  createDocument,
+  type oas31,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiSecuritySchemeObject,
+} from 'zod-openapi'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { BOOTSTRAPS_AN_HOUR } from '../domain/bootstrap.ts'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
@@ -99,7 +104,7 @@ export const PATHS: ZodOpenApiPathsObject = {
  * The interface as an OpenAPI 3.1 document, from the schemas that check requests and that tests hold answers against.
  * `openapi.json` is this, committed; `npm run openapi` writes it again.
  */
-export function buildOpenApi(version: string): object {
+export function buildOpenApi(version: string): oas31.OpenAPIObject {
   return createDocument(
     {
       openapi: '3.1.1',

@@ -1,11 +1,17 @@
-import { z } from 'zod'
+import type { oas31 } from 'zod-openapi'
 import { DOCS_SCRIPT_PATH, DOCS_STYLE_PATH } from './assets.ts'
 import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 
-/** The interface as a page for people, the same for everyone. */
-export function renderDocs(json: unknown): string {
-  const openapi = readDocument(json)
-  const { title, version, description } = openapi.info
+type OpenApi = oas31.OpenAPIObject
+type Media = oas31.MediaTypeObject
+type Given = oas31.SchemaObject
+/** A schema, or only the name of one; none of ours has fields of its own making (`x-…`) that the page shows. */
+type SchemaNode = { [Key in keyof Given as Key extends `x-${string}` ? never : Key]: Given[Key] }
+type Named<Part> = Part | oas31.ReferenceObject
+
+/** The interface as a page for people, the same for everyone. The build makes it (`scripts/service.vite.config.mjs`). */
+export function renderDocs(openapi: OpenApi): string {
+  const { title, version, description = '' } = openapi.info
   const sections = sectionsOf(openapi)
   const page = html`<!doctype html>
 <html lang="en">
@@ -45,16 +51,21 @@ interface Section {
   operations: Placed[]
 }
 
-function sectionsOf(openapi: OpenApi): Section[] {
-  const sent = Object.values(openapi.webhooks).map((item) => ['your receiver', item] as const)
-  const placed = [...Object.entries(openapi.paths), ...sent].flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+function sectionsOf({ paths = {}, webhooks = {}, tags = [] }: OpenApi): Section[] {
+  const sent = Object.values(webhooks).map((item) => ['your receiver', item] as const)
+  const placed = [...Object.entries(paths), ...sent].flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item[method]
+      return operation === undefined ? [] : [{ method, path, operation }]
+    }),
   )
-  return openapi.tags.map(({ name, description }) => ({
+  return tags.map(({ name, description = '' }) => ({
     id: name.toLowerCase().replaceAll(' ', '-'),
     name,
     description,
-    operations: placed.filter(({ operation }) => operation.tags.includes(name)),
+    operations: placed.filter(({ operation }) => operation.tags?.includes(name)),
   }))
 }
 
@@ -66,10 +77,10 @@ function contents(sections: Section[]): Html {
 }
 
 function securityView(openapi: OpenApi): Html {
-  const schemes = Object.entries(openapi.components.securitySchemes)
+  const schemes = Object.entries(openapi.components?.securitySchemes ?? {})
   return html`<section><h2 id="security">Who may call</h2><dl class="fields">${schemes.map(
     ([scheme, { description }]) =>
-      html`<dt id="security-${scheme}">${capital(schemeName(scheme))}</dt><dd><p>${inline(description)}</p></dd>`,
+      html`<dt id="security-${scheme}">${capital(schemeName(scheme))}</dt><dd><p>${inline(description ?? '')}</p></dd>`,
   )}</dl></section>`
 }
 
@@ -78,7 +89,7 @@ function sectionView(openapi: OpenApi, { id, name, description, operations }: Se
 }
 
 function schemasView(openapi: OpenApi): Html {
-  const schemas = Object.entries(openapi.components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))
+  const schemas = Object.entries(openapi.components?.schemas ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   return html`<section><h2 id="schemas">Schemas</h2>${schemas.map(
     ([name, schema]) =>
       html`<article class="schema" id="schema-${name}"><details><summary><h3>${name}</h3></summary>${schema.description === undefined ? undefined : prose(schema.description)}${schemaView(openapi, schema)}</details></article>`,
@@ -93,16 +104,18 @@ function capital(text: string): string {
 interface Placed {
   method: string
   path: string
-  operation: Operation
+  operation: oas31.OperationObject
 }
 
 /** Everything about one operation, folded: the page is a list of what there is. */
 function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
   const { operationId: id, summary, description, security, requestBody, responses } = operation
   const parameters = (operation.parameters ?? []).map((named) =>
-    resolve<Parameter>(openapi.components.parameters, named),
+    resolve(openapi.components?.parameters, named),
   )
-  const body = requestBody === undefined ? undefined : Object.values(requestBody.content)[0]
+  const body =
+    requestBody === undefined || '$ref' in requestBody ? undefined : Object.values(requestBody.content)[0]
+  const answers = Object.entries<Named<oas31.ResponseObject>>(responses ?? {})
   return html`<article class="operation" id="${id}"><details>
 <summary><h3>${summary}</h3> <span class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></span></summary>
 ${description === undefined ? undefined : prose(description)}
@@ -110,14 +123,14 @@ ${security === undefined ? undefined : html`<pre class="call"><code>${curlOf({ m
 ${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
 ${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
 <h4>Answers</h4>
-${Object.entries(responses).map(([status, answer]) => answerView(openapi, status, resolve<Answer>(openapi.components.responses, answer)))}
+${answers.map(([status, answer]) => answerView(openapi, status, resolve(openapi.components?.responses, answer)))}
 </details></article>`
 }
 
 /** What a terminal takes for it, where a program may call it. */
 function curlOf({ method, path, operation }: Placed, body: Media | undefined): string {
   const byKey = operation.security?.some((way) => 'apiKey' in way)
-  const example = body?.example ?? Object.values(body?.examples ?? {})[0]?.value
+  const example = body?.example ?? Object.values<oas31.ExampleObject>(body?.examples ?? {})[0]?.value
   return [
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE_URL${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.toUpperCase()}`)}"`,
     ...(byKey ? ['-H "Authorization: Bearer $COUNTERSIGN_KEY"'] : []),
@@ -126,14 +139,14 @@ function curlOf({ method, path, operation }: Placed, body: Media | undefined): s
   ].join(' \\\n  ')
 }
 
-function describeParameter({ in: place, schema }: Parameter): string {
-  return `In the ${place}. ${schema.description ?? ''}`.trim()
+function describeParameter({ in: place, schema }: oas31.ParameterObject): string {
+  return `In the ${place}. ${schema?.description ?? ''}`.trim()
 }
 
 /** Refusals all have one form, so only their codes are listed. */
-function answerView(openapi: OpenApi, status: string, answer: Answer): Html {
+function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObject): Html {
   const media = Object.values(answer.content ?? {})[0]
-  const refused = media?.schema?.$ref !== undefined && nameOfRef(media.schema.$ref) === 'Error'
+  const refused = media?.schema?.$ref === '#/components/schemas/Error'
   const names = Object.keys(answer.headers ?? {})
   return html`<section class="answer"><h5><span class="status s${status.charAt(0)}">${status}</span></h5><div>${prose(answer.description)}${names.length === 0 ? undefined : html`<p class="facts">headers ${names.map((name) => html`<code>${name}</code> `)}</p>`}${media === undefined || refused ? undefined : mediaView(openapi, media)}</div></section>`
 }
@@ -141,10 +154,10 @@ function answerView(openapi: OpenApi, status: string, answer: Answer): Html {
 function mediaView(openapi: OpenApi, media: Media): Html {
   const named = media.schema?.$ref
   const examples = media.example === undefined ? media.examples : { example: { value: media.example } }
-  return html`${named === undefined ? undefined : html`<p class="type"><a href="#schema-${nameOfRef(named)}">${nameOfRef(named)}</a></p>`}${media.schema === undefined ? undefined : schemaView(openapi, media.schema)}${Object.entries(examples ?? {}).map(([name, { value }]) => html`<p class="caption">${name.replaceAll('_', ' ')}</p>${jsonBlock(value)}`)}`
+  return html`${named === undefined ? undefined : html`<p class="type"><a href="#schema-${nameOfRef(named)}">${nameOfRef(named)}</a></p>`}${media.schema === undefined ? undefined : schemaView(openapi, media.schema)}${Object.entries<oas31.ExampleObject>(examples ?? {}).map(([name, { value }]) => html`<p class="caption">${name.replaceAll('_', ' ')}</p>${jsonBlock(value)}`)}`
 }
 
-function accessOf(security: NonNullable<Operation['security']>): Html {
+function accessOf(security: oas31.SecurityRequirementObject[]): Html {
   if (security.length === 0) return html`anyone`
   const ways = security.map((way) =>
     Object.entries(way).map(([scheme, scopes], index) => {
@@ -202,7 +215,7 @@ function fieldView(name: string, schema: SchemaNode, required: boolean, depth = 
 /** The object inside a list or a nullable field. */
 function innerOf(schema: SchemaNode): SchemaNode {
   if (schema.items !== undefined) return innerOf(schema.items)
-  const real = schema.anyOf?.filter((part) => part.type !== 'null')
+  const real = schema.anyOf?.filter((part: SchemaNode) => part.type !== 'null')
   return real?.length === 1 && real[0] !== undefined ? innerOf(real[0]) : schema
 }
 
@@ -240,112 +253,24 @@ function factsOf(schema: SchemaNode): Html[] {
     )
 }
 
-/** A JSON Schema, as far as the page shows it. */
-const schemaNode = z.object({
-  $ref: z.string().optional(),
-  type: z.union([z.string(), z.array(z.string())]).optional(),
-  description: z.string().optional(),
-  get properties() {
-    return z.record(z.string(), schemaNode).optional()
-  },
-  required: z.array(z.string()).optional(),
-  get items() {
-    return schemaNode.optional()
-  },
-  get anyOf() {
-    return z.array(schemaNode).optional()
-  },
-  enum: z.array(z.unknown()).optional(),
-  const: z.unknown().optional(),
-  example: z.unknown().optional(),
-  format: z.string().optional(),
-  pattern: z.string().optional(),
-  minimum: z.number().optional(),
-  maximum: z.number().optional(),
-  minItems: z.number().optional(),
-  maxItems: z.number().optional(),
-  maxLength: z.number().optional(),
-})
-
-type SchemaNode = z.output<typeof schemaNode>
-
-const media = z.object({
-  schema: schemaNode.optional(),
-  example: z.unknown().optional(),
-  examples: z.record(z.string(), z.object({ value: z.unknown() })).optional(),
-})
-const content = z.record(z.string(), media)
-const reference = z.object({ $ref: z.string() })
-
-const header = z.object({ description: z.string().optional() })
-
-const response = z.object({
-  description: z.string(),
-  headers: z.record(z.string(), z.union([reference, header])).optional(),
-  content: content.optional(),
-})
-
-const parameter = z.object({
-  in: z.string(),
-  name: z.string(),
-  required: z.boolean().optional(),
-  schema: schemaNode,
-})
-
-const operation = z.object({
-  operationId: z.string(),
-  tags: z.array(z.string()).min(1),
-  summary: z.string(),
-  description: z.string().optional(),
-  /** Missing on what the service itself sends. */
-  security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
-  parameters: z.array(z.union([reference, parameter])).optional(),
-  requestBody: z.object({ required: z.boolean().optional(), content }).optional(),
-  responses: z.record(z.string(), z.union([reference, response])),
-})
-
-const document = z.object({
-  info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
-  tags: z.array(z.object({ name: z.string(), description: z.string() })),
-  paths: z.record(z.string(), z.record(z.string(), operation)),
-  webhooks: z.record(z.string(), z.record(z.string(), operation)),
-  components: z.object({
-    schemas: z.record(z.string(), schemaNode),
-    headers: z.record(z.string(), header),
-    parameters: z.record(z.string(), parameter),
-    responses: z.record(z.string(), response),
-    securitySchemes: z.record(z.string(), z.object({ description: z.string() })),
-  }),
-})
-
-type OpenApi = z.output<typeof document>
-type Operation = z.output<typeof operation>
-type Parameter = z.output<typeof parameter>
-type Answer = z.output<typeof response>
-type Media = z.output<typeof media>
-
-/** Reads our own document as far as the page shows it. @throws ZodError when it is none */
-function readDocument(json: unknown): OpenApi {
-  return document.parse(json)
-}
-
 /** The last part of a reference such as `#/components/schemas/Error`. */
 function nameOfRef(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }
 
-type Named<Part> = Part | z.output<typeof reference>
-
 /** The answer or parameter itself, where the operation only names it. */
-function resolve<Part extends object>(known: Record<string, Part>, named: Named<Part>): Part {
+function resolve<Part extends object>(
+  known: Record<string, Named<Part>> | undefined,
+  named: Named<Part>,
+): Part {
   if (!('$ref' in named)) return named
-  const found = known[nameOfRef(String(named.$ref))]
+  const found = known?.[nameOfRef(named.$ref)]
   if (found === undefined) throw new TypeError(`the document has no ${named.$ref}`)
-  return found
+  return resolve(known, found)
 }
 
 /** The schema itself, where only its name is given. */
 function resolveSchema(openapi: OpenApi, schema: SchemaNode): SchemaNode {
   const name = schema.$ref === undefined ? undefined : nameOfRef(schema.$ref)
-  return name === undefined ? schema : (openapi.components.schemas[name] ?? schema)
+  return name === undefined ? schema : (openapi.components?.schemas?.[name] ?? schema)
 }

@@ -167,7 +167,7 @@ export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>):
 }
 
 /** How a built asset can be sent; `ending` is what its file has after the asset's own name. */
-interface ContentCoding {
+export interface ContentCoding {
   name: 'br' | 'gzip' | 'identity'
   ending: string
 }

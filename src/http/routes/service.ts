@@ -2,9 +2,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint } from '../docs/assets.ts'
-import { renderDocs } from '../docs/page.ts'
 import type { HttpDeps } from '../http-deps.ts'
-import { preferredCoding } from './pages.ts'
+import { type ContentCoding, preferredCoding } from './pages.ts'
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
 export function healthRoutes(deps: HttpDeps): Router {
@@ -39,59 +38,39 @@ const POLICY = [
 /** A year; the address changes with the text. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everyone, made with the first question. */
-export function openapiRoutes(deps: Pick<HttpDeps, 'openapi'>): Router {
+/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everyone, read with the first question. */
+export function openapiRoutes(deps: Pick<HttpDeps, 'openapi' | 'docs'>): Router {
   const router = Router()
-  router.get('/openapi.json', document(deps.openapi))
-  router.get('/docs', docs(deps.openapi))
+  router.get('/openapi.json', compressed('json', deps.openapi))
+  router.get('/docs', compressed('html', deps.docs, { 'Content-Security-Policy': POLICY }))
   router.get(DOCS_STYLE_PATH, asset('css', DOCS_STYLE))
   router.get(DOCS_SCRIPT_PATH, asset('js', DOCS_SCRIPT))
   return router
-}
-
-function document(openapi: HttpDeps['openapi']): RequestHandler {
-  return compressed('json', () => JSON.stringify(openapi()))
-}
-
-function docs(openapi: HttpDeps['openapi']): RequestHandler {
-  const send = compressed('html', () => renderDocs(openapi()))
-  return (request, response, next) => {
-    response.setHeader('Content-Security-Policy', POLICY)
-    return send(request, response, next)
-  }
 }
 
 /** The best one takes half a second of everyone's time, for 5 kB less. */
 const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
 
 /** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
-function compressed(type: string, make: () => string): RequestHandler {
-  const made = once(make)
-  const zipped = new Map<string, Buffer>()
+function compressed(type: string, read: () => string, headers: Record<string, string> = {}): RequestHandler {
+  const made = new Map<string, { body: Buffer; tag: string }>()
   return (request, response) => {
-    const { text, tag } = made()
     const { name } = preferredCoding(request.get('Accept-Encoding'))
-    response.vary('Accept-Encoding').setHeader('Cache-Control', 'no-cache').type(type)
-    if (name === 'identity') return void response.setHeader('ETag', tag).send(text)
-    const sent = zipped.get(name) ?? (name === 'br' ? brotliCompressSync(text, QUALITY) : gzipSync(text))
-    zipped.set(name, sent)
-    response.setHeader('ETag', tag.replace(/"$/, `-${name}"`)).setHeader('Content-Encoding', name)
-    response.send(sent)
+    const { body, tag } = made.get(name) ?? encoded(read(), name)
+    made.set(name, { body, tag })
+    if (name !== 'identity') response.setHeader('Content-Encoding', name)
+    response.vary('Accept-Encoding').set({ 'Cache-Control': 'no-cache', ETag: tag, ...headers })
+    response.type(type).send(body)
   }
+}
+
+function encoded(text: string, name: ContentCoding['name']): { body: Buffer; tag: string } {
+  const tag = fingerprint(text)
+  if (name === 'identity') return { body: Buffer.from(text), tag: `"${tag}"` }
+  const body = name === 'br' ? brotliCompressSync(text, QUALITY) : gzipSync(text)
+  return { body, tag: `"${tag}-${name}"` }
 }
 
 function asset(type: string, text: string): RequestHandler {
   return (_request, response) => void response.setHeader('Cache-Control', FOR_EVER).type(type).send(text)
-}
-
-/** A text that is made when it is first asked for, and its tag. */
-function once(make: () => string): () => { text: string; tag: string } {
-  let made: { text: string; tag: string } | undefined
-  return () => {
-    if (made === undefined) {
-      const text = make()
-      made = { text, tag: `"${fingerprint(text)}"` }
-    }
-    return made
-  }
 }
