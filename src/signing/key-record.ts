@@ -10,8 +10,6 @@ export interface VerificationKey {
   publicKey: Uint8Array
   notBefore: Date
   notAfter?: Date
-  /** From then on another key signs; what this one signed before stays good. */
-  retiredAt?: Date
   /** The key is compromised; only what it signed before counts. */
   revokedAt?: Date
 }
@@ -27,7 +25,7 @@ export interface SigningKey extends PublicKeyRecord {
   seed: Uint8Array
 }
 
-/** Validity as published, in Unix seconds; `exp` is the earlier of retirement and planned end. */
+/** Validity as published, in Unix seconds. */
 export interface KeyWindow {
   nbf: number
   exp?: number
@@ -36,10 +34,9 @@ export interface KeyWindow {
 
 /** The key's validity in whole seconds, the resolution of receipts and JWKS. */
 export function keyWindow(key: VerificationKey): KeyWindow {
-  const ends = [key.notAfter, key.retiredAt].flatMap((end) => (end ? [seconds(end)] : []))
   return {
     nbf: seconds(key.notBefore),
-    ...(ends.length > 0 ? { exp: Math.min(...ends) } : {}),
+    ...(key.notAfter ? { exp: seconds(key.notAfter) } : {}),
     ...(key.revokedAt ? { revoked_at: seconds(key.revokedAt) } : {}),
   }
 }

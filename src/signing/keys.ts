@@ -27,7 +27,7 @@ export function newSigningKey(facts: {
 
 /** The record without the seed, field by field. */
 export function toPublicRecord(key: PublicKeyRecord): PublicKeyRecord {
-  const { kid, purpose, publicKey, notBefore, notAfter, retiredAt, revokedAt, createdAt } = key
+  const { kid, purpose, publicKey, notBefore, notAfter, revokedAt, createdAt } = key
   return {
     kid,
     purpose,
@@ -35,7 +35,6 @@ export function toPublicRecord(key: PublicKeyRecord): PublicKeyRecord {
     notBefore,
     createdAt,
     ...(notAfter && { notAfter }),
-    ...(retiredAt && { retiredAt }),
     ...(revokedAt && { revokedAt }),
   }
 }
@@ -89,7 +88,7 @@ export class KeyRing {
   }
 
   /**
-   * The key that signs at this time: the newest one begun, not retired or past its end. If it is revoked, or its seed is lost,
+   * The key that signs at this time: the newest one begun, not past its end. If it is revoked, or its seed is lost,
    * there is none: the one before it may have been replaced for a reason.
    */
   active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
@@ -124,7 +123,7 @@ export class KeyRing {
 }
 
 function signsAt(key: PublicKeyRecord, at: Date): boolean {
-  const over = [key.notAfter, key.retiredAt].some((end) => end !== undefined && end <= at)
+  const over = key.notAfter !== undefined && key.notAfter <= at
   // One that was revoked before it began would else leave none from then on.
   const never = key.revokedAt !== undefined && key.revokedAt <= key.notBefore
   return key.notBefore <= at && !over && !never

@@ -15,9 +15,9 @@ import { DECIDED_AT, intent, livePayload, sandboxPayload, testKey, vectors } fro
 
 const live = testKey('decision', 1)
 const sandbox = testKey('decision-sandbox', 2)
-const retired = { ...testKey('decision', 3), retiredAt: new Date(DECIDED_AT.getTime() - 1000) }
+const ended = { ...testKey('decision', 3), notAfter: new Date(DECIDED_AT.getTime() - 1000) }
 const revoked = { ...testKey('decision', 4), revokedAt: new Date(DECIDED_AT.getTime() + 1000) }
-const keys = [live, sandbox, retired, revoked]
+const keys = [live, sandbox, ended, revoked]
 const pinned = parseJwks(toJwks(keys))
 
 const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex')
@@ -117,7 +117,7 @@ describe('examineReceipt', () => {
     ['a further field', signedBy(live, canonicalize({ ...payload, extra: 1 })), 'fields'],
     ['a decision after the expiry', signedBy(live, canonicalize({ ...payload, exp: 1 })), 'time'],
     ['a sandbox key under a live payload', signedBy(sandbox), 'purpose'],
-    ['a retired key', signedBy(retired), 'validity'],
+    ['a key past its end', signedBy(ended), 'validity'],
     ['a dry-run', dryRun, 'sandbox'],
     ['another request around it', { ...request, id: 'req_x' }, 'claims'],
     ['another approver around it', { ...request.decision, approver: 'f'.repeat(16) }, 'claims'],
@@ -158,7 +158,7 @@ describe('examineReceipt', () => {
 
 describe('differential: the page and the server give one verdict', () => {
   const samples: object[] = [request, request.decision, callback, callback.signed_receipt, answer, dryRun]
-  samples.push(signedBy(retired), signedBy(revoked), signedBy(sandbox))
+  samples.push(signedBy(ended), signedBy(revoked), signedBy(sandbox))
   const odd = fc.oneof(
     fc.constantFrom<unknown>(null, true, '', 0, {}, [], '\ud800', 'approved', 'rejected', live.kid),
     fc.constantFrom<unknown>(sandbox.kid, statement, context, intent.action, payload),

@@ -34,9 +34,9 @@ describe('signPayload', () => {
     ['a time before the key began', { ...livePayload, ts: 0 }, live, /receipt_key_not_yet_valid/],
     ['a revoked key', livePayload, { ...live, revokedAt: new Date(0) }, /receipt_key_revoked/],
     [
-      'a retired key',
+      'a key past its end',
       livePayload,
-      { ...live, retiredAt: new Date(livePayload.ts * 1000 - 1) },
+      { ...live, notAfter: new Date(livePayload.ts * 1000 - 1) },
       /receipt_key_expired/,
     ],
   ])('refuses %s, which no verifier would accept', (_name, payload, key, message) => {
