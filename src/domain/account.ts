@@ -35,7 +35,7 @@ export interface Account {
   /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
   monthly_quota: number
   created_at: Date
-  /** It never had a webhook: gone before the first one is stored, and absent from the first accounts. */
+  /** It never had a webhook: gone before the first one is stored. */
   no_webhooks?: true
   /** Grows with every change of name, policy and members. */
   version: number

@@ -89,7 +89,7 @@ export interface CallbackOutbox {
   /** `dlv_…`, the delivery it becomes. */
   delivery_id: string
   /** As `ApprovalRequest.callback_secret_version`. */
-  secret_version?: number
+  secret_version: number
   /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
   body?: string
 }
@@ -114,7 +114,7 @@ export interface ApprovalRequest {
   reversibility?: Reversibility
   requirement: Requirement
   callback_url?: string
-  /** Which of its key's secrets signs the callback: the one of the key that asked. Absent from the first requests. */
+  /** Which of its key's secrets signs the callback: the one of the key that asked. */
   callback_secret_version?: number
   /** The address that asked; kept only where `NOTE_SAME_ADDRESS` wants it compared. */
   asked_from?: string

@@ -71,7 +71,7 @@ export interface User {
   chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
-  /** No browser of theirs ever had notifications: gone before the first one is stored, and absent from the first people. */
+  /** No browser of theirs ever had notifications: gone before the first one is stored. */
   no_browsers?: true
   /** Set for the person who signed up by the set-up link; unique, so that two such links never make two owners. */
   founder?: true
@@ -84,8 +84,8 @@ export interface Session {
   id: string
   token_hash: string
   user_id: string
-  /** The person's own account, for the audit entries about the session; absent from sessions that the first versions made. */
-  account_id?: string
+  /** The person's own account, for the audit entries about the session. */
+  account_id: string
   created_at: Date
   last_seen_at: Date
   /** Carried over when the id is renewed. */

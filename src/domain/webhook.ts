@@ -25,13 +25,7 @@ export interface Webhook {
 
 /** The receiver: the callback of a request, or a webhook of the account. */
 type DeliveryTarget =
-  | {
-      kind: 'callback'
-      request_id: string
-      api_key_id: string
-      /** Absent from the first ones: that of the key now. */
-      secret_version?: number
-    }
+  | { kind: 'callback'; request_id: string; api_key_id: string; secret_version: number }
   | { kind: 'webhook'; webhook_id: string }
 
 /** One attempt whose outcome is known. */

@@ -4,25 +4,16 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { ChatChannel } from '../domain/chat.ts'
 import { type ChatPlace, type ChatTrouble, MOST_TROUBLES } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import { DEFAULT_POLICY, type Policy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, date, flag, outboxFields, part, text } from './fields.ts'
+import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
 
-/** These came later than the first accounts. */
-type LaterRule = 'reminders' | 'high_impact' | 'confirmed_only'
-type StoredPolicy = Omit<Policy, LaterRule> & Partial<Pick<Policy, LaterRule>>
-type AccountDocument = Omit<Account, 'id' | 'policy' | 'channels' | 'members' | 'version'> & {
+type AccountDocument = Omit<Account, 'id'> & {
   _id: string
-  policy: StoredPolicy
-  /** These came later than the first accounts. */
-  channels?: Account['channels']
-  members?: Account['members']
-  version?: number
   audit?: AuditEntry[]
   outbox?: OutboxEvent[]
 } & OutboxToken
@@ -32,10 +23,10 @@ const policyFields = new Schema(
     approvers: { type: [String], required: true },
     quorum: { type: Number, required: true, min: 1 },
     passkey_only: flag,
-    high_impact: Boolean,
-    confirmed_only: Boolean,
+    high_impact: flag,
+    confirmed_only: flag,
     authenticators: Schema.Types.Mixed,
-    reminders: { type: [Number], default: undefined },
+    reminders: { type: [Number], required: true },
   },
   part,
 )
@@ -81,14 +72,14 @@ const accountSchema = new Schema<AccountDocument>(
     owner_id: text,
     name: text,
     policy: { type: policyFields, required: true },
-    members: { type: [memberFields], default: undefined },
-    channels: { type: [channelFields], default: undefined },
+    members: { type: [memberFields], required: true },
+    channels: { type: [channelFields], required: true },
     chat_troubles: { type: [troubleFields], default: undefined },
     names_in_channels: Boolean,
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: date,
     no_webhooks: Boolean,
-    version: Number,
+    version: number,
     audit: { type: [auditFields], default: undefined },
     outbox: { type: [outboxFields], default: undefined },
   },
@@ -140,10 +131,8 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       fields: Partial<Pick<Account, 'name' | 'policy' | 'members' | 'names_in_channels' | 'monthly_quota'>>,
       audit: AuditEntry[],
     ): Promise<Account | undefined> {
-      // The first accounts have no version.
-      const unmoved = version === 0 ? trusted({ $in: [0, null] }) : version
       const update = withOutbox({ $set: { ...fields, version: version + 1 } }, audit)
-      const query = model.findOneAndUpdate({ _id: id, version: unmoved }, update, { returnDocument: 'after' })
+      const query = model.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
       const changed = await query.lean<AccountDocument>()
       if (changed === null) return undefined
       wake()
@@ -242,16 +231,6 @@ async function read(model: mongoose.Model<AccountDocument>, filter: object): Pro
 }
 
 function fromDocument(document: AccountDocument): Account {
-  const {
-    _id,
-    policy,
-    channels = [],
-    members = [],
-    version = 0,
-    audit: _audit,
-    outbox: _outbox,
-    outbox_token: _token,
-    ...rest
-  } = document
-  return { id: _id, ...rest, channels, members, version, policy: { ...DEFAULT_POLICY, ...policy } }
+  const { _id, audit: _audit, outbox: _outbox, outbox_token: _token, ...account } = document
+  return { id: _id, ...account }
 }

@@ -10,17 +10,6 @@ import { UnsuitableStoreError } from './server.ts'
 /** Grows by one with every change of an index; `test/store/indexes.test.ts` tells when. */
 export const SCHEMA_VERSION = 6
 
-/** Indexes that earlier versions made. One that is dropped from a schema goes on working in the databases that have it. */
-const RETIRED_INDEXES = [
-  // A TTL index: it deleted sessions whose end the audit trail had not heard of.
-  { collection: 'sessions', name: 'expires_at_1' },
-  // Held three bootstraps of an e-mail address at a time, at the price of the oldest.
-  { collection: 'bootstraps', name: 'slot_1' },
-  // Gave the oldest of what waits for a person, not what ends first.
-  { collection: 'requests', name: 'requirement.approvers.user_id_1_status_1_created_at_1__id_1' },
-  { collection: 'requests', name: 'votes.user_id_1_account_id_1_created_at_-1__id_-1' },
-] as const
-
 /** Of collections without a model: those of the rate limiter, which would make them with every start (T66). */
 const FOREIGN_INDEXES: readonly Indexes[] = [
   {
@@ -60,14 +49,12 @@ function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
 }
 
 /**
- * Drops retired indexes and creates every other; what is there already stays as it is. Unique indexes carry promises, so no
- * index, no service.
+ * Creates every index; what is there already stays as it is. Unique indexes carry promises, so no index, no service.
  * @param replicated a member that is missing must not hold up the build: a majority is enough
  * @throws UnsuitableStoreError
  */
 export async function makeIndexes(connection: StoreConnection, replicated = false): Promise<void> {
   const quorum = replicated ? { commitQuorum: 'majority' } : {}
-  for (const { collection, name } of RETIRED_INDEXES) await dropIndex(connection, collection, name)
   for (const { collection, indexes } of declaredIndexes(connection)) {
     // One command for a collection: mongoose sends one for each index.
     const make = () => connection.collection(collection).createIndexes(indexes, quorum)
@@ -98,19 +85,6 @@ async function untilAnswered(make: () => Promise<unknown>): Promise<void> {
       await pause(REST_MS)
     }
   }
-}
-
-async function dropIndex(connection: StoreConnection, collection: string, name: string): Promise<void> {
-  try {
-    await connection.collection(collection).dropIndex(name)
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
-}
-
-/** NamespaceNotFound, IndexNotFound: it is gone, or never was. */
-function isNotFound(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 26 || error.code === 27)
 }
 
 /** Which version of the indexes a store has, and which process makes them just now. */
@@ -217,7 +191,8 @@ async function namesIn(connection: StoreConnection, collection: string): Promise
     const found = await connection.collection(collection).listIndexes().toArray()
     return new Set(found.map(({ name }) => String(name)))
   } catch (error) {
-    if (isNotFound(error)) return new Set()
+    // NamespaceNotFound: the collection never was.
+    if (error instanceof Error && 'code' in error && error.code === 26) return new Set()
     throw error
   }
 }

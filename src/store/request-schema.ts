@@ -62,7 +62,7 @@ const callbackFields = new Schema(
     url: text,
     event_id: text,
     delivery_id: text,
-    secret_version: Number,
+    secret_version: number,
     body: String,
   },
   part,

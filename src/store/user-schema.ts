@@ -5,10 +5,10 @@ import { STRICT_SCHEMA } from './connect.ts'
 import { auditFields, date, flag, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
-/** `chat` came later than the first people. Each identity carries its key, for the unique index. */
+/** Each identity carries its key, for the unique index. */
 export type UserDocument = Omit<User, 'id' | 'chat'> & {
   _id: string
-  chat?: (LinkedIdentity & { key: string })[]
+  chat: (LinkedIdentity & { key: string })[]
 } & OutboxToken
 
 const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
@@ -99,7 +99,7 @@ export const userSchema = new Schema<UserDocument>(
     backup_codes: { type: [String], required: true },
     devices: { type: [deviceFields], required: true },
     factor_epoch: Number,
-    chat: { type: [identityFields], default: undefined },
+    chat: { type: [identityFields], required: true },
     created_at: date,
     enrolled_at: { type: Date, default: null },
     no_browsers: Boolean,

@@ -256,7 +256,7 @@ function hashed(hash: string): string {
   return hash
 }
 
-function fromDocument({ _id, outbox_token: _token, chat = [], ...rest }: UserDocument): User {
+function fromDocument({ _id, outbox_token: _token, chat, ...rest }: UserDocument): User {
   return { id: _id, ...rest, chat: chat.map(({ key: _key, ...identity }) => identity) }
 }
 

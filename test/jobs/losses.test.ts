@@ -217,7 +217,7 @@ describe('a document that the disk has spoilt', () => {
       sampleDelivery({
         id: `dlv_${index}`,
         account_id: `acc_${index}`,
-        target: { kind: 'callback', request_id: `req_${index}`, api_key_id: 'key_1' },
+        target: { kind: 'callback', request_id: `req_${index}`, api_key_id: 'key_1', secret_version: 1 },
         event_id: `evt_${index}`,
         url: `https://${index}.test/`,
         next_at: past,

@@ -132,15 +132,11 @@ describe('automatic reminders', () => {
     const early = await requester.request({ ttl_seconds: HOUR })
     await setPolicy([])
     const never = await requester.request({ ttl_seconds: HOUR })
-    // As accounts were stored before there were automatic reminders.
-    await accounts.updateOne({ _id: requester.account.id }, { $unset: { 'policy.reminders': 1 } })
-    const old = await requester.request({ ttl_seconds: HOUR })
     pass(361)
     await remindAutomatically(worker.deps)
     expect(
       [await reminders(worker, early), await reminders(worker, never)].map(({ count }) => count),
     ).toEqual([1, 0])
-    expect((await reminders(worker, old)).request?.reminders).toEqual([0.5, 0.9])
   })
 
   it('come once however many processes look at once, also across a manual one', async () => {

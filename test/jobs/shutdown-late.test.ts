@@ -22,6 +22,7 @@ it('gives back what is under way when stopping takes too long, before the store 
         kind: 'callback',
         request_id: `req_${randomBytes(8).toString('hex')}`,
         api_key_id: caller.key.id,
+        secret_version: caller.key.secret_version,
       },
       event_id: 'evt_slow',
       url,

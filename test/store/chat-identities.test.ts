@@ -39,12 +39,3 @@ it('gives an identity to one person only, whoever comes second and however', asy
   expect(await users.change(second.id, 0, { chat: [identity('U2')] }, [])).toMatchObject({ version: 1 })
   expect((await users.findByIdentity(identityKey(identity('U2'))))?.id).toBe(second.id)
 })
-
-it('takes people stored before there was chat for people without links', async () => {
-  const { users, connection } = stores()
-  const user = freshUser()
-  await users.insert(user)
-  const collection = connection.collection<{ _id: string }>('users')
-  await collection.updateOne({ _id: user.id }, { $unset: { chat: 1 } })
-  expect(await users.find(user.id)).toEqual(user)
-})

@@ -187,7 +187,7 @@ it('replays what rests, of the account that owns it, as a new round under the sa
 it('lists by webhook and by request, newest first, a page at a time', async () => {
   const about = { request_id: 'req_1' }
   const callback = {
-    target: { kind: 'callback', request_id: 'req_1', api_key_id: 'key_1' },
+    target: { kind: 'callback', request_id: 'req_1', api_key_id: 'key_1', secret_version: 1 },
     ...about,
   } as const
   await store().insertNew([

@@ -21,22 +21,9 @@ async function useStore(): Promise<StoreConnection> {
 const namesOf = async (connection: StoreConnection) =>
   (await connection.collection('sessions').indexes()).map(({ name }) => name)
 
-it('drops the TTL index that the first versions made on sessions, and leaves the others', async () => {
-  const connection = await useStore()
-  const sessions = connection.collection('sessions')
-  await sessions.createIndex({ expires_at: 1 }, { expireAfterSeconds: 0 })
-  await sessions.createIndex({ user_id: 1 })
-  expect(await namesOf(connection)).toEqual(['_id_', 'expires_at_1', 'user_id_1'])
-  await Promise.all([makeIndexes(connection), makeIndexes(connection)])
-  const names = await namesOf(connection)
-  expect(names).not.toContain('expires_at_1')
-  expect(names).toContain('user_id_1')
-  expect(names).toContain('ended_at_1_expires_at_1')
-})
-
 it('makes the indexes of a new database, as often as it is asked to', async () => {
   const connection = await useStore()
-  await makeIndexes(connection)
+  await Promise.all([makeIndexes(connection), makeIndexes(connection)])
   const names = await namesOf(connection)
   await makeIndexes(connection)
   expect(await namesOf(connection)).toEqual(names)

@@ -210,13 +210,12 @@ function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
   const { callback } = entry
   if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
   const { request_id, api_key_id, url, event_id, delivery_id: id, body, secret_version } = callback
-  const signing = { api_key_id, ...(secret_version === undefined ? {} : { secret_version }) }
   return [
     {
       ...fresh(deps, { account_id: entry.account_id, url, body, event_id }),
       id,
       host: new URL(url).hostname.replace(/\.$/, ''),
-      target: { kind: 'callback', request_id, ...signing },
+      target: { kind: 'callback', request_id, api_key_id, secret_version },
       event_type: 'callback',
       request_id,
     },

@@ -139,10 +139,8 @@ async function receiverOf(
   at: Date,
 ): Promise<{ openSecrets: () => [string, ...string[]] } | undefined> {
   if (target.kind === 'callback') {
-    const { api_key_id: id, secret_version = (await deps.apiKeys.find(id))?.secret_version } = target
-    return secret_version === undefined
-      ? undefined
-      : { openSecrets: () => [deps.vault.webhookSecret(id, secret_version)] }
+    const { api_key_id, secret_version } = target
+    return { openSecrets: () => [deps.vault.webhookSecret(api_key_id, secret_version)] }
   }
   const webhook = await deps.webhooks.find(target.webhook_id)
   // A test-fire may try a webhook that is switched off.

@@ -27,6 +27,7 @@ function dueAt(host: string, account_id = caller.user.account_id): Delivery {
       kind: 'callback',
       request_id: `req_${randomBytes(8).toString('hex')}`,
       api_key_id: caller.keyId,
+      secret_version: 1,
     },
     event_id: drawId(deps, 'evt'),
     url: `http://${host}/`,
