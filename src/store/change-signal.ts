@@ -1,9 +1,9 @@
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Clock, Log } from '../flow/ports.ts'
 import type { ApiKeyStore } from './api-keys.ts'
-import { damageTold } from './failures.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
+import { shareTrips } from './shared-trips.ts'
 
 /** What a look on behalf of a waiter finds: the request, and whether the key that asked for it has been revoked. */
 interface News {
@@ -88,7 +88,7 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
         if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, deadline, signal)
         // Before the look: what happens while it is under way must lead to another one.
         watcher.told = false
-        return signal.aborted ? undefined : look(requestId, keyId)
+        return signal.aborted ? undefined : look(watcher)
       },
       close: () => watchers.remove(watcher),
     }
@@ -202,48 +202,27 @@ function createWatchers() {
   }
 }
 
-interface Asked {
-  requestId: string
-  keyId: string
-  resolve: (news: News) => void
-  reject: (error: unknown) => void
-}
-
 /**
- * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. One batch at
- * a time, so that batches grow as the store slows down. The key is read in the same moment as the request (T54).
+ * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. The key is read in
+ * the same moment as the request (T54).
  */
-function createSharedLook(stores: Stores): (requestId: string, keyId: string) => Promise<News> {
-  const asked: Asked[] = []
-  let working = false
-  const work = async (): Promise<void> => {
-    while (asked.length > 0) await answer(stores, asked.splice(0, BATCH))
-    working = false
-  }
-  return (requestId, keyId) =>
-    new Promise((resolve, reject) => {
-      asked.push({ requestId, keyId, resolve, reject })
-      if (working) return
-      working = true
-      // All waiters woken in this turn of the event loop ask in this turn.
-      setImmediate(work)
-    })
-}
-
-async function answer({ requests, apiKeys }: Stores, batch: readonly Asked[]): Promise<void> {
-  try {
-    const [found, revoked] = await Promise.all([
-      requests.findMany([...new Set(batch.map((one) => one.requestId))]),
-      apiKeys.revokedAmong([...new Set(batch.map((one) => one.keyId))]),
-    ])
-    const byId = new Map(found.map((request) => [request.id, request]))
-    const dead = new Set(revoked)
-    for (const { requestId, keyId, resolve } of batch)
-      resolve({ request: byId.get(requestId), revoked: dead.has(keyId) })
-  } catch (error) {
-    // Each for itself: what is damaged for one is no reason to leave the others without an answer.
-    if (batch.length > 1 && damageTold(error) !== undefined)
-      for (const one of batch) await answer({ requests, apiKeys }, [one])
-    else for (const { reject } of batch) reject(error)
-  }
+function createSharedLook({
+  requests,
+  apiKeys,
+}: Stores): (of: Pick<Watcher, 'requestId' | 'keyId'>) => Promise<News> {
+  return shareTrips(
+    async (batch) => {
+      const [found, revoked] = await Promise.all([
+        requests.findMany([...new Set(batch.map((one) => one.requestId))]),
+        apiKeys.revokedAmong([...new Set(batch.map((one) => one.keyId))]),
+      ])
+      const byId = new Map(found.map((request) => [request.id, request]))
+      const dead = new Set(revoked)
+      return batch.map(({ requestId, keyId }) => ({
+        request: byId.get(requestId),
+        revoked: dead.has(keyId),
+      }))
+    },
+    { most: BATCH, alone: true },
+  )
 }

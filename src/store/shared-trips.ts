@@ -2,8 +2,11 @@ import { mongo } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 
-/** Asks in one command. */
-const MOST = 128
+/** `most`: asks in one command. `alone`: where one is damaged each goes for itself, so that the others have their answer. */
+interface Sharing {
+  most?: number
+  alone?: boolean
+}
 
 interface Waiting<Ask, Answer> {
   ask: Ask
@@ -22,13 +25,14 @@ const STUCK_MS = 500
  */
 export function shareTrips<Ask, Answer>(
   trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+  { most = 128, alone = false }: Sharing = {},
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = []
   let newest: { since: number } | undefined
   const travel = async (traveller: { since: number }): Promise<void> => {
     while (waiting.length > 0) {
       traveller.since = performance.now()
-      await answer(waiting.splice(0, MOST), trip)
+      await answer(waiting.splice(0, most), trip, alone)
     }
     if (newest === traveller) newest = undefined
   }
@@ -47,6 +51,7 @@ export function shareTrips<Ask, Answer>(
 async function answer<Ask, Answer>(
   batch: readonly Waiting<Ask, Answer>[],
   trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+  alone: boolean,
 ): Promise<void> {
   try {
     const answers = await trip(batch.map(({ ask }) => ask))
@@ -56,7 +61,10 @@ async function answer<Ask, Answer>(
       else resolve(mine)
     }
   } catch (error) {
-    for (const { reject } of batch) reject(error)
+    const isShared = new Set(batch.map(({ ask }) => ask)).size > 1
+    if (alone && isShared && damageTold(error) !== undefined)
+      await Promise.all(batch.map((one) => answer([one], trip, alone)))
+    else for (const { reject } of batch) reject(error)
   }
 }
 
@@ -67,24 +75,16 @@ export function createLookup<Document extends object>(
   { field = '_id', only = {} }: { field?: string; only?: object } = {},
 ): (value: string) => Promise<Document | undefined> {
   const collection = connection.collection(collectionName)
-  const find = (wanted: readonly string[]) => {
-    const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
-    return collection.find<Document>(filter, { batchSize: wanted.length + 1 }).toArray()
-  }
-  const look = shareTrips(async (values: readonly string[]) => {
+  const find = async (values: readonly string[]) => {
     const wanted = [...new Set(values)]
-    try {
-      const found = await find(wanted)
-      const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
-      return values.map((value) => async () => byValue.get(value))
-    } catch (error) {
-      if (wanted.length === 1 || damageTold(error) === undefined) throw error
-      // Each for itself: a damaged document is no reason to withhold the others.
-      return values.map((value) => async () => (await find([value]))[0])
-    }
-  })
+    const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
+    const found = await collection.find<Document>(filter, { batchSize: wanted.length + 1 }).toArray()
+    const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
+    return values.map((value) => ({ document: byValue.get(value) }))
+  }
+  const look = shareTrips(find, { alone: true })
   // A value of another type would be an operator, or match documents without the field (T61, T62).
-  return async (value) => (await look(String(value)))()
+  return async (value) => (await look(String(value))).document
 }
 
 /** A write that others shared: done, or refused because its unique key is taken. Any other error fails the one it concerns. */
