@@ -101,7 +101,7 @@ describeInBrowser('script and markup in the words of others', () => {
             approver: 'aa11bb22cc33dd44',
             delegate: undefined,
             decision: 'approved',
-            method: all,
+            ...Object({ method: all }),
             at: new Date().toISOString(),
             mine: false,
             comment: all,

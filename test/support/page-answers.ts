@@ -222,7 +222,7 @@ function decide(state: PageState, body: Record<string, unknown>): unknown {
   const decision = body.decision === 'approved' ? ('approved' as const) : ('rejected' as const)
   const comment = typeof body.comment === 'string' ? body.comment : null
   const at = new Date().toISOString()
-  const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp', at }
+  const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp' as const, at }
   state.review = {
     ...review,
     status: decision,
@@ -236,7 +236,7 @@ function decide(state: PageState, body: Record<string, unknown>): unknown {
       comment,
       approver: SAMPLE_USER.approver,
       delegate: undefined,
-      intent: undefined,
+      intent: '{}',
       votes: undefined,
       signed_payload: Buffer.from(JSON.stringify({ decision, rid: review.id, v: 1 })).toString('base64url'),
       signature: randomBytes(64).toString('base64'),

@@ -149,7 +149,8 @@ function decide(state: PageBatch, body: Record<string, unknown>): unknown {
       return { id, status: 'expired', error: { code: 'not_pending', message: 'It ran out meanwhile.' } }
     const review = state.reviews.find((one) => one.id === id)
     const status = review !== undefined && review.quorum.needed > 1 ? 'pending' : decision
-    const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp', at: new Date().toISOString() }
+    const at = new Date().toISOString()
+    const vote = { approver: SAMPLE_USER.approver, decision, method: 'totp' as const, at }
     return { id, status, vote }
   })
   state.reviews = state.reviews.map((review) => {

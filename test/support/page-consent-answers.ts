@@ -57,7 +57,7 @@ export function consentAnswers(
       checkCode(state, body)
       if (body.totp !== '123456') throw refusal('totp_refused')
       const decision = body.decision === 'approved' ? ('approved' as const) : ('rejected' as const)
-      const consent = { decision, method: 'totp', at: new Date().toISOString() }
+      const consent = { decision, method: 'totp' as const, at: new Date().toISOString() }
       state.one = { ...state.one, status: decision, consent }
       return { id: state.one.id, status: decision }
     },

@@ -175,7 +175,7 @@ export function sampleDecided(changes: Partial<Review> = {}): Review {
     ...VOTE,
     approver: 'aa11bb22cc33dd44',
     delegate: '0011223344556677',
-    method: 'totp',
+    method: 'totp' as const,
     at: '2026-11-20T09:31:00.000Z',
     mine: false,
     comment: null,

@@ -87,7 +87,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     votes: [],
     seen: [],
     decision: undefined,
-    names: undefined,
+    names: {},
     ...changes,
   }
 }

@@ -4,7 +4,8 @@ import type {
 } from '@simplewebauthn/browser'
 import { REVERSIBILITIES } from '../../../src/domain/request.ts'
 import type { channelListAnswer, chatLinkAnswer, identitiesAnswer } from '../../../src/http/api/chat.ts'
-import type { waitingConsentsAnswer } from '../../../src/http/api/consents.ts'
+import type { consentAnswer, waitingConsentsAnswer } from '../../../src/http/api/consents.ts'
+import type { reviewAnswer } from '../../../src/http/api/decisions.ts'
 import type { enrollmentAnswer } from '../../../src/http/api/enrollment.ts'
 import type { backupCodesAnswer, factorsAnswer, totpSetUpAnswer } from '../../../src/http/api/factors.ts'
 import type { pendingAnswer } from '../../../src/http/api/inbox.ts'
@@ -27,7 +28,6 @@ import {
   text,
 } from './shape.ts'
 
-const outcome = oneOf('approved', 'rejected')
 export const factor = oneOf('passkey', 'totp')
 
 /** Ways of proving presence. */
@@ -97,65 +97,9 @@ const revoked: Shape<true> = (value, path) => {
   return value
 }
 
-const quorum = object({ needed: count, approved: count })
-const requestedBy = object({ key_name: text, account_name: text, key_revoked: optional(revoked) })
-
-const voteShape = object({
-  approver: text,
-  delegate: optional(text),
-  decision: outcome,
-  method: text,
-  at: moment,
-  mine: flag,
-  comment: nullable(text),
-})
-export type Vote = ReturnType<typeof voteShape>
-
-/** One of several votes; without a signature where it is an approval and the request was rejected. */
-const signedVoteShape = object({
+/** What a decision signs (`shownIntent`), and the times that the page counts by. */
+const signedReview = object({
   id: text,
-  decision: outcome,
-  method: text,
-  signed_payload: optional(text),
-  signature: optional(text),
-  public_key_id: optional(text),
-  decided_at: moment,
-  approver: text,
-  delegate: optional(text),
-  comment: nullable(text),
-  intent: optional(text),
-})
-
-const decisionShape = object({
-  id: text,
-  decision: outcome,
-  method: text,
-  decided_at: moment,
-  comment: nullable(text),
-  approver: text,
-  delegate: optional(text),
-  signed_payload: text,
-  signature: text,
-  public_key_id: text,
-  intent: optional(text),
-  votes: optional(list(signedVoteShape)),
-})
-export type Decision = ReturnType<typeof decisionShape>
-
-const authenticators: Shape<'attested' | string[]> = (value, path) =>
-  value === 'attested' ? value : list(text)(value, path)
-
-/** What people are called, by reference. */
-const namesShape: Shape<Record<string, string>> = (value, path) =>
-  Object.fromEntries(
-    Object.entries(anyObject(value, path)).map(([key, name]) => [key, text(name, `${path}.${key}`)]),
-  )
-
-/** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
-export const reviewShape = object({
-  id: text,
-  status: oneOf('pending', 'approved', 'rejected', 'expired'),
-  cancelled: optional(flag),
   action: text,
   context_json: text,
   context_sha256: text,
@@ -163,49 +107,50 @@ export const reviewShape = object({
   expires_at: moment,
   server_time: moment,
   high_impact: flag,
-  sandbox: optional(flag),
-  requested_by: requestedBy,
+  requested_by: object({ key_name: text, account_name: text, key_revoked: optional(revoked) }),
   requester: object({ key: text, account: text }),
   policy: object({
     approvers: list(text),
     passkey_only: flag,
     confirmed_only: optional(flag),
-    authenticators: optional(authenticators),
+    authenticators: optional((value, path) => (value === 'attested' ? value : list(text)(value, path))),
   }),
   audience: optional(text),
   reversibility: optional(oneOf(...REVERSIBILITIES)),
-  quorum,
+  quorum: object({ needed: count, approved: count }),
   approver: nullable(text),
   on_behalf_of: optional(nullable(principal)),
-  may_decide: flag,
-  why_not: optional(text),
-  methods: list(factor),
-  not_reachable: list(text),
-  same_address: optional(flag),
-  votes: list(voteShape),
-  seen: optional(list(object({ approver: text, at: moment }))),
-  decision: optional(decisionShape),
-  names: optional(namesShape),
 })
-export type Review = ReturnType<typeof reviewShape>
+
+/** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
+export type Review = Omit<Answer<typeof reviewAnswer>, 'context' | keyof ReturnType<typeof signedReview>> &
+  ReturnType<typeof signedReview>
+export type Vote = Review['votes'][number]
+export type Decision = NonNullable<Review['decision']>
+
+export const reviewShape: Shape<Review> = (value, path) => {
+  const { context: _, ...shown } = answer<Answer<typeof reviewAnswer>>()(value, path)
+  return { ...shown, ...signedReview(value, path) }
+}
 
 /** For a decision on a request or a key. The intent stays untyped: `checkIntent` compares every field, unknown ones, too. */
 export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })
 
-/** One agent's request for a key. The matching code is not in it: the agent shows it. */
-export const consentShape = object({
+/** What a consent signs, and the times that the page counts by. */
+const signedConsent = object({
   id: text,
   client_name: text,
-  requester: object({ address: text, user_agent: text }),
   scopes: list(oneOf('approval:create', 'approval:read', 'approval:verify')),
   created_at: moment,
   expires_at: moment,
-  status: oneOf('pending', 'approved', 'rejected', 'expired'),
   server_time: moment,
-  tries_left: count,
-  methods: list(oneOf('passkey', 'totp')),
-  consent: optional(object({ decision: outcome, method: text, at: moment })),
-  collect_by: optional(moment),
-  collected: optional(object({ at: moment, address: optional(text), key_id: optional(text) })),
 })
-export type Consent = ReturnType<typeof consentShape>
+
+/** One agent's request for a key. The matching code is not in it: the agent shows it. */
+export type Consent = Omit<Answer<typeof consentAnswer>, keyof ReturnType<typeof signedConsent>> &
+  ReturnType<typeof signedConsent>
+
+export const consentShape: Shape<Consent> = (value, path) => ({
+  ...answer<Answer<typeof consentAnswer>>()(value, path),
+  ...signedConsent(value, path),
+})

@@ -39,8 +39,8 @@ function finalSentence(review: Review): string {
 }
 
 /** The service's reason in words that lead on. */
-function whyNot({ why_not = '', sandbox }: Review): HTMLElement {
-  const lacking = LACKING[why_not]
+function whyNot({ why_not, sandbox }: Review): HTMLElement {
+  const lacking = LACKING[why_not ?? '']
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
     return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
