@@ -5,7 +5,6 @@ import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts
 import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
 import { loadConfig } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
-import { checkTeamsManifest } from './check-teams-manifest.ts'
 import { CliError, type CommandResult, usageError } from './terminal.ts'
 import { zipFiles } from './zip-files.ts'
 
@@ -45,11 +44,6 @@ export async function runTeamsPackage({ out, preview }: PackageOptions): Promise
   const { baseUrl, appId } = settingsOfApp()
   const edition: TeamsEdition = preview ? 'preview' : 'published'
   const manifest = teamsManifest(baseUrl, appId, edition)
-  const problems = checkTeamsManifest(manifest, edition)
-  if (problems.length > 0) {
-    const message = ['Microsoft’s schema refuses the manifest:', ...problems.map((each) => `- ${each}`)]
-    throw new CliError('manifest_invalid', message.join('\n'))
-  }
   const archive = zipFiles([
     { name: 'manifest.json', content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) },
     ...(await Promise.all(Object.values(ICON_FILES).map(readIcon))),

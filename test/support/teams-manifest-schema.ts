@@ -4,8 +4,8 @@ import type { TeamsEdition } from '../../adapters/teams/manifest.ts'
 import { packagePath } from '../../src/config/package-path.ts'
 
 const FILES = {
-  published: 'deploy/teams/manifest-schema-1.19.json',
-  preview: 'deploy/teams/manifest-schema-dev-preview.json',
+  published: 'test/vectors/teams/manifest-schema-1.19.json',
+  preview: 'test/vectors/teams/manifest-schema-dev-preview.json',
 } as const
 
 /** Microsoft's schema in the hands of a complete validator. It calls its dialect draft 4, and uses words of later ones. */

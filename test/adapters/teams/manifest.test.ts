@@ -13,10 +13,13 @@ const EDITIONS: TeamsEdition[] = ['published', 'preview']
 describe('the manifest of the Teams app', () => {
   it.each(EDITIONS)('is valid by Microsoft’s schema: %s', (edition) => {
     const valid = compiledManifestSchema(edition)
-    for (const host of [HOST, 'https://a.example:8443', `https://${'a'.repeat(63)}.example`]) {
-      valid(teamsManifest(host, APP, edition))
-      expect(valid.errors).toBeNull()
-    }
+    // All that settings can change.
+    const longest = Array.from({ length: 4 }, () => 'a'.repeat(60)).join('.')
+    const hosts = ['a.example:8443', `${longest}.example:65535`, 'x', 'xn--bcher-kva.example', 'example.com.']
+    const bare = ['10.0.0.1', '[2001:db8::1]:8443']
+    for (const host of [HOST, ...[...hosts, ...bare].map((name) => `https://${name}`)])
+      for (const id of [APP, APP.toUpperCase(), 'ffffffff-ffff-ffff-ffff-ffffffffffff'])
+        expect([valid(teamsManifest(host, id, edition)), valid.errors]).toEqual([true, null])
   })
 
   it('names the bot in all three places where people can write to it, and its own host alone', () => {
