@@ -28,13 +28,13 @@ async function call(path = '', body = '', idempotencyKey = '') {
       signal: AbortSignal.timeout(40_000),
     }).catch(() => undefined)
     const text = await response?.text().catch(() => undefined)
-    const later = response?.headers.get('retry-after')
-    if (response && text !== undefined && response.status < 500 && !later) {
+    const later = Number(response?.headers.get('retry-after') ?? Number.NaN)
+    if (response && text !== undefined && response.status < 500 && !(later <= 60)) {
       if (!response.ok) stop(text || `${response.status}`)
       return JSON.parse(text)
     }
     // The service is away or busy, or its answer was lost: the same again, later.
-    await pause(1000 * Math.min(Number(later) || seconds, 60))
+    await pause(1000 * Math.min(later || seconds, 60))
   }
 }
 

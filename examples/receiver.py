@@ -1,4 +1,4 @@
-import base64, hmac, json, os, re, socket, sqlite3, threading, time, urllib.request
+import base64, hmac, json, os, re, socket, sqlite3, threading, time, urllib.error, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRETS = os.environ["WEBHOOK_SECRETS"].split()
@@ -11,8 +11,13 @@ def decided(rid):
     """What a person signed. Any holder of the API key can sign a callback; the service knows who decided."""
     if not re.fullmatch("req_[0-9a-z]{26}", rid):
         return None
-    with urllib.request.urlopen(f"{SERVICE}/api/v1/approvals/{rid}/verify", timeout=5) as answer:
-        verdict = json.load(answer)
+    try:
+        with urllib.request.urlopen(f"{SERVICE}/api/v1/approvals/{rid}/verify", timeout=5) as answer:
+            verdict = json.load(answer)
+    except urllib.error.HTTPError as refusal:
+        if refusal.code == 404:
+            return None
+        raise
     if not verdict["valid"] or verdict.get("sandbox") or abs(time.time() - verdict["payload"]["ts"]) > 900:
         return None
     return verdict["decision"]

@@ -10,6 +10,15 @@ function trusted(kid = '') {
   for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
     if (key.kid === kid && key.purpose === 'decision' && !key.revoked_at) return key
 }
+function read(text: string) {
+  try {
+    const { request_id: asked, signed_receipt: said } = JSON.parse(text)
+    const [payload, signature] = [Buffer.from(said.canonical_payload), Buffer.from(said.signature, 'base64')]
+    return { asked, payload, signature, kid: said.public_key_id }
+  } catch {
+    return undefined
+  }
+}
 trusted() // without the file it does not start
 const done = new Set() // in production a unique column, filled in the transaction that acts
 events.captureRejections = true // what throws below is answered 500, and the callback comes again
@@ -26,12 +35,13 @@ createServer(async (request, response) => {
   if (!(Math.abs(now - Number(sent)) <= 300)) return response.writeHead(400).end()
 
   // Any holder of the API key can sign a callback. That a person decided, only the receipt's own signature proves.
-  const { request_id: asked, signed_receipt: said } = JSON.parse(body.toString())
-  const { canonical_payload: payload, public_key_id: kid, signature } = said
+  const told = read(body.toString())
+  if (!told) return response.writeHead(400).end()
+  const { asked, payload, signature, kid } = told
   const jwk = trusted(kid)
   const key = jwk && createPublicKey({ key: jwk, format: 'jwk' })
-  const proven = key && verify(null, Buffer.from(payload), key, Buffer.from(signature, 'base64'))
-  const receipt = proven ? JSON.parse(payload) : {}
+  const proven = key && verify(null, payload, key, signature)
+  const receipt = proven ? JSON.parse(payload.toString()) : {}
   if (receipt.rid !== asked || !(Math.abs(now - receipt.ts) <= 900)) return response.writeHead(403).end()
 
   if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked under this id

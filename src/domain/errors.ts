@@ -55,7 +55,10 @@ export const REFUSALS = {
     429,
     'Too many requests of this account wait for the same approver already; wait until some are decided or lapse.',
   ],
-  quota_exceeded: [429, 'The monthly approval quota of this account is used up.'],
+  quota_exceeded: [
+    429,
+    'The monthly approval quota of this account is used up. Wait for the next month, or ask the operator of the service to raise it.',
+  ],
   too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
   // deciding
   sandbox_request: [409, 'A sandbox request decides itself; no approver is asked.'],

@@ -67,8 +67,11 @@ function fromLibrary(error: unknown): Refusal | undefined {
     case 'entity.too.large':
       return refusal('payload_too_large')
     case 'encoding.unsupported':
+      return refusal('unsupported_media_type', {
+        detail: 'Content-Encoding must be gzip, deflate or br, or left out',
+      })
     case 'charset.unsupported':
-      return refusal('unsupported_media_type')
+      return refusal('unsupported_media_type', { detail: 'charset must be utf-8, or left out' })
     default:
       return undefined
   }

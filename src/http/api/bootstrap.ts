@@ -53,6 +53,11 @@ export const bootstrapBody = z
       }),
     code_challenge_method: z.literal('S256', { error: 'must be S256' }).optional(),
   })
+  // Its author believes the key to be bound to a verifier.
+  .refine((body) => body.code_challenge_method === undefined || body.code_challenge !== undefined, {
+    path: ['code_challenge_method'],
+    error: 'needs a code_challenge',
+  })
   .meta({ id: 'StartBootstrap' })
 
 export const startedAnswer = z

@@ -1,5 +1,5 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
-import { refusal } from '../../domain/errors.ts'
+import { type Refusal, refusal } from '../../domain/errors.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
@@ -30,13 +30,19 @@ export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'
   return async (request, response, next) => {
     const look = async (): Promise<void> => {
       const found = await findSignedIn(deps, request, use)
-      if (found === undefined) throw refusal('not_signed_in')
+      if (found === undefined) throw notSignedIn(request)
       signedIn.set(response, found)
     }
     await look()
     lookAgainAfterBody(request, response, look)
     next()
   }
+}
+
+/** Whoever calls with an API key would look for what is wrong with it. */
+function notSignedIn(request: Request): Refusal {
+  const detail = 'only a signed-in person may do this, and no API key'
+  return refusal('not_signed_in', bearerToken(request).startsWith('sa_') ? { detail } : {})
 }
 
 /** As `requireSession`, for routes that work without a session, too. @throws Refusal `csrf_refused` */

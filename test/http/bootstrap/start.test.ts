@@ -63,6 +63,7 @@ describe('POST /api/v1/bootstrap', () => {
     [{ ...valid, codeChallenge: 'E9Mel' }, 'invalid_field', 'codeChallenge'],
     [{ ...valid, code_challenge: 'short' }, 'invalid_field', 'code_challenge'],
     [{ ...valid, code_challenge_method: 'plain' }, 'invalid_field', 'code_challenge_method'],
+    [{ ...valid, code_challenge_method: 'S256' }, 'invalid_field', 'code_challenge_method'],
   ])('refuses %j', async (body, error, field) => {
     const { status, body: said } = await post(body)
     expect(status).toBe(400)

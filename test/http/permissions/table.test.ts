@@ -313,7 +313,7 @@ describe('keys, webhooks, policy, members, channels: the owner', () => {
           nobody: NO_KEY,
           'API key': 'yes',
           'another API key': GONE,
-          'internal token': GONE,
+          'internal token': 'yes',
         },
       },
     ]),
