@@ -223,30 +223,48 @@ describe('a conditional write whose search takes many slices', () => {
   })
 })
 
+/** A store without a socket or a clock: what is asked in one go is run before anything is made durable. */
+function openEngine({ interrupting }: { interrupting: boolean }) {
+  const folder = temporaryDirectory()
+  const engine = new StoreEngine(new DurableFile(join(folder, 'store.db')))
+  Object.defineProperty(engine.slice, 'over', { value: interrupting })
+  onTestFinished(() => {
+    engine.close()
+    rmSync(folder, { recursive: true })
+  })
+  const service = new SlicedCommandService(engine)
+  const answered: string[] = []
+  const ask = (name: string, command: Document): Promise<Document> =>
+    new Promise((resolve) =>
+      service.run(decodeBson(serialize({ ...command, $db: 'test' })), 1, (message) => {
+        answered.push(name)
+        resolve(deserialize(message))
+      }),
+    )
+  return { engine, ask, answered }
+}
+
+describe('countDocuments', () => {
+  it('takes no more memory for more documents', async () => {
+    const { engine, ask } = openEngine({ interrupting: false })
+    await ask('made', { insert: 'items', documents: [{ n: 1 }] })
+    const sent = (group: Document) => ({
+      aggregate: 'items',
+      pipeline: [{ $match: {} }, { $group: group }],
+      cursor: {},
+    })
+    const counted = async (group: Document) => Object(await ask('count', sent(group))).cursor?.firstBatch
+    expect(await counted({ _id: 1, n: { $sum: 1 } })).toEqual([{ _id: 1, n: 1 }])
+    expect(await counted({ _id: null, n: { $sum: 2 } })).toEqual([{ _id: null, n: 2 }])
+    // More than any array can hold.
+    Object.defineProperty(engine.collection('test.items'), 'size', { value: 5_000_000_000 })
+    expect(await counted({ _id: 1, n: { $sum: 1 } })).toEqual([{ _id: 1, n: 5_000_000_000 }])
+  })
+})
+
 describe('a write that is not durable yet', () => {
   const insert = (into: string) => ({ insert: into, documents: [{ n: 1 }] })
   const find = (from: string) => ({ find: from, filter: { n: 1 } })
-
-  /** A store without a socket or a clock: what is asked in one go is run before anything is made durable. */
-  function openEngine({ interrupting }: { interrupting: boolean }) {
-    const folder = temporaryDirectory()
-    const engine = new StoreEngine(new DurableFile(join(folder, 'store.db')))
-    Object.defineProperty(engine.slice, 'over', { value: interrupting })
-    onTestFinished(() => {
-      engine.close()
-      rmSync(folder, { recursive: true })
-    })
-    const service = new SlicedCommandService(engine)
-    const answered: string[] = []
-    const ask = (name: string, command: Document): Promise<Document> =>
-      new Promise((resolve) =>
-        service.run(decodeBson(serialize({ ...command, $db: 'test' })), 1, (message) => {
-          answered.push(name)
-          resolve(deserialize(message))
-        }),
-      )
-    return { engine, ask, answered }
-  }
 
   it('is waited for by reads of its own collection, not of others', async () => {
     const { ask, answered } = openEngine({ interrupting: false })

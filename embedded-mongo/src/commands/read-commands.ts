@@ -222,21 +222,24 @@ function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument
   )
   const selection = readSelection(fields, 'filter', collection, {})
   const rest = isDocument(match) ? stages.slice(1) : stages
-  const documents = onlyCounts(rest)
-    ? new Array<BsonDocument>(yield* countRecords(collection, selection, call)).fill(new Map())
-    : yield* contents(selectRecords(collection, selection, call))
-  return compilePipeline(rest)(documents, call.now)
+  const counted = countingGroup(rest)
+  if (counted !== undefined) return counted(yield* countRecords(collection, selection, call))
+  return compilePipeline(rest)(yield* contents(selectRecords(collection, selection, call)), call.now)
 }
 
-/** What `countDocuments` sends: one group of everything that reads no field of any document. */
-function onlyCounts(stages: readonly BsonDocument[]): boolean {
+/** What `countDocuments` sends, one group of everything with `$sum: 1`: the result for so many documents, read or not. */
+function countingGroup(stages: readonly BsonDocument[]): ((count: number) => BsonDocument[]) | undefined {
   const group = stages.at(-1)?.get('$group')
-  if (!isDocument(group) || stages.length !== 1) return false
-  return [...group].every(([name, value]) => {
-    if (name === '_id') return value === null || isNumber(value)
-    const sum = isDocument(value) && value.size === 1 ? value.get('$sum') : undefined
-    return isNumber(sum)
-  })
+  if (!isDocument(group) || stages.length !== 1) return undefined
+  const id = group.get('_id') ?? null
+  const sums = [...group].filter(([name]) => name !== '_id')
+  const ones = sums.map(([, sum]) => isDocument(sum) && sum.size === 1 && sum.get('$sum'))
+  if (id !== null && !isNumber(id)) return undefined
+  if (!ones.every((one) => one instanceof Int32 && one.value === 1)) return undefined
+  return (count) => {
+    const fields = sums.map(([name]) => [name, countValue(count)] as const)
+    return count === 0 ? [] : [new Map<string, BsonValue>([['_id', id], ...fields])]
+  }
 }
 
 /** Bytes of documents a pipeline runs over; decoded they take about four times that. */
