@@ -76,7 +76,7 @@ function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: strin
     const sealed = deps.vault.seal(Buffer.from(JSON.stringify(tokens)), `slack-installation:${tenant}`)
     await addInstallation(deps, visitor.owner, { platform: 'slack', tenant, workspace_name, sealed })
     forget(tenant)
-    // The page may be reloaded; this address works once; this address cannot.
+    // The page may be reloaded; this address works only once.
     response.redirect(303, `${DONE}?${new URLSearchParams({ workspace: tenant })}`)
     return undefined
   }

@@ -38,7 +38,7 @@ const load = {
 
 /**
  * Runs one command, on the process's own environment and streams unless it is given others. Never throws.
- * @returns the exit code: 0 = it worked, 1 = it did not, 2 = it was called wrongly, 3 = a receipt holds that does not prove its content
+ * @returns the exit code, one of `EXIT`
  */
 export function runCli(arguments_: readonly string[], on?: Terminal): Promise<number> {
   const json = arguments_.includes('--json')

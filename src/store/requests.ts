@@ -44,7 +44,7 @@ export interface Waiter {
   accounts: readonly string[]
 }
 
-/** What is known of a request that holds a reservation before an approver (`reservations.ts`). */
+/** What is known of a request that holds a reservation before an approver (`quotas.ts`). */
 interface PlaceHolder {
   id: string
   pending: boolean

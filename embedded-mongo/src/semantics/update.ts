@@ -53,7 +53,7 @@ export interface CompiledUpdate {
 }
 
 /**
- * Compiles an update document: operators (`update-operators.ts` has the allow-list) or a replacement.
+ * Compiles an update document: operators (the allow-list is `operators` below) or a replacement.
  * Throws MongoError 238 for a pipeline, 9 and 2 for malformed updates and arrayFilters, 40 for conflicting paths,
  * 52 for a $-prefixed field in a replacement, 56 for an empty path.
  */

@@ -42,7 +42,8 @@ const BROKEN: ReadonlySet<string> = new Set([
  * The models of a metadata BLOB, read once. An outdated file goes on being used, as what it says of roots rarely changes; the log
  * says so. The library's own service for it would fetch revocation lists from addresses in certificates, and
  * passes over status reports where it is given a file; so only its roots are taken from it.
- * @param files the BLOB, and PEM certificates that sign it in place of the FIDO Alliance's
+ * @param file the BLOB
+ * @param rootsFile PEM certificates that sign it in place of the FIDO Alliance's
  * @throws Error that says what is wrong with a file
  */
 export async function readAuthenticatorModels(

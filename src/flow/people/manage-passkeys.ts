@@ -11,7 +11,7 @@ import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 
 /**
  * Starts adding a passkey, after a fresh proof by a factor the person has (T34).
- * @param input `attested`: the person wants its make proven, as a policy may come to ask
+ * @param attested the person wants its make proven, as a policy may come to ask
  * @throws Refusal as `proveFactor` says
  */
 export async function startAddingPasskey(
