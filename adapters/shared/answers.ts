@@ -166,7 +166,7 @@ function timeLeft(end: Date, now: Date): string {
 /** The first line of the answer to `pending`. */
 export function pendingHeading(answer: Answer<'pending'>): string {
   const total = answer.rows.length + answer.more
-  if (total === 0) return waitingAgents(answer) ?? 'Nothing waits for your decision'
+  if (total === 0) return waitingAgents(answer) ?? 'Nothing is waiting for your decision'
   return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
 }
 

@@ -70,7 +70,7 @@ function stateTag(state: Delivery['state']): HTMLElement {
 
 /** "Last delivery 3 min ago: answered with status 200." */
 export function lastDelivery(delivery: Delivery | null | undefined): Child[] {
-  if (delivery === undefined || delivery === null) return ['Nothing was sent to it yet.']
+  if (delivery === undefined || delivery === null) return ['Nothing has been sent to it yet.']
   const last = delivery.attempts.at(-1)
   const when = ['Last delivery ', ago(last?.at ?? delivery.created_at), ': ']
   if (last === undefined) return [...when, DELIVERY_STATES[delivery.state].toLowerCase(), '.']

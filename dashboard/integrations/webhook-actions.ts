@@ -30,7 +30,7 @@ export function webhookActions(webhook: Webhook, panel: RowPanel, after: After):
       work,
     )
   const enable = async (): Promise<void> => {
-    const purpose = ['Confirm that the webhook ', callerText(webhook.url), ' is to be on again.']
+    const purpose = ['Confirm that you want to switch the webhook ', callerText(webhook.url), ' back on.']
     const done = await proven(purpose, () => post(`${path}/enable`, {}, okShape))
     if (done !== undefined) await after.done('The webhook is on again.')
   }

@@ -340,10 +340,11 @@ function pairView(old: Key, fresh: Key): HTMLElement[] {
 
 /** Times are to the minute: in the same minute the order is unknown. */
 function verdict(old: Key, fresh: Key): string {
-  if (fresh.last_used_at === null) return 'The new key was not used yet: its user still needs the old one.'
+  if (fresh.last_used_at === null)
+    return 'The new key has not been used yet: its user still needs the old one.'
   if (old.last_used_at !== null && old.last_used_at >= fresh.last_used_at)
     return 'The old key is still in use somewhere.'
-  return 'The new key is in use, and the old one was not used since. You can revoke the old one.'
+  return 'The new key is in use, and the old one has not been used since. You can revoke the old one.'
 }
 
 function choices(part: Section, { old }: Pair, context: PageContext): HTMLElement {

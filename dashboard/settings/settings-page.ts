@@ -169,7 +169,7 @@ function flagBoxes(policy: Policy) {
     checked: policy.high_impact,
   })
   const confirmed = checkBox('Only people the operator confirmed', {
-    hint: 'Whom you invited yourself does not count until the operator of this service confirms them (countersign user confirm).',
+    hint: 'People you invited yourself do not count until the operator of this service confirms them (countersign user confirm).',
     checked: policy.confirmed_only,
   })
   return {

@@ -22,7 +22,7 @@ export function dropZone(
     if (file.size > MAX_BYTES)
       return refused('This file is larger than 1 MiB; no receipt is. Nothing was read.')
     const text = textOf(await file.arrayBuffer())
-    if (text === undefined) return refused('This file is no text. Choose the JSON file of a receipt.')
+    if (text === undefined) return refused('This file is not text. Choose the JSON file of a receipt.')
     await taken({ name: file.name, text })
   }
   const input = el('input', { type: 'file', hidden: true, 'aria-hidden': 'true', tabindex: -1 })

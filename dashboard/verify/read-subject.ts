@@ -26,7 +26,7 @@ export function readSubject(text: string, origin: string): Subject {
   const json = readPaste(trimmed, MAX_BYTES)
   if (json === undefined)
     return problem(
-      'This is no id, no link and no JSON. Paste the receipt exactly as it was received, from the first { to the last }.',
+      'This is neither an id nor a link nor JSON. Paste the receipt exactly as it was received, from the first { to the last }.',
     )
   if (Object.keys(json).join() === 'keys')
     return problem('This is a key set, not a receipt. Paste it under “Use a key set that you saved”.')

@@ -65,7 +65,7 @@ export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
 
 const SENTENCES: Record<ReceiptPayload['decision'], string> = {
   approved: 'The receipt is genuine: a person approved this request.',
-  rejected: 'The receipt is genuine: a person rejected this request. It is no permission.',
+  rejected: 'The receipt is genuine: a person rejected this request. It is not a permission.',
 }
 
 const ALL_APPROVED = 'Every vote is genuine: these people approved this request.'

@@ -97,9 +97,9 @@ function sentence(finding: Finding): string {
     case 'rewritten':
       return `Record ${finding.seq} is not the one it was: it, or one before it, was rewritten.`
     case 'damaged':
-      return `Record ${finding.seq} cannot be read: the disk has spoilt it.`
+      return `Record ${finding.seq} cannot be read: it is corrupt on disk.`
     case 'stray':
-      return `A document that is no record lies in the trail's collection: ${finding.id}.`
+      return `A document that is not a record lies in the trail's collection: ${finding.id}.`
     case 'not_told':
       return `No entry ${finding.type} for ${finding.id} (${finding.collection}), though its state says so.`
     case 'contradicted':
@@ -109,7 +109,7 @@ function sentence(finding: Finding): string {
         return `${finding.id} (${finding.collection}) is not what was asked for; record ${finding.seq ?? '(on its way)'} tells ${finding.type}.`
       return `The ${finding.part} of ${finding.id} (${finding.collection}) is not what was signed; record ${finding.seq} tells ${finding.type}.`
     case 'unreadable':
-      return `${finding.id} (${finding.collection}), of which record ${finding.seq} tells ${finding.type}, cannot be read: the disk has spoilt it.`
+      return `${finding.id} (${finding.collection}), of which record ${finding.seq} tells ${finding.type}, cannot be read: it is corrupt on disk.`
     case 'vanished':
       return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
   }
@@ -222,7 +222,7 @@ function describeLines(lines: readonly Line[], filter: object): string {
   if (lines.length > 0) return table(['NO.', 'TIME', 'WHAT', 'BY', 'ABOUT', 'DETAIL'], lines.map(row))
   return Object.keys(filter).length === 0
     ? 'Nothing has happened yet.'
-    : 'Nothing in the trail fits; leave out --account, --type or --subject to see more.'
+    : 'No entry matches; leave out --account, --type or --subject to see more.'
 }
 
 function row({ seq, entry }: Line): string[] {
@@ -242,7 +242,7 @@ function actor(by: AuditActor): string {
 function readType(text: string): AuditType {
   const type = AUDIT_TYPES.find((known) => known === text)
   if (type === undefined)
-    throw usageError(`${JSON.stringify(text)} is no type; choose among ${AUDIT_TYPES.join(', ')}.`)
+    throw usageError(`${JSON.stringify(text)} is not a type; choose among ${AUDIT_TYPES.join(', ')}.`)
   return type
 }
 

@@ -43,7 +43,7 @@ function readScopes(text: string): Scope[] {
   return names.map((name) => {
     const scope = SCOPES.find((known) => known === name)
     if (scope === undefined)
-      throw usageError(`${JSON.stringify(name)} is no scope; choose among ${SCOPES.join(', ')}.`)
+      throw usageError(`${JSON.stringify(name)} is not a scope; choose among ${SCOPES.join(', ')}.`)
     return scope
   })
 }
@@ -194,7 +194,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
     )
   return new CliError(
     'signing_key_in_use',
-    `It signs, or did a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 30 seconds later this again.`,
+    `This key is in use, or was a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 30 seconds later this again.`,
   )
 }
 
@@ -235,7 +235,7 @@ function readPurposes(text: string | undefined): readonly KeyPurpose[] {
   if (text === undefined) return KEY_PURPOSES
   const purpose = KEY_PURPOSES.find((known) => known === text)
   if (purpose === undefined)
-    throw usageError(`${JSON.stringify(text)} is no purpose; choose among ${KEY_PURPOSES.join(', ')}.`)
+    throw usageError(`${JSON.stringify(text)} is not a purpose; choose among ${KEY_PURPOSES.join(', ')}.`)
   return [purpose]
 }
 

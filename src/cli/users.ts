@@ -169,10 +169,10 @@ function readMembership({ account, role, renew }: InviteOptions): {
   if (renew) throw usageError('--renew is for a link of their own; leave out --account and --role.')
   if (account === undefined || role === undefined)
     throw usageError('--account and --role go together: into which account, and as what.')
-  if (!isId('acc', account)) throw usageError(`${JSON.stringify(account)} is no account id (acc_…).`)
+  if (!isId('acc', account)) throw usageError(`${JSON.stringify(account)} is not an account id (acc_…).`)
   const known = MEMBER_ROLES.find((one) => one === role)
   if (known === undefined)
-    throw usageError(`${JSON.stringify(role)} is no role; choose among ${MEMBER_ROLES.join(', ')}.`)
+    throw usageError(`${JSON.stringify(role)} is not a role; choose among ${MEMBER_ROLES.join(', ')}.`)
   return { accountId: account, role: known }
 }
 
@@ -184,7 +184,10 @@ function whyNotMember(error: unknown, about: { email: string; accountId: string 
       `There is no account ${about.accountId}; see: countersign user list`,
     )
   if (error.code === 'member_exists')
-    return new CliError(error.code, `${about.email} is in account ${about.accountId}, or invited, already.`)
+    return new CliError(
+      error.code,
+      `${about.email} is already in account ${about.accountId}, or already invited.`,
+    )
   return error
 }
 
@@ -208,7 +211,7 @@ export function runSetQuota(
 ): Promise<CommandResult> {
   const email = checkEmail(address)
   if (!/^\d{1,9}$/.test(requests))
-    throw usageError(`${JSON.stringify(requests)} is no number; give one from 0 (no limit) to 999999999.`)
+    throw usageError(`${JSON.stringify(requests)} is not a number; give one from 0 (no limit) to 999999999.`)
   return withService(options.json, async (deps) => {
     const wanted = setQuota(deps, email, Number(requests), { kind: 'cli' })
     const { id, monthly_quota } = await wanted.catch(unknownPerson(email))

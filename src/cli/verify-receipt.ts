@@ -210,7 +210,7 @@ async function readAll(stream: AsyncIterable<Uint8Array | string>, name: string)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch {
-    throw usageError(`${name} is no text in UTF-8.`)
+    throw usageError(`${name} is not UTF-8 text.`)
   }
 }
 

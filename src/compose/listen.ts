@@ -25,7 +25,8 @@ function reasonFor({ setting, host, port }: Place, code: string | undefined): st
     return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to ${free}.`
   if (code === 'EACCES')
     return `${setting}: this user may not listen on port ${port}; set ${setting} to a port above 1023.`
-  if (code === 'EADDRNOTAVAIL') return `HOST: ${host} is no address of this machine; set HOST to one that is.`
+  if (code === 'EADDRNOTAVAIL')
+    return `HOST: ${host} is not an address of this machine; set HOST to one that is.`
   return `${setting}: port ${port} of ${host} cannot be listened on (${code}).`
 }
 

@@ -125,10 +125,7 @@ function watchTrouble(log: Log, { store, ping }: Watched) {
       trouble ??= { kinds: new Set(), since: new Date(), at: performance.now() }
       trouble.kinds.add(kind)
       const what = kind === 'away' ? 'the store does not answer' : 'the store takes no writes'
-      log.error(
-        { store, reason },
-        `${what}; callers get storage_unavailable until it is told here that it is over`,
-      )
+      log.error({ store, reason }, `${what}; callers get storage_unavailable until this log reports recovery`)
       if (first) timer = setTimeout(look, LOOK_EVERY_MS).unref()
     },
     stop(): void {

@@ -53,7 +53,7 @@ export const REFUSALS = {
   remind_rate_limited: [429, 'One reminder per request and minute; wait `retry_after` seconds.'],
   too_many_pending: [
     429,
-    'Too many requests of this account wait for the same approver already; wait until some are decided or lapse.',
+    'This account already has too many requests waiting for one approver; wait until some are decided or lapse.',
   ],
   quota_exceeded: [
     429,
@@ -113,7 +113,7 @@ export const REFUSALS = {
     'This link has expired, was already used or was cut short; ask for a new one in chat.',
   ],
   chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
-  member_exists: [409, 'This person is a member or invited already.'],
+  member_exists: [409, 'This person is already a member, or already invited.'],
   member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
   channel_unreachable: [
     409,
@@ -146,7 +146,10 @@ export const REFUSALS = {
   delivery_in_progress: [409, 'This delivery is still on its way; wait until it rests.'],
   test_in_progress: [409, 'A test of this account is still running; wait for its answer.'],
   // chat apps
-  install_cancelled: [403, 'The app was not installed: it was refused over there. Nothing was changed.'],
+  install_cancelled: [
+    403,
+    'The app was not installed: the installation was cancelled in the chat platform. Nothing was changed.',
+  ],
   install_state_invalid: [
     400,
     'This installation took too long, was already used or was started in another session; start again.',

@@ -30,7 +30,7 @@ recordSchema.index({ 'entry.type': 1, _id: -1 })
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 
 /** Linking to it would hide that it was put there from outside. */
-const NO_HEAD = 'the audit trail ends in a document that is no record; run: countersign audit check'
+const NO_HEAD = 'the audit trail ends in a document that is not a record; run: countersign audit check'
 
 /** Nothing is lost, and nothing is sealed: a trail that began again behind it would look whole. */
 class DamagedTrailError extends Error {

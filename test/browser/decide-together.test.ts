@@ -173,7 +173,7 @@ describeInBrowser('several requests under one gesture', () => {
       'Approved.',
     ])
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
-    await page.getByText('No approval waits for you now.').waitFor()
+    await page.getByText('Nothing is waiting for your approval.').waitFor()
     expect(visitor.incidents).toEqual([])
   })
 

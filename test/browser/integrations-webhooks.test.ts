@@ -54,7 +54,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await open()
     expect(await about()).toEqual([
       `${URL_1} Active Events: approval.approved, approval.rejected. The secret before the last rotation still signs, too, until 22 Nov 2026, 08:00:00 UTC. Last delivery 3 h ago: no answer in time, waiting for its next attempt.`,
-      `${URL_1} Switched off Events: key.created. Its receiver answered with status 410, gone, 19 Nov 2026, 10:00:00 UTC. Nothing is sent until you switch it on again; what was given up or dropped can be replayed from its log. Nothing was sent to it yet.`,
+      `${URL_1} Switched off Events: key.created. Its receiver answered with status 410, gone, 19 Nov 2026, 10:00:00 UTC. Nothing is sent until you switch it on again; what was given up or dropped can be replayed from its log. Nothing has been sent to it yet.`,
     ])
     await press(`Switch on the webhook ${URL_1}`)
     await page.getByText('The webhook is on again.').waitFor()
@@ -131,7 +131,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await open()
     await press(`Send a test to ${URL_1}`)
     await page.locator('.row-panel').getByText(words).waitFor()
-    expect((await about())[0]).not.toContain('Nothing was sent to it yet.')
+    expect((await about())[0]).not.toContain('Nothing has been sent to it yet.')
   })
 
   it('says why a test was not sent', async () => {

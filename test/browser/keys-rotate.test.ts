@@ -48,7 +48,7 @@ describeInBrowser('rotating an API key', () => {
     expect(new URL(page.url()).search).toBe('?old=key_1&new=key_2')
     expect(await page.content()).not.toContain('n3wK3yn3wK3y')
     const text = await page.locator('.switch-over').innerText()
-    expect(text).toContain('The new key was not used yet')
+    expect(text).toContain('The new key has not been used yet')
   })
 
   it('hands a key with its own policy out only after that policy is set', async () => {
@@ -101,7 +101,7 @@ describeInBrowser('rotating an API key', () => {
     area.keys.push(sampleKey({ id: 'key_9', last_used_at: null }))
     await page.goto('/keys?old=key_1&new=key_9')
     const said = page.locator('.switch-over')
-    await said.getByText('The new key was not used yet').waitFor()
+    await said.getByText('The new key has not been used yet').waitFor()
     const fresh = area.keys.at(-1) ?? expect.unreachable()
     fresh.last_used_at = '2026-11-20T11:00:00.000Z'
     await page.clock.runFor(5500)

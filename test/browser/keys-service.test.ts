@@ -85,7 +85,7 @@ describeInBrowser('API keys of a real service', () => {
     const newKey = await page.locator('.row-panel .secret-box code').first().innerText()
     expect(newKey).not.toBe(oldKey)
     await page.getByRole('button', { name: 'I saved the new key' }).click()
-    await page.getByText('The new key was not used yet').waitFor()
+    await page.getByText('The new key has not been used yet').waitFor()
     expect(await page.getByText('Own policy: every request is high impact').count()).toBe(2)
     expect((await use(newKey)).status).toBe(201)
     await revoke(person, 'Revoke the old key')

@@ -192,7 +192,7 @@ describeInBrowser('linking a chat account', () => {
     await open()
     expect(await heading()).toBe('This link does not work any more')
     const text = await page.locator('main').innerText()
-    expect(text).toContain('the link has expired, was already used, or gave way to a newer one.')
+    expect(text).toContain('the link has expired, was already used, or was replaced by a newer one.')
     expect(text).toContain(
       'Type /countersign link in Slack, or link to the Countersign app in Microsoft Teams',
     )

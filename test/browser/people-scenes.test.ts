@@ -66,7 +66,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           await page.getByLabel('E-mail address').fill('bo@example.com')
           await press(page, 'Invite')
           await confirm(page)
-          await page.getByText('is a member or invited already').waitFor()
+          await page.getByText('is already a member, or already invited').waitFor()
         },
       },
       'the form for a role': {

@@ -105,8 +105,8 @@ describeInBrowser('bringing a receipt to the public page', () => {
     calls.length = 0
     for (const [text, words] of [
       ['', 'Paste a receipt, a link or an id first'],
-      ['hello', 'no id, no link and no JSON'],
-      ['<img src=x onerror=alert(1)>', 'no id, no link and no JSON'],
+      ['hello', 'neither an id nor a link nor JSON'],
+      ['<img src=x onerror=alert(1)>', 'neither an id nor a link nor JSON'],
       ['https://elsewhere.example/a/req_00000000000000000000000001', 'another service, elsewhere.example'],
       [JSON.stringify(JWKS), 'This is a key set, not a receipt'],
     ] as const) {
@@ -120,7 +120,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
       dataTransfer.items.add(new File([new Uint8Array([0xff, 0xfe, 0, 1])], 'photo.png'))
       document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
     })()`)
-    await page.getByText('This file is no text').waitFor()
+    await page.getByText('This file is not text').waitFor()
     expect(calls).toEqual([])
     expect(incidents).toEqual([])
   })

@@ -224,7 +224,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('rejected')
     expect(verdict.heading).toBe('A genuine rejection, unchanged')
-    expect(verdict.text).toContain('It is no permission.')
+    expect(verdict.text).toContain('It is not a permission.')
   })
 
   const FORGED: [what: string, json: () => object, check: string, heading: string][] = [

@@ -57,7 +57,7 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
   },
   refused: async (page) => {
     await paste(page, 'nonsense')
-    await page.getByText('no id, no link').waitFor()
+    await page.getByText('neither an id').waitFor()
   },
 }
 

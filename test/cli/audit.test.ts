@@ -102,7 +102,7 @@ describe('countersign audit list', () => {
       /^7 +\S+Z +approval\.verified +public from 192\.0\.2\.7 +req_7 +result=valid$/,
     )
     expect((await run('list', '--account', 'acc_none')).stdout).toBe(
-      'Nothing in the trail fits; leave out --account, --type or --subject to see more.\n',
+      'No entry matches; leave out --account, --type or --subject to see more.\n',
     )
     expect(await run('list', '--account', 'acc_none', '--json')).toMatchObject({ code: 0, stdout: '' })
   })
@@ -120,7 +120,7 @@ describe('countersign audit list', () => {
   it.each([
     [['list', '--limit', '0'], '--limit takes a whole number from 1 to 10000.'],
     [['list', '--limit', 'many'], '--limit takes a whole number from 1 to 10000.'],
-    [['list', '--type', 'approval'], /^"approval" is no type; choose among approval\.created, /],
+    [['list', '--type', 'approval'], /^"approval" is not a type; choose among approval\.created, /],
     [['check', '--expect', '7'], /^--expect takes a head as an earlier check printed it: /],
     [['check', '--expect', `7:${'g'.repeat(64)}`], /^--expect takes a head as an earlier check printed it: /],
   ])('is called wrongly with %j: exit code 2', async (words, message) => {

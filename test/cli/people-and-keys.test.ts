@@ -121,7 +121,7 @@ describe('countersign user', () => {
     expect(twice.code).toBe(1)
     expect(twice.error()).toEqual({
       error: 'member_exists',
-      message: `bob@example.com is in account ${account_id}, or invited, already.`,
+      message: `bob@example.com is already in account ${account_id}, or already invited.`,
     })
     const listed = await cli(['user', 'list', '--json'], { env })
     const { data } = listed.json()
@@ -151,11 +151,11 @@ describe('countersign user', () => {
     ])
     expect(await invite('--account', 'x', '--role', 'auditor')).toEqual([
       2,
-      { error: 'usage', message: '"x" is no account id (acc_…).' },
+      { error: 'usage', message: '"x" is not an account id (acc_…).' },
     ])
     expect(await invite('--account', unknown, '--role', 'owner')).toEqual([
       2,
-      { error: 'usage', message: '"owner" is no role; choose among approver, auditor.' },
+      { error: 'usage', message: '"owner" is not a role; choose among approver, auditor.' },
     ])
     await cli(['user', 'invite', 'somebody@example.com'], { env })
     expect(await invite('--account', unknown, '--role', 'auditor')).toEqual([

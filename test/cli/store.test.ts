@@ -166,7 +166,7 @@ it('seals nothing behind a damaged end of the audit trail, says so, and seals al
 
   await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
   const last = { code: 'damaged', seq: whole.records }
-  const message = `Record ${whole.records} cannot be read: the disk has spoilt it.`
+  const message = `Record ${whole.records} cannot be read: it is corrupt on disk.`
   expect(await check()).toMatchObject({
     ok: false,
     first_bad: whole.records,

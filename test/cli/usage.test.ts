@@ -24,7 +24,7 @@ const WRONG: [string, string[], string][] = [
   [
     'an unknown scope',
     ['key', 'create', '--owner', 'a@example.com', '--name', 'x', '--scopes', 'approval:decide'],
-    '"approval:decide" is no scope; choose among approval:create, approval:read, approval:verify.',
+    '"approval:decide" is not a scope; choose among approval:create, approval:read, approval:verify.',
   ],
   [
     'a name with a line break',
@@ -34,7 +34,7 @@ const WRONG: [string, string[], string][] = [
   [
     'an unknown purpose',
     ['keys', 'rotate', '--purpose', 'x'],
-    '"x" is no purpose; choose among decision, decision-sandbox, session.',
+    '"x" is not a purpose; choose among decision, decision-sandbox, session.',
   ],
   [
     'a time that is none',

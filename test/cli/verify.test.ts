@@ -368,7 +368,7 @@ describe('countersign verify', () => {
     ])
     const text = JSON.stringify({ ...live, note: '\u00ff' })
     const latin = await verify(file('latin.json', Buffer.from(text, 'latin1')), ['--json'])
-    expect([latin.code, latin.error().message]).toEqual([2, expect.stringContaining('is no text in UTF-8.')])
+    expect([latin.code, latin.error().message]).toEqual([2, expect.stringContaining('is not UTF-8 text.')])
     expect(await verify(file('marked.json', `\ufeff${text}`))).toMatchObject({ code: 0 })
     const receipt = file('live.json', live)
     const noKeys = await cli(['verify', receipt, '--jwks', receipt, '--json'], { env: NOWHERE })

@@ -62,7 +62,7 @@ describe('the verdict', () => {
     const said = await verdict(answerWith(rejection))
     expect(said.kind).toBe('rejected')
     expect(said).toMatchObject({ heading: 'A genuine rejection, unchanged', by: `Rejected by ${eve}` })
-    expect(said.sentence).toContain('It is no permission.')
+    expect(said.sentence).toContain('It is not a permission.')
   })
 
   it('T72: calls a dry-run not valid for production, alone and among votes', async () => {
@@ -193,7 +193,7 @@ describe('several votes', () => {
       expect(report.votes).toHaveLength(1)
       const said = verdictOf(report)
       expect(said).toMatchObject({ kind: 'rejected', by: `Rejected by ${eve}` })
-      expect(said.sentence).toContain('It is no permission.')
+      expect(said.sentence).toContain('It is not a permission.')
     }
     const hostile = { ...unsigned(first), approver: '\u202e<b>' }
     expect((await check({ ...rejection, votes: [hostile, rejection] })).unsigned).toEqual([{}])

@@ -18,7 +18,7 @@ import { signInPanel } from '../sign-in/sign-in.ts'
 export function showIncomplete(): void {
   showHalfLink(
     p(
-      'Go back to the chat and open the link from there: as long as it was not used, it works for ten minutes.',
+      'Go back to the chat and open the link from there: as long as it has not been used, it works for ten minutes.',
     ),
     linkedAlready(),
   )
@@ -28,7 +28,7 @@ export function showIncomplete(): void {
 export function showDeadLink(link?: ChatLink): void {
   showPlain(
     'This link does not work any more',
-    notice('error', 'the link has expired, was already used, or gave way to a newer one.'),
+    notice('error', 'the link has expired, was already used, or was replaced by a newer one.'),
     p(
       'Links from chat work once and for ten minutes. Type ',
       ...(link === undefined ? typedAnywhere('link') : typed(link)),

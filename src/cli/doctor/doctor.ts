@@ -171,7 +171,7 @@ async function reachable(config: Config, { server }: StoreReport): Promise<Check
   if (!config.production) return ok('Store', 'MONGODB_URI answers')
   return warn(
     'Store',
-    'MONGODB_URI answers, but is no replica set',
+    'MONGODB_URI answers, but is not a replica set',
     'Use a replica set: one server can lose data.',
   )
 }

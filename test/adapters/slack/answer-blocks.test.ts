@@ -41,7 +41,7 @@ describe('what waits', () => {
   })
 
   it('says when there is nothing', () => {
-    expect(shownText(drawn(pending([])).blocks)).toContain('Nothing waits for your decision')
+    expect(shownText(drawn(pending([])).blocks)).toContain('Nothing is waiting for your decision')
   })
 
   it('says how many agents wait for a key, with a link to the inbox', () => {

@@ -103,7 +103,7 @@ describe('what waits', () => {
   it('may be nothing', () => {
     const message = drawn({ kind: 'pending', rows: [], more: 0, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
-    expect(cardText(message.card)).toBe('✅ Nothing waits for your decision')
+    expect(cardText(message.card)).toBe('✅ Nothing is waiting for your decision')
     expect(message.card.actions).toBeUndefined()
   })
 
