@@ -33,7 +33,7 @@ export class WaitingList {
   readonly legend: HTMLElement
   readonly #list: HTMLElement
   readonly #empty = p(
-    'Nothing is waiting for your approval. A request that names you as an approver will appear here by itself.',
+    'Nothing is waiting for you now. A request that names you as an approver will appear here by itself.',
   )
   readonly #misfit = p('Nothing that waits for you fits these filters.')
   readonly #more = note(`These are the ${LISTED} that end first; there are more.`)

@@ -173,7 +173,7 @@ describeInBrowser('several requests under one gesture', () => {
       'Approved.',
     ])
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
-    await page.getByText('Nothing is waiting for your approval.').waitFor()
+    await page.getByText('Nothing is waiting for you now.').waitFor()
     expect(visitor.incidents).toEqual([])
   })
 

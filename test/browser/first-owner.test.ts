@@ -39,7 +39,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(rawKey).toMatch(/^sa_live_\w{40,}$/)
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
-    expect(await page.locator('#waiting').innerText()).toContain('Nothing is waiting for your approval.')
+    expect(await page.locator('#waiting').innerText()).toContain('Nothing is waiting for you now.')
     expect(await axeViolations(page)).toEqual([])
 
     const { deps } = service.composition
@@ -121,7 +121,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       code: 'receipt_signature_invalid',
     })
     await page.getByRole('link', { name: 'Inbox', exact: true }).click()
-    await page.getByText('Nothing is waiting for your approval.').waitFor()
+    await page.getByText('Nothing is waiting for you now.').waitFor()
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
     const last = page.locator('.card', { hasText: 'Your request is decided' })
     expect((await last.boundingBox())?.height).toBeLessThan(100)
@@ -134,7 +134,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.getByRole('link', { name: 'Check the receipt' }).click()
     await page.getByRole('heading', { name: 'Ana Pereira’s approval, unchanged' }).waitFor()
     await page.goto('/')
-    await page.getByText('Nothing is waiting for your approval.').waitFor()
+    await page.getByText('Nothing is waiting for you now.').waitFor()
     expect(await page.getByText('Your request is decided').count()).toBe(0)
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)

@@ -28,7 +28,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
     await stopClock(page)
     await page.addInitScript(COUNT_TOLD)
     await page.goto('/')
-    await page.getByText('Nothing is waiting for your approval.').waitFor()
+    await page.getByText('Nothing is waiting for you now.').waitFor()
     await expect.poll(() => suite.server().inboxes()).toBe(1)
   })
   const looks = (): number => suite.server().calls.filter((call) => call === 'GET /me/pending').length

@@ -54,7 +54,7 @@ describeInBrowser('what waits for a person', () => {
     expect(await rows().count()).toBe(0)
     expect(await visitor.page.getByRole('button', { name: 'Shortcuts' }).isVisible()).toBe(false)
     expect(await visitor.page.locator('#waiting').innerText()).toContain(
-      'Nothing is waiting for your approval. A request that names you as an approver will appear here by itself.',
+      'Nothing is waiting for you now. A request that names you as an approver will appear here by itself.',
     )
   })
 
@@ -161,7 +161,7 @@ describeInBrowser('what waits for a person', () => {
     await visitor.page.unroute('**/me/pending')
     suite.server().state.pending = []
     await visitor.page.clock.runFor(5500)
-    await visitor.page.getByText('Nothing is waiting for your approval.').waitFor()
+    await visitor.page.getByText('Nothing is waiting for you now.').waitFor()
     expect(await visitor.page.getByText('This list may be out of date').isVisible()).toBe(false)
   })
 

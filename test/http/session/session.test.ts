@@ -72,7 +72,8 @@ describe('a session', () => {
     for (const client of [stranger, browser])
       for (const token of [raw_key, INTERNAL, 'x', 'a.b.c']) {
         const answer = await client.get('/api/v1/session', bearer(token))
-        expect([answer.status, answer.body]).toEqual([401, NOT_SIGNED_IN])
+        const detail = token === raw_key && { detail: 'only a signed-in person may do this, and no API key' }
+        expect([answer.status, answer.body]).toEqual([401, { ...NOT_SIGNED_IN, ...detail }])
       }
     const none = await stranger.get('/api/v1/session')
     expect([none.status, none.body]).toEqual([401, NOT_SIGNED_IN])

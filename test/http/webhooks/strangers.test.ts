@@ -63,7 +63,8 @@ describe('an API key', () => {
       const json = where === WEBHOOKS_PATH && method === 'POST' ? { url: URL_1 } : undefined
       const answer = await caller.send(where, { method, ...(json && { json }) })
       expect(answer.status, where).toBe(401)
-      expect(answer.body).toEqual({ error: 'not_signed_in', message: 'Sign in first.' })
+      const detail = 'only a signed-in person may do this, and no API key'
+      expect(answer.body).toEqual({ error: 'not_signed_in', message: 'Sign in first.', detail })
     }
     expect(await owner.list()).toMatchObject([{ id, state: 'active' }])
   })
