@@ -26,10 +26,10 @@ describe('readSubject', () => {
 
   it.each([
     ['nothing', ' \n', 'first'],
-    ['words', 'approved by Ana', 'no id, no link and no JSON'],
-    ['half of a receipt', '{"signature": "abc', 'no id, no link and no JSON'],
-    ['a number', '12', 'no id, no link and no JSON'],
-    ['an upper-case id', rid.toUpperCase(), 'no id, no link and no JSON'],
+    ['words', 'approved by Ana', 'neither an id nor a link nor JSON'],
+    ['half of a receipt', '{"signature": "abc', 'neither an id nor a link nor JSON'],
+    ['a number', '12', 'neither an id nor a link nor JSON'],
+    ['an upper-case id', rid.toUpperCase(), 'neither an id nor a link nor JSON'],
     ['a link without an id', `${ORIGIN}/account`, 'no request id'],
     ['a link to another service', `https://other.example/a/${rid}`, 'another service, other.example.'],
     ['a link to another port', `${ORIGIN}:8443/a/${rid}`, 'another service, approve.example:8443.'],
