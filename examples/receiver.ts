@@ -10,7 +10,7 @@ function trusted(kid = '') {
   for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
     if (key.kid === kid && key.purpose === 'decision' && !key.revoked_at) return key
 }
-function read(text: string) {
+function read(text = '') {
   try {
     const { request_id: asked, signed_receipt: said } = JSON.parse(text)
     const [payload, signature] = [Buffer.from(said.canonical_payload), Buffer.from(said.signature, 'base64')]
