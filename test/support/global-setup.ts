@@ -3,7 +3,6 @@ import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { packagePath } from '../../src/config/package-path.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -41,8 +40,9 @@ export async function teardown(): Promise<void> {
 }
 
 function build(): void {
-  const arguments_ = [packagePath('scripts/build.mjs'), '--if-stale']
-  const built = spawnSync(process.execPath, arguments_, { encoding: 'utf8' })
+  // Nothing of `src` is used here: it is loaded as built, and this is what builds it.
+  const script = join(import.meta.dirname, '../../scripts/build.mjs')
+  const built = spawnSync(process.execPath, [script, '--if-stale'], { encoding: 'utf8' })
   if (built.status === 0) return
   // The tests would be of what was built before.
   throw new Error(`the build failed:\n${built.stdout}${built.stderr}`)
