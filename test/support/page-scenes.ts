@@ -40,15 +40,30 @@ interface About<Area> {
   path: string
 }
 
-/** What has less than the 44 px that a thumb needs, and what reaches into the name of what it copies. */
-const TOO_TIGHT = `[...document.querySelectorAll('.button, summary, .way-back a, .signed-in a, .audit-where a')]
-  .filter((one) => {
-    const { left, top, width, height } = one.getBoundingClientRect()
-    const name = one.closest('div:has(> dt)')?.querySelector('dt').getBoundingClientRect()
-    const inName = name !== undefined && one.matches('.copyable > *') && name.bottom > top + 0.5 && name.right > left
-    return one.checkVisibility({ visibilityProperty: true }) && (Math.round(Math.min(width, height)) < 44 || inName)
-  })
-  .map(({ textContent, offsetWidth, offsetHeight }) => [textContent, offsetWidth, offsetHeight].join(' '))`
+/**
+ * What has less than the 44 px that a thumb needs, with its label or its row; what reaches into the name of what it copies.
+ * Links and folds that stand close share the room between them. A link in a line of text stands among its words, and what a
+ * dialog covers is out of reach.
+ */
+const TOO_TIGHT = `[...document.querySelectorAll('a, button, summary, select, textarea, input')].flatMap((one) => {
+  if (one.matches('.visually-hidden, .skip-link') || !one.checkVisibility({ visibilityProperty: true })) return []
+  if (one.matches('a, .person') && getComputedStyle(one).display.startsWith('inline')) return []
+  one.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' })
+  const { left, top, width, height } = one.getBoundingClientRect()
+  const own = (y) => {
+    const hit = document.elementFromPoint(left + width / 2, y)
+    return one.contains(hit) || [...(one.labels ?? [])].some((label) => label.contains(hit))
+  }
+  const middle = top + height / 2
+  if (!own(middle)) return []
+  let [from, to] = [middle, middle]
+  while (own(from - 1)) from -= 1
+  while (own(to + 1)) to += 1
+  const name = one.closest('div:has(> dt)')?.querySelector('dt').getBoundingClientRect()
+  const inName = name !== undefined && one.matches('.copyable > *') && name.bottom > top + 0.5 && name.right > left
+  const enough = Math.round(to - from) + 1 >= (one.matches('a, summary') ? 32 : 44)
+  return enough && !inName ? [] : [[one.localName, one.textContent, one.name, to - from].join(' ')]
+})`
 
 /** One test for each scene: on a dark phone and a light desk axe finds nothing, nothing overflows, nothing odd happens. */
 export function lookAtScenes<Area>(
