@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { storeFiles } from './data-directory.ts'
+import { makeDirectory, storeFiles } from './data-directory.ts'
 import { explainFileError, StoreFileError } from './engine/file-errors.ts'
 import { partOf } from './engine/open-file.ts'
 import { logOf } from './engine/seal.ts'
@@ -26,9 +26,11 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   const target = storeFiles(to)
   const size = (await stat(from.database).catch(() => undefined))?.size ?? 0
   if (size === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
-  await mkdir(target.directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+  try {
+    makeDirectory(target.directory)
+  } catch (error) {
     throw explainFileError(error, target.database)
-  })
+  }
   if ((await readdir(target.directory)).length > 0)
     throw new StoreFileError(`${target.directory} is not empty; name a new directory`)
   try {

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { StoreFileError } from './engine/file-errors.ts'
 
 /** `sockaddr_un` ends at 104 bytes on macOS and 108 on Linux. */
@@ -44,7 +44,7 @@ export function storeFiles(dataDir: string): StoreFiles {
  * same mode), and makes both entries durable.
  */
 export function prepareDataDirectory(files: StoreFiles): void {
-  mkdirSync(files.directory, { recursive: true, mode: 0o700 })
+  makeDirectory(files.directory)
   // Not even opened if it exists: closing any descriptor of a file drops all POSIX locks this process
   // holds on it, and another store of this process may be holding one.
   if (!existsSync(files.database)) closeSync(openSync(files.database, 'a', 0o600))
@@ -54,6 +54,21 @@ export function prepareDataDirectory(files: StoreFiles): void {
     fsyncSync(directory)
   } finally {
     closeSync(directory)
+  }
+}
+
+/**
+ * Makes a directory (0700) with those above it that are missing. Node's own `recursive` tries for ever where the file system says
+ * ENOENT of what it lets nobody make, as /proc does.
+ */
+export function makeDirectory(path: string): void {
+  if (existsSync(path)) return
+  makeDirectory(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process was before us.
+    if (!existsSync(path)) throw error
   }
 }
 
@@ -88,8 +103,7 @@ function shortDirectory({ directory }: StoreFiles): string {
  * place of ours. @throws StoreFileError when it is no directory of this user's
  */
 export function makePrivate(directory: string): void {
-  if (lstatSync(directory, { throwIfNoEntry: false }) === undefined)
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) makeDirectory(directory)
   const { mode, uid } = lstatSync(directory)
   const isDirectory = (mode & constants.S_IFMT) === constants.S_IFDIR
   if (!isDirectory || uid !== process.geteuid?.())
