@@ -1,19 +1,18 @@
 import type { TestCaller } from './caller.ts'
 
-/** One server-sent event as a client sees it; a comment has neither `event` nor `data`. */
+/** One server-sent event as a client sees it. */
 interface SeenEvent {
   event?: string
   id?: string
   retry?: string
   data?: Record<string, unknown>
-  comment?: string
 }
 
 /** A client of a stream. */
 export interface EventSourceClient {
   status: number
   headers: Headers
-  /** The next block of the stream, or undefined at its end. */
+  /** The next block of the stream that is no comment, or undefined at its end. */
   next(): Promise<SeenEvent | undefined>
   /** Everything up to the end. */
   rest(): Promise<SeenEvent[]>
@@ -63,7 +62,8 @@ async function* readBlocks(response: Response): AsyncGenerator<SeenEvent, undefi
     text += decoder.decode(chunk, { stream: true })
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''
-    for (const block of blocks) yield parseBlock(block)
+    // Every fifteen seconds, whatever else happens.
+    for (const block of blocks) if (block !== ': still here') yield parseBlock(block)
   }
   if (text !== '') throw new Error(`the stream ended inside a block: ${text}`)
   return undefined
@@ -73,9 +73,8 @@ async function* readBlocks(response: Response): AsyncGenerator<SeenEvent, undefi
 function parseBlock(block: string): SeenEvent {
   const seen: SeenEvent = {}
   for (const line of block.split('\n')) {
-    const [, field, value = ''] = /^(event|id|retry|data|): (.*)$/.exec(line) ?? expectField(line)
-    if (field === '') seen.comment = value
-    else if (field === 'data') seen.data = Object(JSON.parse(value))
+    const [, field, value = ''] = /^(event|id|retry|data): (.*)$/.exec(line) ?? expectField(line)
+    if (field === 'data') seen.data = Object(JSON.parse(value))
     else if (field === 'event' || field === 'id' || field === 'retry') seen[field] = value
   }
   return seen
