@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { invalidField, refusal } from '../../domain/errors.ts'
@@ -28,13 +29,30 @@ const read: RequestHandler = (request, response, next) => {
   })
 }
 
-/** 415 for a body of any other type. No body at all passes: the fields then are missing. */
-const requireJsonType: RequestHandler = (request, _response, next) => {
-  const length = request.headers['content-length']
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
-  if (hasBody && !request.is('application/json')) throw refusal('unsupported_media_type')
+/** The parser knows UTF-8 by its registered name alone; many clients leave the hyphen out. */
+const UTF8_WITHOUT_HYPHEN = /(;\s*charset\s*=\s*"?)utf8(?="?\s*(?:;|$))/i
+
+const nameUtf8: RequestHandler = ({ headers }, _response, next) => {
+  const type = headers['content-type']
+  if (type !== undefined) headers['content-type'] = type.replace(UTF8_WITHOUT_HYPHEN, '$1utf-8')
   next()
+}
+
+/** 415 for a body of any other type. No body at all passes: the fields then are missing. */
+const requireJsonType: RequestHandler = async (request, _response, next) => {
+  if (!request.is('application/json') && (await hasBody(request))) throw refusal('unsupported_media_type')
+  next()
+}
+
+/** In chunks, a body may turn out to have no byte: its first part tells, or its end. @throws Refusal when the client breaks off */
+async function hasBody(request: Request): Promise<boolean> {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+  if (coding === undefined) return length !== '0'
+  // A body that is over before anyone reads it tells its end alone.
+  await Promise.race([once(request, 'readable'), once(request, 'end')]).catch(() => {
+    throw refusal('invalid_json')
+  })
+  return request.readableLength > 0
 }
 
 const bodies = new WeakSet<object>()
@@ -73,7 +91,7 @@ const lookAgain: RequestHandler = async (_request, response, next) => {
  * Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64).
  * A caller who was let in before the body came is checked again if it came late.
  */
-export const jsonBody: RequestHandler[] = [requireJsonType, read, guard, lookAgain]
+export const jsonBody: RequestHandler[] = [nameUtf8, requireJsonType, read, guard, lookAgain]
 
 /** Containers inside containers: 16 for `context`, one for the body around it. */
 const MAX_DEPTH = 17

@@ -128,6 +128,9 @@ describe('the body', () => {
       { 'content-type': 'application/json' },
       { 'content-length': '0' },
       { 'content-type': 'text/plain', 'content-length': '0' },
+      { 'transfer-encoding': 'chunked' },
+      { 'transfer-encoding': 'chunked', 'content-type': 'application/json' },
+      { 'transfer-encoding': 'chunked', 'content-type': 'text/plain' },
     ]) {
       const id = await decidedId(service, caller)
       const path = `/api/v1/approvals/${id}/consume`

@@ -77,6 +77,9 @@ it.each([
 it.each([
   'application/json; charset=utf-8',
   'APPLICATION/JSON;CHARSET="UTF-8"',
+  'application/json; charset=utf8',
+  'application/json;charset="utf8" ; odata=1',
+  'Application/JSON; odata=1; Charset = UTF8',
   'application/json ; odata=1',
 ])('takes the type %s', async (type) => {
   const raw = new TextEncoder().encode('{"action":"x"}')
@@ -86,7 +89,17 @@ it.each([
 
 it('415: refuses other character sets and unknown content encodings', async () => {
   const raw = new TextEncoder().encode('{"action":"x +AGE-"}')
-  const charsets = ['iso-8859-1', 'utf-7', 'utf-16', 'UTF-16LE', '"utf-32le"', 'utf-8x']
+  const charsets = [
+    'iso-8859-1',
+    'utf-7',
+    'utf-16',
+    'UTF-16LE',
+    '"utf-32le"',
+    'utf-8x',
+    'utf8x',
+    'xutf8',
+    'utf16',
+  ]
   const headers = [
     ...charsets.map((name) => ({ 'content-type': `application/json; charset=${name}` })),
     { 'content-encoding': 'zstd-but-not-really' },
