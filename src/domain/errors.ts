@@ -224,9 +224,10 @@ export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusa
   return new Refusal(code, status, message, { ...(retry_after !== undefined && { retry_after }), ...details })
 }
 
-/** 400 `<field> required`: the interface's own wording for a missing field. */
-export function fieldRequired(field: string): Refusal {
-  return new Refusal(`${field} required`, 400, `Send the field \`${field}\`.`, { field })
+/** 400 `<field> required`: the interface's own wording for a missing field. @param detail for one that was sent, and says nothing */
+export function fieldRequired(field: string, detail?: string): Refusal {
+  const details = detail === undefined ? { field } : { field, detail }
+  return new Refusal(`${field} required`, 400, `Send the field \`${field}\`.`, details)
 }
 
 /** 400 `invalid_field` with the field's name and what is wrong with it. */

@@ -269,5 +269,5 @@ export function refuseSandboxFields(caller: Caller, body: object): void {
 
 /** An action of which nothing can be seen says nothing to an approver; the interface's words for it are `action required`. */
 export function refuseBlankAction(action: string): void {
-  if (showsNothing(action)) throw fieldRequired('action')
+  if (showsNothing(action)) throw fieldRequired('action', 'is blank: nothing of it can be seen')
 }

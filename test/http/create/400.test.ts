@@ -15,16 +15,22 @@ const ok = { action: 'Deploy' }
 
 describe('400 for fields', () => {
   it.each([
-    ['missing', {}],
-    ['empty', { action: '' }],
-    ['blank', { action: ' \n\t ' }],
-    ['invisible', { action: '\u200b\u00ad \u2800\u3164' }],
-    ['null', { action: null }],
-  ])('says `action required` when it is %s', async (_what, body) => {
+    ['missing', {}, undefined],
+    ['null', { action: null }, undefined],
+    ['empty', { action: '' }, 'is blank'],
+    ['blank', { action: ' \n\t ' }, 'is blank'],
+    ['invisible', { action: '\u200b\u00ad \u2800\u3164' }, 'is blank'],
+  ])('says `action required` when it is %s', async (_what, body, detail) => {
     const caller = await newCaller(service)
     const answer = await caller.create(body)
     expect(answer.status).toBe(400)
-    expect(answer.body).toEqual({ error: 'action required', message: expect.any(String), field: 'action' })
+    const told = detail === undefined ? {} : { detail: expect.stringContaining(detail) }
+    expect(answer.body).toEqual({
+      error: 'action required',
+      message: expect.any(String),
+      field: 'action',
+      ...told,
+    })
   })
 
   it.each([
