@@ -34,7 +34,9 @@ async function call(path = '', body = '', idempotencyKey = '') {
       return JSON.parse(text)
     }
     // The service is away or busy, or its answer was lost: the same again, later.
-    await pause(1000 * Math.min(later || seconds, 60))
+    const wait = Math.min(later || seconds, 60)
+    console.error(`${invoice} waits ${wait} s: ${response ? `${response.status} ${text}` : 'no answer'}`)
+    await pause(1000 * wait)
   }
 }
 

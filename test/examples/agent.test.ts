@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
-import { newCaller, stored } from '../support/caller.ts'
+import { alter, newCaller, stored } from '../support/caller.ts'
 import { decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -43,8 +43,8 @@ async function decide(invoice: string, decision: 'approved' | 'rejected') {
   expect((await decideByPasskey(setting, String(request?._id), decision)).status).toBe(200)
 }
 
-/** Passes calls on and loses the first answer to each path, once the service has done what it was asked. */
-async function losingFront() {
+/** Passes calls on and loses the first answer to each path, once the service has done what it was asked. @param lose says what is answered instead */
+async function losingFront(lose = (response: ServerResponse): void => void response.destroy()) {
   const lost: string[] = []
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
@@ -61,7 +61,7 @@ async function losingFront() {
     const text = await answer.text()
     if (lost.includes(url)) return void response.writeHead(answer.status).end(text)
     lost.push(url)
-    request.socket.destroy()
+    lose(response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -78,8 +78,10 @@ describe('the agent in the documents', () => {
     const front = await losingFront()
     const run = pay('INV-1', { COUNTERSIGN_URL: front.url })
     await decide('INV-1', 'approved')
-    expect(await run).toEqual({ paid: 'pay INV-1\n', failed: '' })
+    const { paid, failed } = await run
     front.close()
+    expect(paid).toBe('pay INV-1\n')
+    expect(failed).toBe('INV-1 waits 1 s: no answer\n'.repeat(front.lost.length))
     expect(front.lost.map((url) => url.replace(/req_\w+/, ':id'))).toEqual([
       '/api/v1/approvals/request',
       '/api/v1/approvals/:id',
@@ -94,6 +96,26 @@ describe('the agent in the documents', () => {
       failed: expect.stringMatching(/^INV-1 is not paid: {"error":"already_consumed",.*}\n$/),
     })
     expect(await asked('INV-1')).toHaveLength(1)
+  })
+
+  it('says why it waits, and how many seconds, when it comes too often', async () => {
+    const busy = '{"error":"rate limit exceeded","message":"Too many requests","retry_after":2}'
+    const front = await losingFront((response) => response.writeHead(429, { 'retry-after': '2' }).end(busy))
+    const run = pay('INV-5', { COUNTERSIGN_URL: front.url })
+    await decide('INV-5', 'rejected')
+    const { failed } = await run
+    front.close()
+    expect(failed).toBe(
+      `${`INV-5 waits 2 s: 429 ${busy}\n`.repeat(front.lost.length)}INV-5 is not paid: rejected\n`,
+    )
+  })
+
+  it('does not wait for another month: it says that the quota is used up, and for how long', async () => {
+    const caller = await newCaller(service)
+    await alter(service, 'accounts', caller.user.account_id, { monthly_quota: 1 })
+    await caller.createdId()
+    const { failed } = await pay('INV-6', { COUNTERSIGN_KEY: caller.token })
+    expect(failed).toMatch(/^INV-6 is not paid: {"error":"quota_exceeded",.*"retry_after":\d+}\n$/)
   })
 
   it('does not pay what was rejected, in no later run either', async () => {
