@@ -199,6 +199,7 @@ const EVENTS = [
   'The stream begins with the request as it is now and sends it again whenever it looks different: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
   'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 when the key was revoked meanwhile.',
   'An `EventSource` reconnects by itself and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
+  'The `EventSource` of browsers cannot send an `Authorization` header: use `fetch`, or a client that takes headers, on a server, since no key belongs in a page.',
 ].join('\n\n')
 
 const CONSUME = [
@@ -210,6 +211,8 @@ export const approvalOperations = operations('Approvals', {
   'get /api/v1/approvals': {
     id: 'listApprovals',
     summary: "List the key's own requests, newest first",
+    description:
+      'A page can be short, or empty, and not be the last: requests change while they are read. Go on while `next_cursor` is not null.',
     access: readers,
     parameters: { query: listQuery },
     answers: { '200': { schema: requestListAnswer, description: 'One page.' } },
