@@ -3,6 +3,7 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { OutcomeClass } from '../domain/retry.ts'
+import { retryAfterSeconds } from '../domain/retry-after.ts'
 import type { AttemptOutcome, PushMessage, PushSender, WebhookSender } from '../flow/ports.ts'
 import {
   BlockedAddressError,
@@ -11,7 +12,6 @@ import {
   resolveByDns,
   resolveBySystem,
 } from './resolve-host.ts'
-import { retryAfterSeconds } from './retry-after.ts'
 import { createTargetUrls, isPublicAddress, literalOf, type TargetRules } from './target-url.ts'
 
 export interface SenderOptions extends TargetRules {

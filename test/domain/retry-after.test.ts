@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { retryAfterSeconds } from '../../src/outbound/retry-after.ts'
+import { retryAfterSeconds } from '../../src/domain/retry-after.ts'
 
 const now = new Date('2026-11-21T16:00:00.500Z')
 
