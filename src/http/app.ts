@@ -5,7 +5,7 @@ import { isRecentlyProven } from '../flow/people/recent-proof.ts'
 import { readSession } from '../flow/people/sessions.ts'
 import { DOCS_STYLE_PATH } from './docs/assets.ts'
 import { html } from './docs/html.ts'
-import { errorResponse, unknownPath } from './error-response.ts'
+import { errorResponse, setRefusalHeaders, unknownPath } from './error-response.ts'
 import type { Edge, HttpDeps, Link, Notice } from './http-deps.ts'
 import { clientAddress } from './middleware/client-address.ts'
 import { readCookie } from './middleware/cookies.ts'
@@ -106,11 +106,12 @@ function createEdge(deps: HttpDeps): Edge {
       const owner = { accountId: user.account_id, actor }
       return { sessionId: session.id, proven: isRecentlyProven(deps, found), owner }
     },
-    page,
+    page: (about, handler) => page(deps, about, handler),
   }
 }
 
 function page(
+  deps: Pick<HttpDeps, 'clock'>,
   { title, link }: { title: string; link: Link },
   handler: Parameters<Edge['page']>[1],
 ): RequestHandler {
@@ -123,8 +124,7 @@ function page(
       if (!(error instanceof Refusal) || !wantsPage(request) || response.headersSent) throw error
       const { publicMessage, details } = error
       const text = details.detail === undefined ? publicMessage : `${publicMessage} (${details.detail})`
-      if (error.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
-      if (details.retry_after !== undefined) response.setHeader('Retry-After', String(details.retry_after))
+      setRefusalHeaders(response, error, deps.clock.now())
       show(response, error.status, { title, text, link })
     }
   }

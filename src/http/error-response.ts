@@ -32,22 +32,27 @@ export function errorResponse({
   }
 }
 
-/**
- * Sends `{error, message, …details}`; `retry_after` also as header. The rate-limit headers of a 429 then speak of the limit that
- * refused, not of the other one that had let the request through: a client that goes by them would come back in vain.
- */
+/** Sends `{error, message, …details}`, with its headers. */
 function sendRefusal(response: Response, refused: Refusal, now: Date): void {
-  const { limit, ...details } = refused.details
-  const { retry_after } = details
-  if (refused.status === 429 && retry_after !== undefined) {
+  const { limit: _inHeaders, ...details } = refused.details
+  setRefusalHeaders(response, refused, now)
+  noteRefused(response, refused.code)
+  response.status(refused.status).json({ error: refused.code, message: refused.publicMessage, ...details })
+}
+
+/**
+ * What a refusal says in headers, whatever its body is. The rate-limit headers of a 429 speak of the limit that refused, not of
+ * the other one that had let the request through: a client that goes by them would come back in vain.
+ */
+export function setRefusalHeaders(response: Response, { status, details }: Refusal, now: Date): void {
+  const { limit, retry_after } = details
+  if (status === 429 && retry_after !== undefined) {
     if (limit !== undefined) response.setHeader('X-RateLimit-Limit', String(limit))
     response.setHeader('X-RateLimit-Remaining', '0')
     response.setHeader('X-RateLimit-Reset', String(Math.ceil(now.getTime() / 1000) + retry_after))
   }
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
-  if (refused.status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
-  noteRefused(response, refused.code)
-  response.status(refused.status).json({ error: refused.code, message: refused.publicMessage, ...details })
+  if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
 }
 
 /** 404 in the same form for every path that nothing answers. */
