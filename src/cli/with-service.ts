@@ -1,7 +1,7 @@
 import type { Composition } from '../compose/compose.ts'
 import { hasStore, openStore } from '../compose/open-store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
-import { checkCallerText, codePointLength } from '../domain/text.ts'
+import { shortNameFault } from '../domain/text.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
 import { createRelay, NO_SENDERS } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
@@ -92,12 +92,10 @@ export function checkEmail(address: string): string {
   return email
 }
 
-/** A name as the service takes it: one line of at most 80 characters, trimmed. @throws CliError */
+/** A name as the service takes it, trimmed. @throws CliError */
 export function checkName(text: string): string {
   const name = text.trim()
-  if (name === '') throw usageError('The name must not be empty.')
-  if (codePointLength(name) > 80) throw usageError('The name must not exceed 80 characters.')
-  if (!checkCallerText(name).ok || /[\n\t]/.test(name))
-    throw usageError('The name must be one line without control characters.')
+  const fault = name === '' ? 'must not be empty' : shortNameFault(name)
+  if (fault !== undefined) throw usageError(`The name ${fault}.`)
   return name
 }

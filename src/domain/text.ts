@@ -29,6 +29,14 @@ export function checkCallerText(text: string): TextCheck {
   return { ok: true }
 }
 
+/** What is wrong with a short name that a person gives to something, as the end of a sentence; it is one line, shown as it is. */
+export function shortNameFault(name: string): string | undefined {
+  if (codePointLength(name) > 80) return 'must not exceed 80 characters'
+  return checkCallerText(name).ok && !/[\n\t]/.test(name)
+    ? undefined
+    : 'must be one line without control characters'
+}
+
 /** Length in Unicode code points, as the limit on `action` counts it. */
 export function codePointLength(text: string): number {
   let length = 0

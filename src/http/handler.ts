@@ -5,6 +5,7 @@ import { type IdPrefix, isId } from '../domain/identifier.ts'
 import { parseJson } from '../domain/parse-json.ts'
 import type { PresenceProof } from '../flow/prove-presence.ts'
 import type { Answer } from './api/shared/fields.ts'
+import { WRONG_CURSOR } from './api/shared/input.ts'
 import { eitherProof } from './api/shared/proofs.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { refuseNearMisses } from './unknown-fields.ts'
@@ -88,8 +89,7 @@ export function encodeCursor(last: { created_at: Date; id: string }): string {
  */
 export function decodeCursor(text: string, prefix: IdPrefix = 'req'): { created_at: Date; id: string } {
   const parsed = position.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
-  if (!parsed.success || !isId(prefix, parsed.data[1]))
-    throw invalidField('cursor', 'must be the next_cursor of an earlier page')
+  if (!parsed.success || !isId(prefix, parsed.data[1])) throw invalidField('cursor', WRONG_CURSOR)
   const [time, id] = parsed.data
   return { created_at: new Date(time), id }
 }

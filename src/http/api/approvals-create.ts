@@ -10,7 +10,7 @@ import {
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
-import { callerText, flag, text, ttlSeconds } from './shared/input.ts'
+import { callerText, flag, outcome, text, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
 /** Longest action, in Unicode code points (interface, "Limits"). */
@@ -82,10 +82,7 @@ export const createBody = z
         description:
           'What the caller says of undoing the action: shown on page and card, and signed in the intent.',
       }),
-    sandbox_decision: z
-      .enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
-      .optional()
-      .meta({ description: 'Sandbox keys only.' }),
+    sandbox_decision: outcome.optional().meta({ description: 'Sandbox keys only.' }),
     sandbox_auto_decide_seconds: z
       .int({ error: 'must be a whole number' })
       .min(0, 'must be at least 0')

@@ -12,11 +12,9 @@ import {
   statusField,
   timeField,
 } from './shared/fields.ts'
-import { text } from './shared/input.ts'
+import { outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
-
-const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
 /** `POST /api/v1/account/bootstrap/:id/decision/options`, and the decision itself without its proof. */
 export const consentBody = z

@@ -29,13 +29,11 @@ import {
   statusField,
   timeField,
 } from './shared/fields.ts'
-import { text } from './shared/input.ts'
+import { outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const COMMENT_LENGTH = 1_000
-
-const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
 const comment = text
   .refine((text) => codePointLength(text) <= COMMENT_LENGTH, `must not exceed ${COMMENT_LENGTH} characters`)

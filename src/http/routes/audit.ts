@@ -10,6 +10,7 @@ import {
   readAudit,
 } from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
+import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
 import { type Endpoint, parseBody } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
@@ -93,6 +94,6 @@ function decodeAuditCursor(text: string, byTime: boolean): AuditPosition {
   const position = { seq: Number(digits), ...at }
   const known = Number.isSafeInteger(position.seq) && !Number.isNaN(at.at?.getTime() ?? 0)
   if (!known || (time !== undefined) !== byTime || encodeAuditCursor(position) !== text)
-    throw invalidField('cursor', 'must be the next_cursor of an earlier page')
+    throw invalidField('cursor', WRONG_CURSOR)
   return position
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
-import { checkCallerText, codePointLength } from '../../../domain/text.ts'
+import { checkCallerText, shortNameFault } from '../../../domain/text.ts'
 
 /** Any text; what else holds of it is added where it is used. */
 export const text = z.string({ error: 'must be a text' })
@@ -47,17 +47,16 @@ export function searchParameter(description: string) {
     .meta({ description })
 }
 
-/** A short name that a person gives to something: one line, shown as it is. */
-export const shortName = text
-  .trim()
-  .refine((text) => codePointLength(text) <= 80, 'must not exceed 80 characters')
-  .refine(
-    (text) => checkCallerText(text).ok && !/[\n\t]/.test(text),
-    'must be one line without control characters',
-  )
+/** A short name that a person gives to something. */
+export const shortName = text.trim().superRefine((name, context) => {
+  const message = shortNameFault(name)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
 
 /** As `shortName`, and not empty. */
 export const givenName = shortName.refine((text) => text !== '', 'must not be empty')
+
+export const WRONG_CURSOR = 'must be the next_cursor of an earlier page'
 
 /** Which page of a list. A cursor is ours, but comes back from outside: strict, or refused. */
 export function pageQuery(limit: number) {
@@ -71,11 +70,14 @@ export function pageQuery(limit: number) {
       .meta({ description: 'How many at most.' }),
     cursor: z
       .string()
-      .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the next_cursor of an earlier page')
+      .regex(/^[A-Za-z0-9_-]{1,200}$/, WRONG_CURSOR)
       .optional()
       .meta({ description: 'The `next_cursor` of the page before.' }),
   })
 }
+
+/** What a person says to a request. */
+export const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
 /** How long a request waits for its decision. */
 export const ttlSeconds = z
