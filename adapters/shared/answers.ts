@@ -1,4 +1,5 @@
 import { more, shortLine } from '../../src/domain/cut-text.ts'
+import { methodWord } from '../../src/domain/request.ts'
 import type { ChatAnswer, PendingRow } from '../../src/flow/chat/chat-answer.ts'
 import type { ReceiptFactsView, VerdictView } from '../../src/flow/chat/verdict.ts'
 import { framed } from './caller-parts.ts'
@@ -14,7 +15,6 @@ import {
   type Tone,
   words,
 } from './card-parts.ts'
-import { methodWord } from './request-card.ts'
 
 const ASKED_LENGTH = 100
 const NAME_LENGTH = 100

@@ -1,5 +1,6 @@
 import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
 import { quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
+import { methodWord } from '../../src/domain/request.ts'
 import { framed } from './caller-parts.ts'
 import {
   bold,
@@ -100,11 +101,6 @@ function quorumWords({ status, quorum: { approved, needed }, waits_for }: CardVi
   // Else it says who of them.
   if (needed === 1) return waits_for.length > 1 ? undefined : 'one decides.'
   return `${approved} of ${needed}. One rejection rejects.`
-}
-
-/** How people call a way of proving presence. */
-export function methodWord(method: string): string {
-  return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
 }
 
 const COMMENT_LENGTH = 2000

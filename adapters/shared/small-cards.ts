@@ -1,3 +1,4 @@
+import { SCOPE_WORDS } from '../../src/domain/bootstrap.ts'
 import type { ConsentStatus, ConsentView, GreetingView, NoticeView } from '../../src/domain/card-view.ts'
 import {
   noticeAdvice,
@@ -7,6 +8,7 @@ import {
   noticePath,
   timeWords,
 } from '../../src/domain/factor-notice.ts'
+import { methodWord } from '../../src/domain/request.ts'
 import { framed } from './caller-parts.ts'
 import {
   bold,
@@ -20,7 +22,6 @@ import {
   type Tone,
   words,
 } from './card-parts.ts'
-import { methodWord } from './request-card.ts'
 
 /** Signs beside the words, never instead of them. */
 const SIGNS: Record<ConsentStatus['kind'], string> = {
@@ -131,12 +132,6 @@ function answered(word: string, { at, method }: { at: Date; method: string }): P
     [bold(word), moment(at)],
     [bold('Method: '), words(methodWord(method))],
   ]
-}
-
-const SCOPE_WORDS: Record<ConsentView['scopes'][number], string> = {
-  'approval:create': 'ask for approvals in the name of your account',
-  'approval:read': 'read their outcome',
-  'approval:verify': 'verify receipts',
 }
 
 /** A change of a person's factors. */

@@ -1,13 +1,9 @@
+import { methodWord } from '../../src/domain/request.ts'
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { type Child, div, el, lede, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
-import {
-  byName,
-  methodWord,
-  SANDBOX_DECIDED,
-  type WritePerson,
-} from '../../webauthn-page/kit/request/request-words.ts'
+import { byName, SANDBOX_DECIDED, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { keysShape } from '../keys/key-shapes.ts'
 import { repeatedNames } from '../keys/key-words.ts'

@@ -59,6 +59,13 @@ export interface Bootstrap {
 /** What a key made this way may do (interface, endpoint 6). */
 export const BOOTSTRAP_SCOPES = ['approval:create', 'approval:read'] as const satisfies readonly Scope[]
 
+/** What each scope lets a key do, for page and card. */
+export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
+  'approval:create': 'ask people for approvals in the name of your account',
+  'approval:read': 'read their outcome',
+  'approval:verify': 'verify receipts',
+}
+
 export const BOOTSTRAP_MINUTES = 10
 
 /** How long after consent the key can be collected: the ten minutes are the owner's; a caller that slept meanwhile is not late. */

@@ -7,6 +7,11 @@ export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
 export const REQUEST_STATUSES: readonly RequestStatus[] = ['pending', 'approved', 'rejected', 'expired']
 
+/** How people call a way of proving presence, on page and card. */
+export function methodWord(method: string): string {
+  return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
+}
+
 /** What the caller says of undoing the action; `externally_reversible`: only with the help of others, outside of its system. */
 export const REVERSIBILITIES = ['read_only', 'reversible', 'externally_reversible', 'irreversible'] as const
 export type Reversibility = (typeof REVERSIBILITIES)[number]

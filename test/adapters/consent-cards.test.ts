@@ -41,7 +41,7 @@ describe('the card of an agent that asks for a key', () => {
       shownText(drawSlack(view(sampleBootstrap())).blocks),
       cardText(drawTeams(view(sampleBootstrap())).card),
     ]) {
-      expect(text).toContain('ask for approvals in the name of your account; read their outcome')
+      expect(text).toContain('ask people for approvals in the name of your account; read their outcome')
       expect(text).toContain('Open until: ')
     }
   })

@@ -1,3 +1,4 @@
+import { SCOPE_WORDS } from '../../src/domain/bootstrap.ts'
 import { sessionEnded, showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
@@ -197,14 +198,8 @@ function statedFacts(consent: Consent): HTMLElement {
   )
 }
 
-const SCOPES: Record<Consent['scopes'][number], string> = {
-  'approval:create': 'ask people for approvals in the name of your account',
-  'approval:read': 'read their outcome',
-  'approval:verify': 'verify receipts',
-}
-
 function scopeRow(scope: Consent['scopes'][number]): HTMLElement {
-  return el('li', {}, `${SCOPES[scope]} `, el('code', {}, scope))
+  return el('li', {}, `${SCOPE_WORDS[scope]} `, el('code', {}, scope))
 }
 
 /** What came of it, and what is left to do. */

@@ -1,3 +1,4 @@
+import { methodWord } from '../../../src/domain/request.ts'
 import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyButton, downloadButton } from '../dom/button.ts'
 import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
@@ -5,7 +6,7 @@ import { moment } from '../dom/moment.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { receiptFile } from './receipt-file.ts'
-import { byName, methodWord, type WritePerson } from './request-words.ts'
+import { byName, type WritePerson } from './request-words.ts'
 
 /**
  * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now:

@@ -3,11 +3,6 @@ import { el, mono } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
 import { callerText } from '../show/caller-text.ts'
 
-/** How people call a way of proving presence. */
-export function methodWord(method: string): string {
-  return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
-}
-
 /** The first heading of the page for each state. */
 export function headingOf(review: Review): string {
   const mine = review.votes.find((vote) => vote.mine)
