@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
+import { retryAfterSeconds } from '../../src/domain/retry-after.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { errorCodeOf, FetchFailure, fetchJson, networkCode, readText } from './fetch-json.ts'
@@ -53,7 +54,7 @@ export function createSendOnce(
       ;({ response, text } = await send(sending, await tokens.get(signal)))
     }
     if (response.ok) return { status: response.status, text }
-    const retryAfter = readRetryAfter(response.headers.get('retry-after'), clock.now())
+    const retryAfter = retryAfterSeconds(response.headers.get('retry-after'), clock.now())
     throw new CallRefused(response.status, errorCodeOf(parseJson(text)) ?? 'http_error', retryAfter)
   }
 }
@@ -128,14 +129,6 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
   if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
   const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))
   return { ...told, outcome: asksForPatience ? 'rate_limited' : 'failed' }
-}
-
-/** `Retry-After` in whole seconds: a number, or a date (RFC 9110 section 10.2.3). */
-function readRetryAfter(header: string | null, now: Date): number | undefined {
-  if (header === null) return undefined
-  if (/^\d{1,6}$/.test(header.trim())) return Number(header)
-  const at = header.endsWith(' GMT') ? Date.parse(header) : Number.NaN
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now.getTime()) / 1000))
 }
 
 /** What the bot asks tokens for. */

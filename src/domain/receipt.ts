@@ -6,6 +6,14 @@ export type Outcome = 'approved' | 'rejected'
 /** How presence was proved. WebAuthn cannot tell a fingerprint from a PIN, so a biometric unlock is `passkey`. */
 export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
 
+/** What holds no receipt, by the code that the verification has for it, in a sentence. */
+export const NO_RECEIPT = {
+  not_found: 'There is no such request; check the id.',
+  pending: 'Nothing is signed yet; verify again after the decision.',
+  cancelled: 'The caller withdrew the request; there is nothing to verify.',
+  expired: 'The request lapsed without a decision; there is nothing to verify.',
+} as const
+
 /**
  * Signed payload, format 1 (interface, "Signed payload"). Exactly these fields and no other: verifiers refuse extras.
  * Times are Unix seconds; `ts <= exp` always holds.

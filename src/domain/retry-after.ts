@@ -13,8 +13,8 @@ const LONGEST_SECONDS = 2 ** 31
  * Whole seconds that a `Retry-After` header asks for (RFC 9110 §10.2.3), from now on; 0 for a time that is past.
  * @returns undefined when there is none, or it says nothing
  */
-export function retryAfterSeconds(value: string | undefined, now: Date): number | undefined {
-  if (value === undefined) return undefined
+export function retryAfterSeconds(value: string | null | undefined, now: Date): number | undefined {
+  if (value === undefined || value === null) return undefined
   if (/^\d+$/.test(value)) return Math.min(Number(value), LONGEST_SECONDS)
   const time = httpDate(value, now)
   if (time === undefined) return undefined

@@ -7,7 +7,7 @@ export class CanonicalError extends Error {
 const MAX_DEPTH = 64
 
 /** A surrogate without its partner has no UTF-8 form: two different texts would become the same bytes. */
-const LONE_SURROGATE = /\p{Surrogate}/u
+export const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
  * RFC 8785 (JCS) text of a JSON value. Keys named `toJSON` or `__proto__` are data like any other.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { BatchIntent, ConsentIntent, DecisionIntent, DecisionIntentV1 } from '../domain/intent.ts'
-import { CanonicalError, canonicalize } from './canonical.ts'
+import { CanonicalError, canonicalize, LONE_SURROGATE } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 
 /** SHA-256 of the intent's RFC 8785 text, 32 bytes: the WebAuthn challenge. @throws CanonicalError for ill-formed text. */
@@ -21,6 +21,6 @@ export function nonceOf(intentJson: string): string {
  * @throws CanonicalError for a lone surrogate, which UTF-8 would silently replace.
  */
 export function actionHash(action: string): string {
-  if (/\p{Surrogate}/u.test(action)) throw new CanonicalError('text holds a lone surrogate')
+  if (LONE_SURROGATE.test(action)) throw new CanonicalError('text holds a lone surrogate')
   return sha256Hex(action).slice(0, 16)
 }

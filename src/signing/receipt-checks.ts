@@ -1,5 +1,6 @@
 import { parseJson } from '../domain/parse-json.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
+import { LONE_SURROGATE } from './canonical.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ClaimField, ReceiptClaim, ReceiptInput } from './receipt-input.ts'
@@ -208,7 +209,7 @@ function secondsOf(time: string): number {
 
 /** A lone surrogate would become U+FFFD: the hash of another text. */
 function isText(value: unknown): value is string {
-  return typeof value === 'string' && !/\p{Surrogate}/u.test(value)
+  return typeof value === 'string' && !LONE_SURROGATE.test(value)
 }
 
 /** What the intent next to a receipt adds: the whole action, the hash of the context, and who acted for the approver. */

@@ -1,5 +1,5 @@
 import { fromBase64, fromBase64Url } from './base64.ts'
-import { canonicalize } from './canonical.ts'
+import { canonicalize, LONE_SURROGATE } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
 /** Payload field a statement around the receipt is compared with; a delegate and `created_at` stand in the intent alone. */
@@ -171,7 +171,7 @@ function fieldsOf(value: unknown): Fields | undefined {
 
 function utf8(value: unknown): Uint8Array {
   // TextEncoder would turn a lone surrogate into U+FFFD: a second spelling of other bytes.
-  if (typeof value !== 'string' || /\p{Surrogate}/u.test(value))
+  if (typeof value !== 'string' || LONE_SURROGATE.test(value))
     throw new ReceiptError('receipt_payload_malformed')
   return new TextEncoder().encode(value)
 }

@@ -1,4 +1,4 @@
-import { type DecisionMethod, exactlyAs, type Outcome } from '../../domain/receipt.ts'
+import { type DecisionMethod, exactlyAs, NO_RECEIPT, type Outcome } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
@@ -100,28 +100,11 @@ const UNPROVEN: Words = {
     'A person decided this request, but nothing in what was pasted proves that it was about the action and context in it. Do not act on them.',
 }
 
-/** The sentences of the public verification for what holds no receipt. */
 const WITHOUT_RECEIPT: Record<string, Words> = {
-  not_found: {
-    kind: 'unknown',
-    heading: 'Unknown',
-    sentence: 'There is no such request; check the id.',
-  },
-  pending: {
-    kind: 'pending',
-    heading: 'Not decided yet',
-    sentence: 'Nothing is signed yet; verify again after the decision.',
-  },
-  cancelled: {
-    kind: 'withdrawn',
-    heading: 'Withdrawn by the caller',
-    sentence: 'The caller withdrew the request; there is nothing to verify.',
-  },
-  expired: {
-    kind: 'expired',
-    heading: 'Expired without a decision',
-    sentence: 'The request lapsed without a decision; there is nothing to verify.',
-  },
+  not_found: { kind: 'unknown', heading: 'Unknown', sentence: NO_RECEIPT.not_found },
+  pending: { kind: 'pending', heading: 'Not decided yet', sentence: NO_RECEIPT.pending },
+  cancelled: { kind: 'withdrawn', heading: 'Withdrawn by the caller', sentence: NO_RECEIPT.cancelled },
+  expired: { kind: 'expired', heading: 'Expired without a decision', sentence: NO_RECEIPT.expired },
 }
 
 function refused(code: string, reason: string): Words {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NO_RECEIPT } from '../../domain/receipt.ts'
 import type { Verdict } from '../../domain/views.ts'
 import { delegateField } from './decision.ts'
 import {
@@ -120,12 +121,7 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
 const DO_NOT_ACT = 'Do not act on this request; its receipt does not hold.'
 
 /** By the code of the refusal; any other says that the receipt does not hold. */
-const SENTENCES: Readonly<Record<string, string>> = {
-  not_found: 'There is no such request; check the id.',
-  pending: 'Nothing is signed yet; verify again after the decision.',
-  cancelled: 'The caller withdrew the request; there is nothing to verify.',
-  expired: 'The request lapsed without a decision; there is nothing to verify.',
-}
+const SENTENCES: Readonly<Record<string, string>> = NO_RECEIPT
 
 export const receiptOperations = operations('Receipts', {
   'get /api/v1/approvals/{id}/verify': {
