@@ -7,7 +7,7 @@ import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ExpectedPayload } from '../../src/signing/receipt-checks.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { reviewShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { get, RequestFailure, silence } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, list, nullable, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
@@ -314,12 +314,7 @@ async function askService(id: string): Promise<ServiceAnswer> {
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch(() => undefined)
-  if (response === undefined)
-    throw new RequestFailure(
-      0,
-      'network',
-      'The service does not answer. Check your connection and try again.',
-    )
+  if (response === undefined) throw silence()
   const answer: unknown = await response.json().catch(() => undefined)
   if (isRecord(answer) && answer.valid === true && response.ok) return { kind: 'receipt', json: answer }
   if (isRecord(answer) && answer.valid === false) return without(answer)

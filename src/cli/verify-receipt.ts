@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { parseUnambiguous } from '../domain/parse-json.ts'
 import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
+import { isLoopback } from '../outbound/target-url.ts'
 import { canonicalize } from '../signing/canonical.ts'
 import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
 import {
@@ -212,10 +213,6 @@ async function readAll(stream: AsyncIterable<Uint8Array | string>, name: string)
   } catch {
     throw usageError(`${name} is not UTF-8 text.`)
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
 function reasonOf(error: Error): string {

@@ -107,7 +107,7 @@ function isOwn({ allowPrivate }: TargetRules, own: URL, url: URL, host: string):
   return sameHost && (portOf(url) === portOf(own) || !(allowPrivate || isLoopback(name)))
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 

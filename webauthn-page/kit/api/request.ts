@@ -77,13 +77,13 @@ export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
 /** What changes nothing that a second try would do twice. */
 const HARMLESS = /^\/session|\/(options|look|lookup)$/
 
+/** There was no answer to what changes nothing. */
+export function silence(): RequestFailure {
+  return new RequestFailure(0, 'network', 'The service does not answer. Check your connection and try again.')
+}
+
 function noAnswer(method: string, path: string): RequestFailure {
-  if (method === 'GET' || HARMLESS.test(path))
-    return new RequestFailure(
-      0,
-      'network',
-      'The service does not answer. Check your connection and try again.',
-    )
+  if (method === 'GET' || HARMLESS.test(path)) return silence()
   return new RequestFailure(
     0,
     'unanswered',
