@@ -1,4 +1,5 @@
 import type { webApi } from '@slack/bolt'
+import { longDescription } from '../shared/app-description.ts'
 
 /** How Slack reaches us: by requests to the public address, or over a connection that we open (Socket Mode). */
 export type SlackReach = 'http' | 'socket'
@@ -19,7 +20,8 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
     display_information: {
       name: 'Countersign',
       description: 'Approvals for agents and applications',
-      long_description: LONG_DESCRIPTION,
+      // Slack asks for 174 to 4000 characters.
+      long_description: longDescription('Slack'),
       background_color: '#0f5c46',
     },
     features: {
@@ -59,13 +61,6 @@ const COMMANDS = [
     usage_hint: 'help | pending | link | unlink | browser | channel | verify …',
   },
 ]
-
-/** Slack asks for 174 to 4000 characters. */
-const LONG_DESCRIPTION = [
-  'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',
-  'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
-  'decided in Slack. The card follows the request until it is decided, expired or withdrawn.',
-].join(' ')
 
 /** What the app may do in a workspace, each for a reason; asked for nothing else. */
 export const BOT_SCOPES = [

@@ -133,6 +133,11 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
 
 /** What the bot asks tokens for. */
 export const BOT_SCOPE = 'https://api.botframework.com/.default'
+/** Where the app's tokens come from. */
+export function tokenUrl({ loginUrl, tenantId }: Pick<TeamsSettings, 'loginUrl' | 'tenantId'>): string {
+  return `${loginUrl}/${tenantId}/oauth2/v2.0/token`
+}
+
 /** A token is not used in its last minutes: it must last for the call, and clocks differ. */
 const LEFT_MS = 5 * 60_000
 
@@ -161,10 +166,11 @@ export function createAppTokens(
       scope: BOT_SCOPE,
     })
     const askedAt = clock.now().getTime()
-    const url = `${loginUrl}/${tenantId}/oauth2/v2.0/token`
-    const told = await fetchJson(url, { method: 'POST', body, signal }).catch((error: unknown) => {
-      throw signal.aborted ? new FetchFailure(0, 'timeout') : error
-    })
+    const told = await fetchJson(tokenUrl({ loginUrl, tenantId }), { method: 'POST', body, signal }).catch(
+      (error: unknown) => {
+        throw signal.aborted ? new FetchFailure(0, 'timeout') : error
+      },
+    )
     const answer = answerSchema.parse(told)
     known = { token: answer.access_token, until: askedAt + answer.expires_in * 1000 - LEFT_MS }
     return answer.access_token

@@ -1,3 +1,5 @@
+import { longDescription } from '../shared/app-description.ts'
+
 /** Which of Microsoft's manifests: the published version, or the developer preview, which knows commands typed after a slash. */
 export type TeamsEdition = 'published' | 'preview'
 
@@ -41,7 +43,7 @@ export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdit
       termsOfUseUrl: baseUrl,
     },
     name: { short: 'Countersign', full: 'Countersign: approvals for agents and applications' },
-    description: { short: SHORT_DESCRIPTION, full: LONG_DESCRIPTION },
+    description: { short: SHORT_DESCRIPTION, full: longDescription('Teams') },
     icons: ICON_FILES,
     accentColor: '#0f5c46',
     defaultInstallScope: 'personal',
@@ -82,9 +84,3 @@ const CHANNEL = {
 const HELP = { title: 'help', description: 'List the commands' }
 
 const SHORT_DESCRIPTION = 'Approvals for agents and applications, confirmed with a passkey or a code'
-
-const LONG_DESCRIPTION = [
-  'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',
-  'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
-  'decided in Teams. The card follows the request until it is decided, expired or withdrawn.',
-].join(' ')

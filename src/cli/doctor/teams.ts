@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BOT_SCOPE } from '../../../adapters/teams/connector.ts'
+import { BOT_SCOPE, tokenUrl } from '../../../adapters/teams/connector.ts'
 import { FetchFailure } from '../../../adapters/teams/fetch-json.ts'
 import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
 import { inspectConversations } from '../../compose/inspect-store.ts'
@@ -77,8 +77,8 @@ const errorSchema = z.object({
 
 /** Does the tenant give the bot a token? The token is not used. */
 async function checkSecret(teams: TeamsSettings): Promise<Check> {
-  const { appId, appPassword, tenantId, loginUrl } = teams
-  const address = `${loginUrl}/${tenantId}/oauth2/v2.0/token`
+  const { appId, appPassword, loginUrl } = teams
+  const address = tokenUrl(teams)
   const form = {
     grant_type: 'client_credentials',
     client_id: appId,

@@ -1,0 +1,8 @@
+/** What the app does, as its manifest tells whoever installs it. @param platform as people call it */
+export function longDescription(platform: 'Slack' | 'Teams'): string {
+  return [
+    'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',
+    'until when. Approving or rejecting opens the service’s own page, where a passkey or a code confirms it; nothing is',
+    `decided in ${platform}. The card follows the request until it is decided, expired or withdrawn.`,
+  ].join(' ')
+}
