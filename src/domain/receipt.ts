@@ -10,6 +10,8 @@ export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
 export const NO_RECEIPT = {
   not_found: 'There is no such request; check the id.',
   pending: 'Nothing is signed yet; verify again after the decision.',
+  pending_sandbox:
+    'Nothing is signed yet: a dry run is decided when its status is read. Read it, then verify again.',
   cancelled: 'The caller withdrew the request; there is nothing to verify.',
   expired: 'The request lapsed without a decision; there is nothing to verify.',
 } as const

@@ -30,7 +30,12 @@ export async function consumeRequest(
   { key, ...use }: Use & { key: string | undefined },
 ): Promise<{ request: ApprovalRequest; replayed: boolean }> {
   const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
-  if (request.status !== 'approved') throw refusal('not_approved', { status: request.status })
+  const { status, sandbox } = request
+  if (status !== 'approved')
+    throw refusal('not_approved', {
+      status,
+      ...(sandbox && status === 'pending' && { detail: 'a dry run is decided when its status is read' }),
+    })
   const consumed_with = key === undefined ? undefined : sha256Hex(key)
   const replay = (used: ApprovalRequest | undefined) => {
     if (used === undefined || consumed_with === undefined || used.consumed_with !== consumed_with)

@@ -87,7 +87,11 @@ describe('409 not_approved', () => {
     const id = await caller.createdId()
     await makeDue(service, id)
     const answer = await consume(id)
-    expect([answer.status, answer.body]).toEqual([409, { error: 'not_approved', message, status: 'pending' }])
+    const detail = 'a dry run is decided when its status is read'
+    expect([answer.status, answer.body]).toEqual([
+      409,
+      { error: 'not_approved', message, status: 'pending', detail },
+    ])
     await expectUntouched(id, 1)
   })
 

@@ -81,10 +81,13 @@ describe('an undecided request', () => {
     expect(status).toBe(200)
     expect(body).toEqual({
       valid: false,
-      error: expect.any(String),
-      message: expect.any(String),
+      error: 'request not decided yet',
+      message: expect.stringContaining('decided when its status is read'),
       status: 'pending',
     })
+    const live = await newCaller(service, { sandbox: false })
+    const asked = await verify((await live.create({ action: 'x' })).body.id)
+    expect(asked.body.message).toBe('Nothing is signed yet; verify again after the decision.')
   })
 
   it('is not decided by verifying, even when a sandbox decision is due', async () => {
@@ -196,7 +199,7 @@ describe('the verification log', () => {
     const entries = (await Promise.all([pending, decided, unknown, odd].map(attempts))).flat()
     expect(entries.map(({ eid: _eid, at: _at, ...entry }) => entry)).toEqual(
       [
-        { subject: pending, account_id: caller.user.account_id, detail: { result: 'pending' } },
+        { subject: pending, account_id: caller.user.account_id, detail: { result: 'pending_sandbox' } },
         { subject: decided, account_id: caller.user.account_id, detail: { result: 'valid' } },
         { subject: unknown, detail: { result: 'not_found' } },
         { subject: odd, detail: { result: 'not_found' } },
