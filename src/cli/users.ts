@@ -27,6 +27,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
   if (options.renew && options.name !== undefined)
     throw usageError('--renew keeps the name; leave out --name.')
   const invite = async (deps: FlowDeps, made: string | undefined): Promise<CommandResult> => {
+    const voids = made === undefined && !(await deps.users.any())
     const asked = options.renew
       ? renewInvitation(deps, { email }, { kind: 'cli' })
       : inviteUser(deps, { email, ...name }, { kind: 'cli' })
@@ -48,11 +49,18 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
         ...(options.renew ? { factors_kept: kept } : {}),
         ...(made === undefined ? {} : { new_store: made }),
       },
-      text: (made === undefined ? '' : newStoreText(made)) + linkText(done, SEND_LINK, link) + warning,
+      text:
+        (made === undefined ? '' : newStoreText(made)) +
+        linkText(done, SEND_LINK, link) +
+        (voids ? INSTEAD : '') +
+        warning,
     }
   }
   return withService(options.json, invite, { fresh: !options.renew })
 }
+
+const INSTEAD =
+  '\n\nIt takes the place of the link that the service printed at its start, which works no more.'
 
 /** A mistyped DATA_DIR would make one, too. */
 function newStoreText(dataDir: string): string {

@@ -97,7 +97,10 @@ export const REFUSALS = {
   ],
   // people
   sign_in_failed: [401, 'Signing in failed; check what you entered.'],
-  unknown_browser: [403, 'Codes sign in only on a browser that was enrolled before; use a passkey.'],
+  unknown_browser: [
+    403,
+    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+  ],
   enrollment_invalid: [
     410,
     'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',

@@ -117,7 +117,9 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     const stranger = await suite.visit()
     await signIn(stranger, backupCodes[1] ?? '')
     await stranger.page
-      .getByText('Codes sign in only on a browser that was enrolled before; use a passkey.')
+      .getByText(
+        'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+      )
       .waitFor()
   })
 })

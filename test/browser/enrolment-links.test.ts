@@ -4,7 +4,10 @@ import { describeInBrowser } from '../support/browser.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const DEAD: [path: string, advice: string][] = [
-  ['/setup', 'Not signed up yet? Restart the service: it then prints a new link.'],
+  [
+    '/setup',
+    'Not signed up yet? Restart the service: it then prints a new link. Where someone was invited by command, the link in that command’s answer counts instead.',
+  ],
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]
 

@@ -13,11 +13,14 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   const [, setup] = await service.line(/\{"setup_url":"([^"]+)"\}/)
   expect(setup).toMatch(new RegExp(`^${url}/setup#[A-Za-z0-9_-]{43}$`))
 
-  const invited = await cli(['user', 'invite', 'alice@example.com', '--json'], { env })
-  expect(invited.stderr).toBe('')
-  const token = new URL(invited.json().enroll_url).hash.slice(1)
+  const invited = await cli(['user', 'invite', 'alice@example.com'], { env })
+  expect(invited.stdout).toMatch(/\nIt takes the place of the link that the service printed at its start,/)
+  const token = /\/enroll#(\S+)/.exec(invited.stdout)?.[1]
   const looked = await post(`${url}/api/v1/enrollment/lookup`, { token })
   expect(await looked.json()).toMatchObject({ kind: 'invite', email: 'alice@example.com' })
+
+  // As the page of the printed link says.
+  expect((await post(`${url}/api/v1/enrollment/lookup`, { token: setup?.split('#')[1] })).status).toBe(410)
 
   const owner = ['--owner', 'alice@example.com', '--name', 'bot']
   const made = await cli(['key', 'create', ...owner, '--json'], { env })

@@ -56,7 +56,9 @@ function showDeadLink(): void {
     notice('error', 'the link has expired or was already used.'),
     signUpDone(),
     setup
-      ? p('Not signed up yet? Restart the service: it then prints a new link.')
+      ? p(
+          'Not signed up yet? Restart the service: it then prints a new link. Where someone was invited by command, the link in that command’s answer counts instead.',
+        )
       : p('Not enrolled yet? Ask the person who sent you the link for a new one.'),
   )
 }

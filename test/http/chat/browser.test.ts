@@ -14,7 +14,8 @@ const INVALID = {
 }
 const UNKNOWN = {
   error: 'unknown_browser',
-  message: 'Codes sign in only on a browser that was enrolled before; use a passkey.',
+  message:
+    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
 }
 
 let service: TestService

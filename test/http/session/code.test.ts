@@ -6,7 +6,8 @@ import { startService, type TestService } from '../../support/service.ts'
 const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check what you entered.' }
 const UNKNOWN = {
   error: 'unknown_browser',
-  message: 'Codes sign in only on a browser that was enrolled before; use a passkey.',
+  message:
+    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
 }
 
 let service: TestService
