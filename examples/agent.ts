@@ -43,6 +43,7 @@ async function call(path = '', body = '', idempotencyKey = '') {
 // The invoice is the key: started again, the agent finds the request it made and does not ask twice.
 const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
+if (request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${request.id}`)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
 if (request.status !== 'approved') stop(request.status)
 
