@@ -1,7 +1,7 @@
 import { outliveOutput } from './cli/terminal.ts'
-import { ListenError } from './compose/listen.ts'
+import { checkPlace, ListenError } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
-import { DataDirInUseError, openStore, StoreFileError } from './compose/open-store.ts'
+import { DataDirInUseError, hasStore, openStore, StoreFileError } from './compose/open-store.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { DamagedKeyError, WrongSealingKeyError } from './flow/keep-keys.ts'
 import type { Log } from './flow/ports.ts'
@@ -49,6 +49,8 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
 }
 
 async function start(config: Config, log: Log): Promise<RunningService> {
+  // A service that cannot listen leaves no new store behind.
+  if (!hasStore(config)) await checkPlace({ setting: 'PORT', host: config.host, port: config.port })
   // The store opens in a thread of its own while this one loads the rest.
   const store = openStore(config, false, log)
   store.catch(() => undefined)

@@ -1,4 +1,4 @@
-import type { AddressInfo, Server } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 
 /** Where a server listens, and the setting that names the port. */
 interface Place {
@@ -28,6 +28,13 @@ function reasonFor({ setting, host, port }: Place, code: string | undefined): st
   if (code === 'EADDRNOTAVAIL')
     return `HOST: ${host} is not an address of this machine; set HOST to one that is.`
   return `${setting}: port ${port} of ${host} cannot be listened on (${code}).`
+}
+
+/** For what is to be known before anything is made. @throws ListenError where nothing can listen there now */
+export async function checkPlace(place: Place): Promise<void> {
+  const server = createServer()
+  await listen(server, place)
+  await new Promise((resolve) => server.close(resolve))
 }
 
 /** @returns the port, where 0 was asked for a free one. @throws ListenError */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -50,6 +51,7 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
       message: `PORT: port ${port} of 127.0.0.1 is in use; stop the program that uses it, or set PORT to a free port.`,
     },
   ])
+  expect(existsSync(join(folder, 'data')), 'a store made for nothing').toBe(false)
   const both = await freePort()
   expect(await refused({ PORT: String(both), METRICS_PORT: String(both) })).toEqual([
     1,
