@@ -24,7 +24,7 @@ export async function askedBefore(id: string): Promise<HTMLElement | undefined> 
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(
     'Asked before',
-    'The last three of this key for this tool, among the 50 requests that it made before this one, and what differs this time.',
+    'Up to three of the 50 requests that this key made before this one, for the same tool where one is named, and what differs this time.',
   )
   const rows = found.data.map((one) => earlierRow(one, found.names))
   part.body.append(el('ul', { class: 'earlier' }, ...rows))

@@ -236,6 +236,10 @@ describeInBrowser('several requests under one gesture', () => {
     await look()
     await page.goBack()
     await page.getByText('2 selected', { exact: true }).waitFor()
+    await page.setViewportSize({ width: 360, height: 800 })
+    const count = 'document.querySelector(".together-count")'
+    const whole = `${count}.scrollWidth === ${count}.clientWidth && ${count}.offsetHeight < 40`
+    expect(await page.evaluate(whole), 'no word of it is broken').toBe(true)
     await look()
     const gone = new URL(page.url()).pathname.slice('/a/'.length)
     area.state.reviews = area.state.reviews.filter(({ id }) => id !== gone)
