@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packagePath } from '../../src/config/package-path.ts'
 import { toJwks } from '../../src/signing/keys.ts'
 import { cli } from '../support/cli.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
@@ -57,6 +58,15 @@ function verify(receipt: string, more: string[] = [], stdin?: string) {
   const options = stdin === undefined ? { env: NOWHERE } : { env: NOWHERE, stdin }
   return cli(['verify', receipt, '--jwks', jwks, ...more], options)
 }
+
+it('takes the sample of the documents as it is, and not with one letter changed', async () => {
+  const sample = readFileSync(packagePath('examples/receipt.json'), 'utf8')
+  const keys = ['--jwks', packagePath('examples/jwks.json')]
+  const check = (text: string) => cli(['verify', file('sample.json', text), ...keys], { env: NOWHERE })
+  expect((await check(sample)).stdout).toMatch(/^VALID: a person approved this\.\n/)
+  expect((await check(sample.replace('Deploy release 4.2', 'Deploy release 4.3'))).code).toBe(1)
+  expect((await check(sample.replace('"version": "4.2"', '"version": "4.3"'))).code).toBe(1)
+})
 
 describe('countersign verify', () => {
   it('confirms a receipt in every form the service gives it out', async () => {
