@@ -233,7 +233,10 @@ function describeReceipt(
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
   const lines: [string, string][] = [
     ['Request', payload.rid],
-    ['Decision', `${payload.decision}, ${METHODS[payload.method]}`],
+    [
+      'Decision',
+      `${payload.decision}, ${votes.length > 1 ? 'the last vote ' : ''}${METHODS[payload.method]}`,
+    ],
     ['Decided at', time(payload.ts)],
     ['Open until', time(payload.exp)],
     payload.sandbox
@@ -254,7 +257,7 @@ function describeReceipt(
     ['Signed by key', kid],
   ]
   return [
-    headline(result),
+    headline(result, votes.length),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
     'What is shown above is signed. A comment next to a receipt is not part of it.',
@@ -283,7 +286,7 @@ function delegateLine(delegate: string | undefined): [string, string][] {
 function voteLine({ payload, keyRevokedAt, delegate }: VerifiedReceipt): [string, string] {
   const revoked = keyRevokedAt === undefined ? '' : '; CAUTION: its key was revoked later'
   const by = delegate === undefined ? payload.approver : `${delegate} for ${payload.approver}`
-  return ['Vote', `${payload.decision} by ${by} at ${time(payload.ts)}${revoked}`]
+  return ['Vote', `${payload.decision} by ${by} at ${time(payload.ts)}, ${METHODS[payload.method]}${revoked}`]
 }
 
 function unsignedLine({ approver }: UnsignedVote): [string, string] {
@@ -297,10 +300,11 @@ const METHODS: Record<ReceiptPayload['method'], string> = {
   sandbox: 'by the sandbox; no person decided',
 }
 
-function headline({ payload, unproven }: VerifiedReceipt): string {
+/** Approvals alone are signed by several: one rejection rejects. */
+function headline({ payload, unproven }: VerifiedReceipt, votes: number): string {
   if (unproven) return `RECEIPT VALID, CONTENT NOT PROVEN: ${RECEIPT_ERRORS.receipt_content_unproven}`
   if (payload.sandbox) return `VALID SANDBOX RECEIPT: a test ${payload.decision} this; no person was asked.`
-  return `VALID: a person ${payload.decision} this.`
+  return `VALID: ${votes > 1 && payload.decision === 'approved' ? `${votes} people` : 'a person'} ${payload.decision} this.`
 }
 
 function revokedWarning(at: Date): string {

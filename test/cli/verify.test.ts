@@ -243,8 +243,11 @@ describe('countersign verify', () => {
     const whole = answerWith({ ...ben, votes: [ana, ben] })
     const said = await check('votes.json', whole)
     expect([said.code, said.stderr]).toEqual([0, ''])
-    expect(said.stdout).toContain(`Vote           approved by ${'a'.repeat(16)} at 2026-06-01T12:00:00Z\n`)
-    expect(said.stdout).toContain(`Vote           approved by ${'b'.repeat(16)} at 2026-06-01T12:00:00Z\n`)
+    expect(said.stdout).toMatch(/^VALID: 2 people approved this\.\n/)
+    expect(said.stdout).toContain('Decision       approved, the last vote confirmed with a passkey\n')
+    const how = 'at 2026-06-01T12:00:00Z, confirmed with a passkey\n'
+    expect(said.stdout).toContain(`Vote           approved by ${'a'.repeat(16)} ${how}`)
+    expect(said.stdout).toContain(`Vote           approved by ${'b'.repeat(16)} ${how}`)
     expect((await check('votes.json', whole, ['--json'])).json().votes).toEqual([
       expect.objectContaining({ kid: signer.kid, checked: { action: 'full', context: 'full' } }),
       expect.objectContaining({ payload: expect.objectContaining({ did: ben.id }) }),

@@ -86,7 +86,7 @@ describe('an undecided request', () => {
       status: 'pending',
     })
     const live = await newCaller(service, { sandbox: false })
-    const asked = await verify((await live.create({ action: 'x' })).body.id)
+    const asked = await verify(await live.createdId())
     expect(asked.body.message).toBe('Nothing is signed yet; verify again after the decision.')
   })
 
