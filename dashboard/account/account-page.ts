@@ -13,7 +13,7 @@ import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/but
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
-import { ago, chooseZone, chosenZone, day } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago, chooseZone, chosenZone, day, exactly } from '../../webauthn-page/kit/dom/moment.ts'
 import { lostFactors } from '../../webauthn-page/kit/passkey/no-factor.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { chatName, nameWarnings, typedAnywhere, wordsOf } from '../../webauthn-page/kit/show/chat.ts'
@@ -213,7 +213,10 @@ function sessionRow(
   return entry(
     [callerText(name), current && tag('This browser', 'live')],
     [hint('Signed in ', ago(created_at), ' · last used ', ago(last_seen_at))],
-    !current && button('End', 'quiet', end, { 'aria-label': `End the session of ${name}` }),
+    !current &&
+      button('End', 'quiet', end, {
+        'aria-label': `End the session of ${name}, signed in ${exactly(created_at)}`,
+      }),
   )
 }
 

@@ -144,8 +144,8 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     { class: 'audit-entry' },
     ago(at),
     el('p', { class: 'audit-sentence' }, ...sentence, '.'),
-    el('p', { class: 'audit-where hint' }, ...about),
-    el('p', { class: 'audit-where hint' }, actor.address !== undefined && mono(callerText(actor.address))),
+    div('audit-where hint', ...about),
+    div('audit-where hint', actor.address !== undefined && mono(callerText(actor.address))),
     toggle,
     more,
   )

@@ -3,7 +3,16 @@ import type { Factor } from '../../webauthn-page/kit/api/contract.ts'
 import { RequestFailure, refusedWith } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Draft, keptDraft } from '../../webauthn-page/kit/dom/draft.ts'
-import { announce, type Child, div, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import {
+  announce,
+  announcements,
+  type Child,
+  div,
+  el,
+  freshId,
+  link,
+  p,
+} from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
@@ -79,7 +88,7 @@ export class DecideTogether {
     this.#dialog.addEventListener('cancel', (event) => {
       if (this.#busy) event.preventDefault()
     })
-    this.#dialog.append(this.#heading, this.#slot.element, this.#body)
+    this.#dialog.append(this.#heading, this.#slot.element, this.#body, announcements())
     document.body.append(this.#dialog)
     this.#dialog.showModal()
     await this.#load()

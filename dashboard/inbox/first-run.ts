@@ -68,7 +68,7 @@ class Guide implements StartedGuide {
   /** Puts back the commands of the steps that shrank. */
   #again: (() => void) | undefined
   #shown = ''
-  #lookNow = (): void => {}
+  look = (): void => {}
 
   constructor(memory: Memory) {
     this.#memory = memory
@@ -87,14 +87,11 @@ class Guide implements StartedGuide {
     return this.#part.element
   }
 
-  look(): void {
-    this.#lookNow()
-  }
-
   #hide(label: string): HTMLElement {
     return button(label, 'quiet', () => {
       this.#memory.ended()
       this.element.remove()
+      document.querySelector('h1')?.focus({ preventScroll: true })
     })
   }
 
@@ -136,7 +133,7 @@ class Guide implements StartedGuide {
   }
 
   #follow(keyId: string): void {
-    this.#lookNow = whileVisible(this.element, POLL_MS, async () => {
+    this.look = whileVisible(this.element, POLL_MS, async () => {
       const latest = await requestOf(keyId).catch(() => undefined)
       return latest === undefined || this.#take(latest)
     })

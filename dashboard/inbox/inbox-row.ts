@@ -28,16 +28,22 @@ export interface InboxRow {
  */
 export function inboxRow(request: PendingRequest): InboxRow {
   const textId = freshId('action')
+  const [marksId, askerId, timeId] = ['marks', 'asker', 'time'].map((part) => `${textId}-${part}`)
   const open = el(
     'a',
-    { class: 'inbox-open', href: `/a/${encodeURIComponent(request.id)}` },
+    {
+      class: 'inbox-open',
+      href: `/a/${encodeURIComponent(request.id)}`,
+      'aria-describedby': `${marksId} ${askerId} ${timeId}`,
+    },
     el('span', { class: 'inbox-action', id: textId }, callerText(request.action)),
   )
   const box = canDecide(request)
     ? el('input', { type: 'checkbox', 'aria-label': 'Select', 'aria-describedby': textId })
     : undefined
   const time = countdown(request.expires_at, 'visually-hidden')
-  const marks = div('inbox-marks')
+  time.element.id = `${timeId}`
+  const marks = el('div', { class: 'inbox-marks', id: marksId })
   const account = el('span', {}, ' · ', callerText(request.requested_by.account_name))
   const renew = (now: PendingRequest): void => marks.replaceChildren(...marksOf(now))
   renew(request)
@@ -47,7 +53,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     // A label around it gives a finger the whole corner of the row.
     box && el('label', { class: 'inbox-pick' }, box),
     open,
-    div('inbox-about', marks, el('p', { class: 'inbox-asker' }, ...asker(request, account))),
+    div('inbox-about', marks, el('p', { class: 'inbox-asker', id: askerId }, ...asker(request, account))),
     time.element,
   )
   return {

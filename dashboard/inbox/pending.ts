@@ -44,6 +44,7 @@ export function callersLegend(id?: string): HTMLElement {
     sample,
     ' words are the caller’s, not checked',
     el('span', { class: 'not-on-phones' }, ' by Countersign'),
+    el('span', { class: 'visually-hidden' }, ': the action, and the name of who asks'),
     '.',
   )
 }

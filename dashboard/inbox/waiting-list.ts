@@ -169,8 +169,11 @@ export class WaitingList {
 
   /** Ticks the chosen one, or takes its tick away. */
   toggle(): void {
-    const box = this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.box
-    if (box !== undefined && box.offsetParent !== null) box.click()
+    const row = this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)
+    if (row?.box === undefined || row.box.offsetParent === null) return
+    // What is ticked is heard with its row.
+    if (!row.element.contains(document.activeElement)) row.link.focus()
+    row.box.click()
   }
 
   /** The focus goes to the row after the chosen one, or before it; to the first where none is chosen. */
@@ -178,7 +181,9 @@ export class WaitingList {
     const rows = this.#shown()
     const at = rows.findIndex(({ request }) => request.id === this.#chosen)
     const next = at < 0 ? rows[0] : rows[at + step]
-    next?.link.focus()
+    // At either end the chosen one, which may be without the focus.
+    const row = next ?? rows[at]
+    row?.link.focus()
   }
 
   /** The row a person looks at, if it still waits. */
@@ -201,7 +206,9 @@ export class WaitingList {
   close(instead: HTMLElement): void {
     this.#settle(new Set())
     this.legend.hidden = true
+    const focused = this.element.contains(document.activeElement)
     this.element.replaceChildren(instead)
+    if (focused) this.#events.focusLost()
     this.#events.changed()
   }
 

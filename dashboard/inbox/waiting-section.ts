@@ -54,7 +54,7 @@ class WaitingSection {
   readonly #list: WaitingList
   readonly #bar = togetherBar(
     (ids, decision) => this.#decideTogether(ids, decision),
-    () => this.#list.tickAll(false),
+    () => this.#clear(),
   )
   readonly #element: HTMLElement
   #seen = new Date()
@@ -65,7 +65,7 @@ class WaitingSection {
     this.#waiting = waiting
     this.#list = new WaitingList({
       fits: (request) => this.#filter.fits(request),
-      focusLost: () => this.#heading.focus({ preventScroll: true }),
+      focusLost: () => this.#focusHeading(),
       changed: () => this.#changed(),
       chosen: (request) => this.#chosen(request),
       hasPane: () => SIDE_BY_SIDE.matches,
@@ -76,7 +76,7 @@ class WaitingSection {
     this.#element = el(
       'section',
       { id: 'waiting', 'aria-labelledby': this.#heading.id },
-      div('inbox-head', this.#all.row, this.#heading, this.#filter.element, this.#help),
+      div('inbox-head', this.#heading, this.#all.row, this.#filter.element, this.#help),
       waiting.auditor && hint(AUDITORS),
       this.#slot.element,
       this.#list.legend,
@@ -122,6 +122,16 @@ class WaitingSection {
       },
       { key: 'Escape', does: 'Clear the selection', run: () => this.#list.tickAll(false) },
     ]
+  }
+
+  #focusHeading(): void {
+    this.#heading.focus({ preventScroll: true })
+  }
+
+  /** By the button of the bar, which goes with the selection. */
+  #clear(): void {
+    this.#list.tickAll(false)
+    this.#focusHeading()
   }
 
   #decide(decision: Outcome): void {
@@ -180,6 +190,8 @@ class WaitingSection {
     }
     await this.#look()
     this.#list.arrange()
+    // The bar that opened the dialog has gone.
+    if (document.activeElement === document.body) this.#focusHeading()
     if (SIDE_BY_SIDE.matches) this.#list.resume(this.#list.chosen()?.id, Math.max(0, place))
   }
 
@@ -320,10 +332,12 @@ function togetherBar(
     show(ticked) {
       ids = ticked.slice(0, AT_ONCE)
       element.hidden = ids.length === 0
-      count.textContent =
+      const words =
         ticked.length > AT_ONCE
           ? `${ticked.length} selected; at most ${AT_ONCE} can be decided at once: these are the first`
           : `${ticked.length} selected`
+      if (words !== (count.textContent || '0 selected')) announce(words)
+      count.textContent = words
       buttons.approved.setAttribute('aria-label', `Approve ${ids.length} selected`)
       buttons.rejected.setAttribute('aria-label', `Reject ${ids.length} selected`)
     },

@@ -72,11 +72,21 @@ function boxesFor<T>({ choices, missing }: SomeOf<T>) {
     value,
     ...tick('checkbox', label, { checked }),
   }))
-  for (const { input } of boxes) input.addEventListener('change', () => error.replaceChildren())
+  const mark = (invalid: boolean): void => {
+    for (const { input } of boxes) input.toggleAttribute('aria-invalid', invalid)
+  }
+  for (const { input } of boxes) {
+    input.setAttribute('aria-describedby', error.id)
+    input.addEventListener('change', () => {
+      error.replaceChildren()
+      mark(false)
+    })
+  }
   const read = (): T[] | undefined => {
     const chosen = boxes.filter(({ input }) => input.checked).map(({ value }) => value)
     if (chosen.length > 0) return chosen
     error.textContent = missing
+    mark(true)
     boxes[0]?.input.focus()
     return undefined
   }

@@ -160,6 +160,7 @@ class Bench {
     if (turn !== this.#turn || this.#signal.aborted) return
     if (outcome.kind === 'problem') {
       this.#refuse(outcome.sentence)
+      if (brought.name === undefined) this.#markText()
       return
     }
     if (brought !== this.#last) this.#entry.open = false
@@ -176,6 +177,11 @@ class Bench {
   }
 
   /** Nothing was checked, so nothing of an earlier check may stay. */
+  #markText(): void {
+    this.#text.input.setAttribute('aria-invalid', 'true')
+    this.#text.input.focus({ preventScroll: true })
+  }
+
   #refuse(sentence: string): void {
     this.#last = undefined
     this.#entry.open = true
@@ -224,6 +230,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
   const forget = async (): Promise<void> => {
     jwks.input.value = ''
     slot.show('info', 'The keys that this service publishes are used again.')
+    jwks.input.focus()
     await changed(undefined)
   }
   const use = async (): Promise<void> => {

@@ -286,6 +286,12 @@ describeInBrowser('every page for everybody', () => {
     const texts = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
     expect(texts).toContain('Enter your e-mail address, such as ana@example.com.')
     expect(await page.evaluate('document.activeElement.name')).toBe('email')
+    suite.server().state.signedIn = false
+    await page.goto('/signin')
+    await page.getByText('Use a code instead').click()
+    await page.getByLabel('E-mail').press('Enter')
+    const error = await page.locator('.field-error').filter({ hasText: 'e-mail' }).innerText()
+    expect(await page.locator('#announcements').innerText(), 'where the focus stays').toBe(error)
   })
 
   it('takes the token out of the address before anything else (T14)', async () => {

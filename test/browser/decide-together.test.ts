@@ -201,6 +201,10 @@ describeInBrowser('several requests under one gesture', () => {
     await dialog()
       .getByText(/not on your screen yet/)
       .waitFor({ state: 'detached' })
+    // Behind a dialog, screen readers hear nothing.
+    expect(await dialog().locator('.announcements').innerText()).toBe(
+      'All fields of the request were on your screen',
+    )
     await dialog().getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog().getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     area.reset()
@@ -235,7 +239,7 @@ describeInBrowser('several requests under one gesture', () => {
     const look = () => Promise.all([page.waitForURL('**/a/req_*'), second.press('Enter')])
     await look()
     await page.goBack()
-    await page.getByText('2 selected', { exact: true }).waitFor()
+    await page.locator('.together').getByText('2 selected', { exact: true }).waitFor()
     await page.setViewportSize({ width: 360, height: 800 })
     const count = 'document.querySelector(".together-count")'
     const whole = `${count}.scrollWidth === ${count}.clientWidth && ${count}.offsetHeight < 40`
@@ -244,12 +248,37 @@ describeInBrowser('several requests under one gesture', () => {
     const gone = new URL(page.url()).pathname.slice('/a/'.length)
     area.state.reviews = area.state.reviews.filter(({ id }) => id !== gone)
     await page.goto('/')
-    await page.getByText('1 selected', { exact: true }).waitFor()
+    await page.locator('.together').getByText('1 selected', { exact: true }).waitFor()
     const { state } = suite.server()
     state.user = { ...state.user, approver: '0000000000000000' }
     await page.reload()
     await page.locator('.inbox-row').first().waitFor()
     expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+  })
+
+  it('tells what is selected, describes each row, and keeps the focus when the bar goes', async () => {
+    await page.goto('/')
+    const link = page.locator('.inbox-row').nth(2).getByRole('link')
+    const ids = (await link.getAttribute('aria-describedby'))?.split(' ') ?? []
+    const about = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
+    expect(about).toEqual([
+      'High impact',
+      expect.stringContaining('ops-agent'),
+      expect.stringContaining('left to decide'),
+    ])
+    await link.focus()
+    await page.keyboard.press('x')
+    expect(await page.locator('#announcements').innerText()).toBe('1 selected')
+    const focused = (): Promise<unknown> => page.evaluate('document.activeElement.textContent')
+    await page.getByRole('button', { name: 'Clear' }).press('Enter')
+    expect(await focused()).toBe('Waiting for you')
+    expect(await page.locator('#announcements').innerText()).toBe('0 selected')
+    await page.keyboard.press('x')
+    expect(await focused(), 'the chosen row').toContain('Drop the invoices table')
+    await page.keyboard.press('k')
+    await page.keyboard.press('k')
+    await page.keyboard.press('k')
+    expect(await focused()).toContain('Send the newsletter')
   })
 
   it('rejects only what is selected', async () => {

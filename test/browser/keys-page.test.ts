@@ -243,8 +243,11 @@ describeInBrowser('the page of API keys', () => {
     await open()
     await press('Revoke the API key ops-agent-prod')
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('What it asked for before still waits in the inboxes').waitFor()
-    await press('Cancel')
+    const about = await dialog.getAttribute('aria-describedby')
+    expect(await page.locator(`#${about}`).innerText()).toContain('What it asked for before still waits')
+    // Pressed twice, Enter revokes nothing.
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
     expect(area.sent).toEqual([])
     area.refuse = { code: 'not_found' }
     await press('Revoke the API key ops-agent-prod')

@@ -77,9 +77,10 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
       await expect
         .poll(() => page.locator('#announcements').innerText(), { message: time })
         .toBe('Still working, please wait')
-      await page.getByRole('button', { name: 'Stop waiting' }).click()
+      await page.getByRole('button', { name: 'Stop waiting' }).press('Enter')
       await page.getByText(STOPPED).waitFor()
       await expectPrompts(page, 0)
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Sign in with a passkey')
       expect(await button.getAttribute('aria-disabled')).toBe(null)
     }
   })

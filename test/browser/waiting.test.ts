@@ -143,9 +143,11 @@ describeInBrowser('what waits for a person', () => {
     await visitor.page.getByRole('button', { name: 'Create your first API key' }).click()
     const key = await visitor.page.locator('.secret-box code').innerText()
     suite.server().state.signedIn = false
+    await rows().first().getByRole('link').focus()
     await visitor.page.clock.runFor(5500)
     await visitor.page.getByText('Your session has ended.').waitFor()
     expect(await rows().count()).toBe(0)
+    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Waiting for you')
     expect(await visitor.page.locator('main').innerText()).toContain(key)
     const link = visitor.page.getByRole('link', { name: 'Sign in', exact: true })
     expect(await link.getAttribute('href')).toBe('/signin?next=%2F')

@@ -224,6 +224,7 @@ export class DecidePage {
     this.#way = undefined
     showUser(undefined)
     showInvitation(!first, () => void this.open(), message)
+    if (message?.textContent) announce(message.textContent)
   }
 
   #stop(): void {

@@ -1,5 +1,5 @@
 import { button, buttonRow } from './button.ts'
-import { type Child, el, freshId, p } from './element.ts'
+import { announcements, type Child, el, freshId, p } from './element.ts'
 
 /**
  * Opens a window above the page. `fill` makes its content below the title; it is given what closes the window.
@@ -22,7 +22,13 @@ export function openDialog<T>(
       dialog.close()
     }
     const parts = fill(close).filter((part) => part !== undefined && part !== false)
-    dialog.append(el('h2', { id }, title), ...parts)
+    dialog.append(el('h2', { id, tabindex: -1 }, title), ...parts, announcements())
+    // Heard with the title when it opens: the focus goes to what can be done.
+    const about = dialog.querySelector(':scope > p')
+    if (about !== null) {
+      about.id = `${id}-about`
+      dialog.setAttribute('aria-describedby', about.id)
+    }
     document.body.append(dialog)
     dialog.showModal()
   })
@@ -34,7 +40,8 @@ export async function askFirst(question: string, yes: string, ...explanation: Ch
     p(...explanation),
     buttonRow(
       button(yes, 'danger', () => close(true)),
-      button('Cancel', 'quiet', () => close()),
+      // Pressing twice must not do it.
+      button('Cancel', 'quiet', () => close(), { autofocus: true }),
     ),
   ])
   return answer === true

@@ -78,9 +78,18 @@ export function link(href: string, label: string, attributes: Attributes = {}): 
   return el('a', { href, ...attributes }, label)
 }
 
-/** Tells screen readers about a change without moving the focus (`aria-live="polite"`). */
+/** Where `announce` tells: one in the page, one in each dialog. */
+export function announcements(): HTMLElement {
+  return el('div', { class: 'visually-hidden announcements', role: 'status', 'aria-live': 'polite' })
+}
+
+/**
+ * Tells screen readers about a change without moving the focus (`aria-live="polite"`). What is behind a dialog they do not read,
+ * so the one on top tells it.
+ */
 export function announce(message: string): void {
-  const region = document.querySelector('#announcements')
+  const dialog = [...document.querySelectorAll('dialog[open]')].at(-1)
+  const region = dialog?.querySelector('.announcements') ?? document.querySelector('#announcements')
   if (region !== null) region.textContent = message
 }
 

@@ -1,5 +1,5 @@
 import { runOnce } from './button.ts'
-import { type Attributes, type Child, div, el, freshId } from './element.ts'
+import { type Attributes, announce, type Child, div, el, freshId } from './element.ts'
 
 /** A form that only this page sends, once at a time; the browser's own checks are off, since ours say more. */
 export function form(
@@ -74,10 +74,11 @@ export function readEmail(entry: Field, message: string): string | undefined {
   return /^[^\s@]+@[^\s@]+$/.test(address) ? address : wrong(entry, message)
 }
 
-/** Says what is wrong with a field and takes the focus there. */
+/** Says what is wrong with a field and takes the focus there, which has it read; where the focus is there already, it is told. */
 export function wrong({ input, setError }: Pick<Field, 'input' | 'setError'>, message: string): undefined {
   setError(message)
-  input.focus()
+  if (document.activeElement === input) announce(message)
+  else input.focus()
 }
 
 /** What a field says, without the blanks around it. Where that is nothing, the field says `message`. */

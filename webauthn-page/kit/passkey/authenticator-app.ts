@@ -1,8 +1,9 @@
 import type { TotpSecret } from '../api/contract.ts'
+import { refusedWith } from '../api/request.ts'
 import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
 import { type Child, div, el, hint, link, p } from '../dom/element.ts'
-import { codeField, form, readCode, tick } from '../dom/form.ts'
-import { noticeSlot } from '../dom/notice.ts'
+import { codeField, form, readCode, tick, wrong } from '../dom/form.ts'
+import { noticeSlot, sentenceOf } from '../dom/notice.ts'
 
 /** QR code, secret as text and the field for the first code. `finish` sends the code; what it throws is shown at the field. */
 export function totpSetup(
@@ -18,7 +19,8 @@ export function totpSetup(
         if (digits === undefined) return
         await finish(digits).catch((error: unknown) => {
           code.input.value = ''
-          throw error
+          if (!refusedWith(['totp_refused'], error)) throw error
+          wrong(code, sentenceOf(error))
         })
       },
       { code },

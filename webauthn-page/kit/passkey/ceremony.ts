@@ -71,17 +71,21 @@ export function passkeyPlaces(create: (hints: PasskeyHints) => Promise<void>): H
 
 /** While the browser's own prompt is open, says what is waited for and how to get out of it. */
 async function announced<T>(slot: NoticeSlot, prompt: () => Promise<T>, outcome: string): Promise<T> {
+  const pressed = document.activeElement
+  const stop = button('Stop waiting', 'quiet', stopPrompt)
   slot.show(
     'info',
     'your browser asks for your passkey now. Close its prompt to do something else here. ',
-    el('span', { class: 'note-button' }, button('Stop waiting', 'quiet', stopPrompt)),
+    el('span', { class: 'note-button' }, stop),
   )
   try {
     return await prompt()
   } catch (error) {
     throw new CeremonyError(advice(error, outcome))
   } finally {
+    const stopped = document.activeElement === stop
     slot.clear()
+    if (stopped && pressed instanceof HTMLElement) pressed.focus({ preventScroll: true })
   }
 }
 

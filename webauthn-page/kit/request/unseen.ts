@@ -59,6 +59,7 @@ export function watchUnseen(floor: () => number): Unseen {
     if (turned === undefined || (turned.paged && parts.size > 0)) return
     turned.part.tabIndex = -1
     turned.part.focus({ preventScroll: true })
+    if (parts.size > 0) announce(unreadWords(parts.size))
   })
   const stop = followSight(look)
   const unseen: Unseen = {
