@@ -72,12 +72,13 @@ export function runListKeys(options: { owner?: string; json?: boolean }): Promis
           keys.length === 0
             ? 'No keys yet. Make one: countersign key create --owner <email> --name <name>'
             : table(
-                ['KEY', 'BEGINS WITH', 'NAME', 'OWNER', 'STATE', 'LAST USED'],
+                ['KEY', 'BEGINS WITH', 'NAME', 'OWNER', 'KIND', 'STATE', 'LAST USED'],
                 keys.map((key) => [
                   key.id,
                   key.key_prefix,
                   key.name,
                   ownerOf(key) ?? '',
+                  key.sandbox ? 'sandbox' : 'live',
                   stateOf(key),
                   used(key),
                 ]),
@@ -89,7 +90,7 @@ export function runListKeys(options: { owner?: string; json?: boolean }): Promis
 }
 
 function stateOf(key: ApiKey): string {
-  return key.revoked_at === null ? 'live' : `revoked ${key.revoked_at.toISOString()}`
+  return key.revoked_at === null ? 'active' : `revoked ${key.revoked_at.toISOString()}`
 }
 
 function used(key: ApiKey): string {
@@ -111,7 +112,7 @@ export function runRevokeKey(id: string, options: { json?: boolean }): Promise<C
 
 function inOtherWords(error: unknown, id: string): unknown {
   if (!(error instanceof Refusal) || error.code !== 'not_found') return error
-  const message = `There is no live key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
+  const message = `There is no active key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
   return new CliError('key_not_found', message)
 }
 

@@ -286,7 +286,7 @@ describe('countersign key', () => {
     expect(twice.code).toBe(1)
     expect(twice.error()).toEqual({
       error: 'key_not_found',
-      message: `There is no live key "${id}"; see: countersign key list`,
+      message: `There is no active key "${id}"; see: countersign key list`,
     })
     const listed = await cli(['key', 'list', ...owner, '--json'], { env })
     const { data } = listed.json()
@@ -295,6 +295,11 @@ describe('countersign key', () => {
       ['dry', 'carol@example.com'],
     ])
     expect(listed.stdout).not.toContain(made.json().raw_key)
+    // "live" is said of a key that asks people, in whatever state.
+    const words = (await cli(['key', 'list', ...owner], { env })).stdout
+    expect(words.split('\n')[0]).toMatch(/^KEY +BEGINS WITH +NAME +OWNER +KIND +STATE +LAST USED$/)
+    expect(words).toMatch(/\nkey_\S+ +sa_live_\S+ +bot +carol@example\.com +live +revoked \S+Z +never\n/)
+    expect(words).toMatch(/\nkey_\S+ +sa_test_\S+ +dry +carol@example\.com +sandbox +active +never\n/)
   })
 
   it('marks a key of a source-control integration', async () => {
