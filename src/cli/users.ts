@@ -123,7 +123,7 @@ function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp'>): st
 function unknownPerson(email: string): (error: unknown) => never {
   return (error) => {
     if (error instanceof Refusal && error.code === 'not_found')
-      throw new CliError('user_not_found', `No user has the address ${email}.`)
+      throw new CliError('user_not_found', `No user has the address ${email}; see: countersign user list`)
     throw error
   }
 }
@@ -177,7 +177,8 @@ function readMembership({ account, role, renew }: InviteOptions): {
   if (renew) throw usageError('--renew is for a link of their own; leave out --account and --role.')
   if (account === undefined || role === undefined)
     throw usageError('--account and --role go together: into which account, and as what.')
-  if (!isId('acc', account)) throw usageError(`${JSON.stringify(account)} is not an account id (acc_…).`)
+  if (!isId('acc', account))
+    throw usageError(`${JSON.stringify(account)} is not an account id (acc_…); see: countersign user list`)
   const known = MEMBER_ROLES.find((one) => one === role)
   if (known === undefined)
     throw usageError(`${JSON.stringify(role)} is not a role; choose among ${MEMBER_ROLES.join(', ')}.`)

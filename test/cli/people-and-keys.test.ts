@@ -151,7 +151,7 @@ describe('countersign user', () => {
     ])
     expect(await invite('--account', 'x', '--role', 'auditor')).toEqual([
       2,
-      { error: 'usage', message: '"x" is not an account id (acc_…).' },
+      { error: 'usage', message: '"x" is not an account id (acc_…); see: countersign user list' },
     ])
     expect(await invite('--account', unknown, '--role', 'owner')).toEqual([
       2,
@@ -235,7 +235,13 @@ describe('countersign user reset', () => {
     expect((await signIn(service, owner)).body.error).toBe('sign_in_failed')
 
     const empty = await cli(['user', 'reset', 'no@example.com', '--json'], { env })
-    expect([empty.code, empty.error().error]).toEqual([1, 'user_not_found'])
+    expect([empty.code, empty.error()]).toEqual([
+      1,
+      {
+        error: 'user_not_found',
+        message: 'No user has the address no@example.com; see: countersign user list',
+      },
+    ])
   })
 })
 
