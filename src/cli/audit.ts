@@ -179,12 +179,16 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
   }
   return withTrail(loadForStore(), async (deps) => {
     const waiting = await findWaiting(deps, filter)
-    const records = await deps.trail.list({ ...filter, limit })
+    const records = await deps.trail.list({ ...filter, limit: limit + 1 })
     const told = new Set(records.map(({ entry }) => entry?.eid))
-    const lines = [...waiting.filter(({ entry }) => !told.has(entry?.eid)), ...records].slice(0, limit)
-    return { value: lines.map(presentLine), rows: true, text: describeLines(lines, filter) }
+    const found = [...waiting.filter(({ entry }) => !told.has(entry?.eid)), ...records]
+    const lines = found.slice(0, limit)
+    const older = found.length > limit ? `\nOnly the newest ${limit} are shown; more: ${moreBy(limit)}` : ''
+    return { value: lines.map(presentLine), rows: true, text: describeLines(lines, filter) + older }
   })
 }
+
+const moreBy = (limit: number): string => (limit < LONGEST ? '--limit <n>' : '--account, --type, --subject')
 
 /** Entries that no process has brought to the trail yet, as after a command while no service runs. */
 async function findWaiting(

@@ -97,6 +97,10 @@ describe('countersign audit list', () => {
       Array.from({ length: 50 }, (_, index) => 60 - index),
     )
     expect(lines(await run('list', '--json', '--limit', '2')).map(({ seq }) => seq)).toEqual([60, 59])
+    const foot = async (...words: string[]) => (await run('list', ...words)).stdout.split('\n').slice(-2)
+    expect(await foot()).toEqual(['Only the newest 50 are shown; more: --limit <n>', ''])
+    expect(await foot('--limit', '59')).toEqual(['Only the newest 59 are shown; more: --limit <n>', ''])
+    expect(await foot('--limit', '60')).toEqual([expect.stringMatching(/^1 +/), ''])
     const one = await run('list', '--subject', 'req_7')
     expect(one.stdout.split('\n')[1]).toMatch(
       /^7 +\S+Z +approval\.verified +public from 192\.0\.2\.7 +req_7 +result=valid$/,
