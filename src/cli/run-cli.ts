@@ -267,7 +267,7 @@ function addVerifyCommand(program: Command): void {
     program
       .command('verify <receipt>')
       .description('check a receipt (a file, or - for stdin) against a key set, without any store')
-      .requiredOption('--jwks <source>', 'the pinned key set: a file, or the https: address of the service')
+      .requiredOption('--jwks <source>', 'pinned key set: a file, or an address, https: or http://localhost')
       .option('--expect-request <req_id>', 'refuse the receipt of any other request')
       .option('--expect-action <text>', 'refuse it unless exactly this action was decided on')
       .option(

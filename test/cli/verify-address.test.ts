@@ -10,7 +10,9 @@ const verify = (jwks: string, ...more: string[]) =>
   cli(['verify', '-', '--jwks', jwks, ...more], { env: {}, stdin: JSON.stringify(answerWith(vote({}))) })
 
 describe('the address of the key set', () => {
-  it('may be the service on this machine', async () => {
+  it('may be the service on this machine, as its help says', async () => {
+    const help = (await cli(['verify', '--help'])).stdout.replace(/\s+/g, ' ')
+    expect(help).toContain('pinned key set: a file, or an address, https: or http://localhost')
     const run = await verify(await serveOnce(200, {}, JSON.stringify(toJwks([signer]))))
     expect([run.code, run.stderr]).toEqual([0, ''])
   })
