@@ -303,7 +303,7 @@ function headline(vote: Examination, nameOf: NameOf): (HTMLElement | string)[] {
     el('strong', {}, `${result.unproven ? 'Valid, content not proven' : 'Valid'}: ${payload.decision}`),
     ' by ',
     mono(whoActed(vote, payload, nameOf)),
-    ', ',
+    `, ${METHODS[payload.method].toLowerCase()}, `,
     moment(iso),
   ]
 }

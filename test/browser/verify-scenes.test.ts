@@ -33,7 +33,11 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('button', { name: 'Compare' }).click()
     await page.getByText('Probably the same').waitFor()
   },
-  votes: (page) => verdictOn(page, answerWith({ ...ben, votes: [ana, ben] })),
+  votes: async (page) => {
+    await verdictOn(page, answerWith({ ...ben, votes: [ana, ben] }))
+    expect((await shownVerdict(page)).heading).toBe('2 approvals, unchanged')
+    expect(await page.locator('.votes').innerText()).toContain(`approved by ${ana.approver}, passkey, `)
+  },
   'votes of a rejected request': async (page) => {
     const { signed_payload: _p, signature: _s, public_key_id: _k, ...unsigned } = ana
     const rejection = vote({ did: 'second', approver: ben.approver, decision: 'rejected' })
