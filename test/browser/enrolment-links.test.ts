@@ -67,6 +67,17 @@ describeInBrowser('links to enrol with', () => {
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/signin')
   })
 
+  it.each([
+    ['Set up how you sign in', {}],
+    ['Enrol as an approver', { account_name: 'Ana', role: 'approver' as const }],
+    ['Enrol as an auditor', { account_name: 'Ana', role: 'auditor' as const }],
+  ])('is headed "%s" for who is asked to be %j', async (heading, joins) => {
+    const person = { kind: 'invite' as const, email: 'bob@example.com', name: 'Bob' }
+    suite.server().state.invitation = { ...person, expires_at: '2100-01-01T00:00:00.000Z', ...joins }
+    const page = await visit('/enroll#good-token')
+    expect(await page.locator('h1').innerText()).toBe(heading)
+  })
+
   it.each(['/setup', '/enroll'])(
     '%s: a second link in the same tab is followed, and leaves the address',
     async (path) => {

@@ -4,7 +4,13 @@ import type { AccountInvitation, AccountView } from '../../dashboard/shell/accou
 import { refusal } from '../../src/domain/errors.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import type { Factors, PendingRequest, Review, User } from '../../webauthn-page/kit/api/contract.ts'
+import type {
+  Factors,
+  Invitation,
+  PendingRequest,
+  Review,
+  User,
+} from '../../webauthn-page/kit/api/contract.ts'
 import { type PageArea, type PageCall, routeIn } from './page-area.ts'
 import { chatAnswers, freshChat, type PageChat } from './page-chat-answers.ts'
 import { consentAnswers, freshConsents, type PageConsents } from './page-consent-answers.ts'
@@ -43,7 +49,7 @@ export interface PageState {
   events: boolean
   factors: Factors
   keys: Key[]
-  invitation: { kind: 'setup' | 'invite'; email: string | null; name: string | null; expires_at: string }
+  invitation: Omit<Invitation, 'account_id' | 'enrolled'>
   stepUp: ('passkey' | 'totp')[]
   chat: PageChat
   consents: PageConsents

@@ -88,7 +88,9 @@ function showEnrolment(token: string, invitation: Invitation): void {
   showScene(title, scene, { focus: false })
 }
 
+/** A link without a role is the operator's: for an account of one's own, or a renewed one, for a person of any role. */
 function headingOf({ role }: Invitation): string {
+  if (role === undefined) return 'Set up how you sign in'
   return role === 'auditor' ? 'Enrol as an auditor' : 'Enrol as an approver'
 }
 
