@@ -26,6 +26,16 @@ export function askCommand(rawKey: string, origin: string): string {
     `curl -X POST ${origin}/api/v1/approvals/request \\`,
     `  -H "Authorization: Bearer ${rawKey}" \\`,
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '{"action": "Deploy version 1.4.2 to production"}'`,
+    `  -d '${FIRST_ACTION}'`,
   ].join('\n')
 }
+
+/** Letter by letter what README.md asks for, and uses up afterwards. */
+const FIRST_ACTION = `{
+    "action": "Deploy release 4.2 to production",
+    "context": {
+      "agent_name": "deploy-bot",
+      "tool": "deploy",
+      "tool_arguments": { "service": "checkout", "version": "4.2" }
+    }
+  }`

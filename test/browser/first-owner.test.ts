@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { packagePath } from '../../src/config/package-path.ts'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
 import { axeViolations, describeInBrowser, stopClock } from '../support/browser.ts'
@@ -10,7 +12,11 @@ import { addKey } from '../support/people.ts'
 import { ask, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 /** What the command on the screen asks for. */
-const DEPLOY = 'Deploy version 1.4.2 to production'
+const DEPLOY = 'Deploy release 4.2 to production'
+/** What the first page of the documents asks for, and uses up: who ran the page's copy goes on there. */
+const [ASKED, USED] = [...readFileSync(packagePath('README.md'), 'utf8').matchAll(/-d '([^']+)'/g)].map(
+  ([, body = '']) => body,
+)
 
 describeInBrowser('from the set-up link to the first receipt', () => {
   const suite = useServiceSuite()
@@ -39,6 +45,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(rawKey).toMatch(/^sa_live_\w{40,}$/)
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
+    expect(/-d '([^']+)'/.exec(command)?.[1]).toBe(ASKED)
     expect(await page.locator('#waiting').innerText()).toContain('Nothing is waiting for you now.')
     expect(await axeViolations(page)).toEqual([])
 
@@ -136,6 +143,8 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.goto('/')
     await page.getByText('Nothing is waiting for you now.').waitFor()
     expect(await page.getByText('Your request is decided').count()).toBe(0)
+    const used = await callWithKey(service, rawKey, `/${id}/consume`, JSON.parse(USED ?? ''))
+    expect(await used.json()).toMatchObject({ request_id: id, consumed_at: expect.any(String) })
     const token = new URL(setupUrl).hash.slice(1)
     expect(JSON.stringify(service.logged)).not.toContain(token)
   })
