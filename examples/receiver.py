@@ -1,26 +1,33 @@
-import base64, hmac, json, os, re, socket, sqlite3, threading, time, urllib.error, urllib.request
+import base64, hmac, json, os, re, socket, sqlite3, sys, threading, time, urllib.error, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SECRETS = os.environ["WEBHOOK_SECRETS"].split()
-SERVICE = os.environ["COUNTERSIGN_URL"]  # the service's own address: one out of a message would be its author's
+SECRETS = os.environ.get("WEBHOOK_SECRETS", "").split()
+if not SECRETS:
+    sys.exit("WEBHOOK_SECRETS is not set: it takes the webhook_signing_secret of the key that asks.")
+# The service's own address: one out of a message would be its author's.
+SERVICE = os.environ.get("COUNTERSIGN_URL") or sys.exit("COUNTERSIGN_URL is not set: it takes the service's address.")
 db, one_at_a_time = sqlite3.connect("done.db", check_same_thread=False), threading.Lock()
 db.execute("CREATE TABLE IF NOT EXISTS done (id TEXT PRIMARY KEY)")
 
 
 def decided(rid):
-    """What a person signed. Any holder of the API key can sign a callback; the service knows who decided."""
+    """What a person signed, and if nobody did, why not. Any holder of the API key can sign a callback; the service knows."""
     if not re.fullmatch("req_[0-9a-z]{26}", rid):
-        return None
+        return None, "it names no request"
     try:
         with urllib.request.urlopen(f"{SERVICE}/api/v1/approvals/{rid}/verify", timeout=5) as answer:
             verdict = json.load(answer)
     except urllib.error.HTTPError as refusal:
         if refusal.code == 404:
-            return None
+            return None, "the service knows no such request"
         raise
-    if not verdict["valid"] or verdict.get("sandbox") or abs(time.time() - verdict["payload"]["ts"]) > 900:
-        return None
-    return verdict["decision"]
+    if not verdict["valid"]:
+        return None, "by the service, nobody decided this request"
+    if verdict.get("sandbox"):
+        return None, "a sandbox key asked, so nobody decided"
+    if abs(time.time() - verdict["payload"]["ts"]) > 900:
+        return None, "decided more than 15 minutes ago"
+    return verdict["decision"], None
 
 
 def receive(headers, body):
@@ -29,20 +36,22 @@ def receive(headers, body):
     macs = [b"v1," + base64.b64encode(hmac.digest(key.encode(), signed, "sha256")) for key in SECRETS]
     offered = headers.get("webhook-signature", "").encode().split()
     if not any(hmac.compare_digest(a, b) for a in offered for b in macs):
-        return 401
+        return 401, "signed with none of WEBHOOK_SECRETS: each key has its own, a sandbox key too"
     try:
         fresh, rid = abs(time.time() - float(sent)) <= 300, json.loads(body)["request_id"]
     except (KeyError, TypeError, ValueError):
-        return 400
-    if not fresh or not isinstance(rid, str):
-        return 400
-    decision = decided(rid)
+        return 400, "not the body of a callback"
+    if not isinstance(rid, str):
+        return 400, "not the body of a callback"
+    if not fresh:
+        return 400, "sent more than 300 s away from this clock"
+    decision, reason = decided(rid)
     if decision is None:
-        return 403
+        return 403, reason
     with one_at_a_time, db:  # one transaction: if acting fails, the id is not kept and the callback comes again
         if db.execute("INSERT OR IGNORE INTO done VALUES (?)", [rid]).rowcount == 1:
             print(rid, decision, flush=True)  # act here, on what you asked under this id
-    return 200
+    return 200, None
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -57,7 +66,12 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self):
         size = int(self.headers.get("Content-Length", -1))
-        self.send_response(receive(self.headers, self.rfile.read(size)) if 0 <= size <= 65536 else 413)
+        status, reason = 413, "longer than 65,536 bytes, or of no stated length"
+        if 0 <= size <= 65536:
+            status, reason = receive(self.headers, self.rfile.read(size))
+        if reason:  # neither a secret nor what the sender wrote
+            print(f"refused ({status}): {reason}", file=sys.stderr, flush=True)
+        self.send_response_only(status)
         self.end_headers()
 
 

@@ -5,6 +5,10 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 const secrets = (process.env.WEBHOOK_SECRETS ?? '').split(' ').filter((secret) => secret !== '')
+if (secrets.length === 0) {
+  console.error('WEBHOOK_SECRETS is not set: it takes the webhook_signing_secret of the key that asks.')
+  process.exit(1)
+}
 // Persons' decisions alone, by a pinned key: one out of a message would be its author's. Save the file again after a rotation.
 function trusted(kid = '') {
   for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
@@ -24,25 +28,33 @@ const done = new Set() // in production a unique column, filled in the transacti
 events.captureRejections = true // what throws below is answered 500, and the callback comes again
 
 createServer(async (request, response) => {
+  function refuse(status = 400, reason = '') {
+    console.error(`refused (${status}): ${reason}`) // neither a secret nor what the sender wrote
+    response.writeHead(status).end()
+  }
   const { 'webhook-id': id, 'webhook-timestamp': sent, 'webhook-signature': given } = request.headers
-  if (!(Number(request.headers['content-length']) <= 65_536)) return response.writeHead(413).end()
+  if (!(Number(request.headers['content-length']) <= 65_536))
+    return refuse(413, 'longer than 65,536 bytes, or of no stated length')
   const body = await buffer(request)
   const macs = secrets.map((key) => createHmac('sha256', key).update(`${id}.${sent}.`).update(body).digest())
   const offered = `${given}`.split(' ').map((text) => Buffer.from(text.replace('v1,', ''), 'base64'))
   const genuine = offered.some((a) => macs.some((b) => a.length === b.length && timingSafeEqual(a, b)))
-  if (!genuine) return response.writeHead(401).end()
+  if (!genuine)
+    return refuse(401, 'signed with none of WEBHOOK_SECRETS: each key has its own, a sandbox key too')
   const now = Date.now() / 1000
-  if (!(Math.abs(now - Number(sent)) <= 300)) return response.writeHead(400).end()
+  if (!(Math.abs(now - Number(sent)) <= 300)) return refuse(400, 'sent more than 300 s away from this clock')
 
   // Any holder of the API key can sign a callback. That a person decided, only the receipt's own signature proves.
   const told = read(body.toString())
-  if (!told) return response.writeHead(400).end()
+  if (!told) return refuse(400, 'not the body of a callback')
   const { asked, payload, signature, kid } = told
   const jwk = trusted(kid)
-  const key = jwk && createPublicKey({ key: jwk, format: 'jwk' })
-  const proven = key && verify(null, payload, key, signature)
-  const receipt = proven ? JSON.parse(payload.toString()) : {}
-  if (receipt.rid !== asked || !(Math.abs(now - receipt.ts) <= 900)) return response.writeHead(403).end()
+  if (!jwk) return refuse(403, 'by no key of jwks.json for what people decide: a sandbox key has others')
+  if (!verify(null, payload, createPublicKey({ key: jwk, format: 'jwk' }), signature))
+    return refuse(403, 'the receipt is forged')
+  const receipt = JSON.parse(payload.toString())
+  if (receipt.rid !== asked) return refuse(403, 'the receipt is that of another request')
+  if (!(Math.abs(now - receipt.ts) <= 900)) return refuse(403, 'decided more than 15 minutes ago')
 
   if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked under this id
   done.add(asked)

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
@@ -21,6 +22,8 @@ export interface ExampleReceiver {
   post(headers: Record<string, string>, body: string): Promise<number>
   /** What it acted on: one line each. Complete once it has ended. */
   acted(): string[]
+  /** What it printed beside that. Complete once it has ended. */
+  said(): string
   end(): Promise<void>
 }
 
@@ -85,16 +88,19 @@ export async function startExample(
   const err: string[] = []
   child.stdout.on('data', (chunk: unknown) => out.push(String(chunk)))
   child.stderr.on('data', (chunk: unknown) => err.push(String(chunk)))
-  await expect
-    .poll(() => {
-      if (child.exitCode !== null) throw new Error(`the receiver ended: ${err.join('')}`)
-      return isOpen(folder.port)
-    })
-    .toBe(true)
+  const closed = once(child, 'close')
+  while (!(await isOpen(folder.port))) {
+    if (child.exitCode === null) await setTimeout(20)
+    else {
+      await closed
+      throw new Error(`the receiver ended: ${err.join('')}`)
+    }
+  }
   return {
     port: folder.port,
     post: (headers, body) => post(folder.port, headers, body),
     acted: () => out.join('').split('\n').filter(Boolean),
+    said: () => err.join(''),
     end: () => end(child),
   }
 }
