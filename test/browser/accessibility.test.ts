@@ -276,6 +276,32 @@ describeInBrowser('every page for everybody', () => {
     expect(await overflow(enlarged.page)).toBeLessThanOrEqual(0)
   })
 
+  it('describes each row of the inbox, tells what is selected, and keeps the focus when its bar goes', async () => {
+    const second = samplePending({ id: 'req_2', action: 'Second', high_impact: false })
+    suite.server().state.pending = [samplePending(), second]
+    const { page } = await suite.visit()
+    await page.goto('/')
+    const link = page.locator('.inbox-row').first().getByRole('link')
+    const ids = (await link.getAttribute('aria-describedby'))?.split(' ') ?? []
+    const about = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
+    expect(about).toEqual([
+      'High impact',
+      expect.stringContaining('ops-agent-prod'),
+      expect.stringContaining('left to decide'),
+    ])
+    const focused = (): Promise<unknown> => page.evaluate('document.activeElement.textContent')
+    const told = (): Promise<string> => page.locator('#announcements').innerText()
+    await link.focus()
+    await page.keyboard.press('x')
+    expect(await told()).toBe('1 selected')
+    await page.getByRole('button', { name: 'Clear' }).press('Enter')
+    expect([await focused(), await told()]).toEqual(['Waiting for you', '0 selected'])
+    await page.keyboard.press('x')
+    expect(await focused(), 'the chosen row').toContain('18 204 invoices')
+    for (const key of ['j', 'j', 'j']) await page.keyboard.press(key)
+    expect(await focused()).toContain('Second')
+  })
+
   it('ties an error to its field and moves the focus there', async () => {
     const { page } = await suite.visit()
     await page.goto('/setup#good-token')
