@@ -35,7 +35,9 @@ async function call(path = '', body = '', idempotencyKey = '') {
     }
     // The service is away or busy, or its answer was lost: the same again, later.
     const wait = Math.min(later || seconds, 60)
-    console.error(`${invoice} waits ${wait} s: ${response ? `${response.status} ${text}` : 'no answer'}`)
+    console.error(
+      `${invoice} waits ${wait} s: ${text === undefined ? 'no answer' : `${response?.status} ${text}`}`,
+    )
     await pause(1000 * wait)
   }
 }
@@ -43,7 +45,7 @@ async function call(path = '', body = '', idempotencyKey = '') {
 // The invoice is the key: started again, the agent finds the request it made and does not ask twice.
 const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
-if (request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${request.id}`)
+if (id && request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${id}`)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
 if (request.status !== 'approved') stop(request.status)
 

@@ -22,7 +22,7 @@ def decided(rid):
             return None, "the service knows no such request"
         raise
     if not verdict["valid"]:
-        return None, "by the service, nobody decided this request"
+        return None, f"the service says: {verdict['error']}"
     if verdict.get("sandbox"):
         return None, "a sandbox key asked, so nobody decided"
     if abs(time.time() - verdict["payload"]["ts"]) > 900:

@@ -50,12 +50,18 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
 
 async function start(config: Config, log: Log): Promise<RunningService> {
   // A service that cannot listen leaves no new store behind.
-  if (!hasStore(config)) await checkPlace({ setting: 'PORT', host: config.host, port: config.port })
+  if (!hasStore(config)) await checkPlaces(config)
   // The store opens in a thread of its own while this one loads the rest.
   const store = openStore(config, false, log)
   store.catch(() => undefined)
   const { serve } = await import('./serve.ts')
   return serve(config, { log, store })
+}
+
+async function checkPlaces({ host, port, metricsPort }: Config): Promise<void> {
+  await checkPlace({ setting: 'PORT', host, port })
+  if (metricsPort !== undefined && metricsPort !== port)
+    await checkPlace({ setting: 'METRICS_PORT', host, port: metricsPort })
 }
 
 /** A terminal signals its whole group and npm forwards its own copy: within this time both mean one wish. */

@@ -91,7 +91,9 @@ class Guide implements StartedGuide {
     return button(label, 'quiet', () => {
       this.#memory.ended()
       this.element.remove()
-      document.querySelector('h1')?.focus({ preventScroll: true })
+      const heading = document.querySelector('h1')
+      heading?.setAttribute('tabindex', '-1')
+      heading?.focus({ preventScroll: true })
     })
   }
 

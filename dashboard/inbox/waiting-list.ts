@@ -18,6 +18,8 @@ interface WaitingListEvents {
   focusLost(): void
   /** Rows came or went, or one was ticked. */
   changed(): void
+  /** The person ticked something, or took ticks away. */
+  ticked(): void
   /** A row was pointed at by keyboard or mouse; undefined when it waits no more. */
   chosen(request: PendingRequest | undefined): void
   /** Is there a pane that shows the chosen one? */
@@ -47,7 +49,10 @@ export class WaitingList {
     this.#events = events
     const id = freshId('legend')
     this.#list = el('ul', { class: 'inbox-list', 'aria-label': 'Requests', 'aria-describedby': id })
-    this.#list.addEventListener('change', () => events.changed())
+    this.#list.addEventListener('change', () => {
+      events.changed()
+      events.ticked()
+    })
     this.#list.addEventListener('focusin', ({ target }) => this.#choose(this.#rowOf(target)))
     this.#list.addEventListener('click', (event) => this.#clicked(event))
     this.#list.addEventListener('pointerleave', () => holdRows(() => this.arrange()))
@@ -156,8 +161,10 @@ export class WaitingList {
 
   /** Ticks everything that is shown, or nothing. */
   tickAll(checked: boolean): void {
+    const before = this.choice().ticked.length
     for (const { box } of this.#shown()) if (box !== undefined) box.checked = checked
     this.#events.changed()
+    if (this.choice().ticked.length !== before) this.#events.ticked()
   }
 
   /** Ticks what of these is shown and can be ticked. */

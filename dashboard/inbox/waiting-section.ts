@@ -67,6 +67,7 @@ class WaitingSection {
       fits: (request) => this.#filter.fits(request),
       focusLost: () => this.#focusHeading(),
       changed: () => this.#changed(),
+      ticked: () => announce(this.#bar.words()),
       chosen: (request) => this.#chosen(request),
       hasPane: () => SIDE_BY_SIDE.matches,
       account: waiting.account,
@@ -120,7 +121,7 @@ class WaitingSection {
         does: 'Reject what is selected, or else this request: you confirm it next',
         run: () => this.#decide('rejected'),
       },
-      { key: 'Escape', does: 'Clear the selection', run: () => this.#list.tickAll(false) },
+      { key: 'Escape', does: 'Clear the selection', run: () => this.#clear() },
     ]
   }
 
@@ -128,10 +129,11 @@ class WaitingSection {
     this.#heading.focus({ preventScroll: true })
   }
 
-  /** By the button of the bar, which goes with the selection. */
+  /** The bar goes with the selection, and the focus would with it. */
   #clear(): void {
+    const inBar = this.#bar.element.contains(document.activeElement)
     this.#list.tickAll(false)
-    this.#focusHeading()
+    if (inBar) this.#focusHeading()
   }
 
   #decide(decision: Outcome): void {
@@ -190,8 +192,10 @@ class WaitingSection {
     }
     await this.#look()
     this.#list.arrange()
-    // The bar that opened the dialog has gone.
-    if (document.activeElement === document.body) this.#focusHeading()
+    // The bar that opened the dialog has gone, and its button has the focus until the page is drawn.
+    const { activeElement: focused } = document
+    if (focused === document.body || (this.#bar.element.hidden && this.#bar.element.contains(focused)))
+      this.#focusHeading()
     if (SIDE_BY_SIDE.matches) this.#list.resume(this.#list.chosen()?.id, Math.max(0, place))
   }
 
@@ -288,6 +292,8 @@ interface TogetherBar {
   element: HTMLElement
   /** Takes the ids of what is ticked, in order. */
   show(ticked: readonly string[]): void
+  /** How many are selected. */
+  words(): string
   /** Nothing can be decided while the service is out of reach. */
   allow(reachable: boolean): void
   /** What else stands on the lower edge keeps clear of it, also where a short list lets it stand higher. */
@@ -332,15 +338,14 @@ function togetherBar(
     show(ticked) {
       ids = ticked.slice(0, AT_ONCE)
       element.hidden = ids.length === 0
-      const words =
+      count.textContent =
         ticked.length > AT_ONCE
           ? `${ticked.length} selected; at most ${AT_ONCE} can be decided at once: these are the first`
           : `${ticked.length} selected`
-      if (words !== (count.textContent || '0 selected')) announce(words)
-      count.textContent = words
       buttons.approved.setAttribute('aria-label', `Approve ${ids.length} selected`)
       buttons.rejected.setAttribute('aria-label', `Reject ${ids.length} selected`)
     },
+    words: () => count.textContent,
     allow(reachable) {
       for (const one of Object.values(buttons)) one.disabled = !reachable
     },

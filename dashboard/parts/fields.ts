@@ -73,10 +73,9 @@ function boxesFor<T>({ choices, missing }: SomeOf<T>) {
     ...tick('checkbox', label, { checked }),
   }))
   const mark = (invalid: boolean): void => {
-    for (const { input } of boxes) input.toggleAttribute('aria-invalid', invalid)
+    for (const { input } of boxes) input.setAttribute('aria-invalid', String(invalid))
   }
   for (const { input } of boxes) {
-    input.setAttribute('aria-describedby', error.id)
     input.addEventListener('change', () => {
       error.replaceChildren()
       mark(false)

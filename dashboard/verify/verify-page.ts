@@ -148,6 +148,7 @@ class Bench {
     this.#turn += 1
     const turn = this.#turn
     this.#slot.clear()
+    this.#text.setError()
     announce('Checking')
     const pinned = this.#pinned
     const whole = this.#nameOf === undefined ? undefined : wholeAnswer
@@ -160,7 +161,11 @@ class Bench {
     if (turn !== this.#turn || this.#signal.aborted) return
     if (outcome.kind === 'problem') {
       this.#refuse(outcome.sentence)
-      if (brought.name === undefined) this.#markText()
+      // What was typed is wrong; of any other problem the field is no cause.
+      if (subject.kind === 'problem' && brought.name === undefined && focus) {
+        this.#text.input.setAttribute('aria-invalid', 'true')
+        this.#text.input.focus({ preventScroll: true })
+      }
       return
     }
     if (brought !== this.#last) this.#entry.open = false
@@ -177,11 +182,6 @@ class Bench {
   }
 
   /** Nothing was checked, so nothing of an earlier check may stay. */
-  #markText(): void {
-    this.#text.input.setAttribute('aria-invalid', 'true')
-    this.#text.input.focus({ preventScroll: true })
-  }
-
   #refuse(sentence: string): void {
     this.#last = undefined
     this.#entry.open = true

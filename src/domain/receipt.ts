@@ -10,6 +10,7 @@ export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
 export const NO_RECEIPT = {
   not_found: 'There is no such request; check the id.',
   pending: 'Nothing is signed yet; verify again after the decision.',
+  /** Of a dry run, which no person decides. */
   pending_sandbox:
     'Nothing is signed yet: a dry run is decided when its status is read. Read it, then verify again.',
   cancelled: 'The caller withdrew the request; there is nothing to verify.',

@@ -110,7 +110,14 @@ export type Verdict =
       publicKey: string
       at: Date
     }
-  | { valid: false; status?: RequestStatus; error: string; code: string }
+  | {
+      valid: false
+      status?: RequestStatus
+      error: string
+      code: string
+      /** Of a request that has no decision: is it a dry run? */
+      sandbox?: boolean
+    }
 
 /** A bootstrap as the owner of the account may see it. */
 export interface ConsentReview {

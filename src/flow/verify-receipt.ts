@@ -152,7 +152,7 @@ async function verifyVote({ keys }: Pick<FlowDeps, 'keys'>, shown: ReturnType<ty
 function undecided({ status, cancelled, sandbox }: ApprovalRequest): Verdict {
   if (cancelled) return { valid: false, status, error: 'request withdrawn by its caller', code: 'cancelled' }
   const error = status === 'expired' ? 'request expired without a decision' : 'request not decided yet'
-  return { valid: false, status, error, code: status === 'pending' && sandbox ? 'pending_sandbox' : status }
+  return { valid: false, status, error, code: status, sandbox }
 }
 
 /** A part of a decided request that people and programs go by. */

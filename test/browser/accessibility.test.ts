@@ -284,11 +284,7 @@ describeInBrowser('every page for everybody', () => {
     const link = page.locator('.inbox-row').first().getByRole('link')
     const ids = (await link.getAttribute('aria-describedby'))?.split(' ') ?? []
     const about = await Promise.all(ids.map((id) => page.locator(`#${id}`).innerText()))
-    expect(about).toEqual([
-      'High impact',
-      expect.stringContaining('ops-agent-prod'),
-      expect.stringContaining('left to decide'),
-    ])
+    expect(about).toEqual(['High impact', expect.stringContaining('ops-agent-prod')])
     const focused = (): Promise<unknown> => page.evaluate('document.activeElement.textContent')
     const told = (): Promise<string> => page.locator('#announcements').innerText()
     await link.focus()

@@ -161,6 +161,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
       'Waiting for you',
       'From an API key to a checked receipt, in four steps',
     ])
+    await page().getByRole('button', { name: 'Hide this guide' }).press('Enter')
+    expect(await page().evaluate('document.activeElement.textContent')).toBe('Inbox')
   })
 
   const LOOKS = [

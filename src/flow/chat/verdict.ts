@@ -46,7 +46,10 @@ export interface VerdictView {
 /** The verdict on a stored request, as `verifyDecision` gives it. `baseUrl` has no slash at the end. */
 export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
   const head = { asked: visibleString(asked) }
-  if (!verdict.valid) return { ...head, ...refused(verdict.code, verdict.error) }
+  if (!verdict.valid) {
+    const { code, error, sandbox } = verdict
+    return { ...head, ...refused(code === 'pending' && sandbox === true ? 'pending_sandbox' : code, error) }
+  }
   const { payload, publicKeyId } = verdict
   return {
     ...head,

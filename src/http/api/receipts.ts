@@ -101,8 +101,9 @@ const jwksAnswer = z
 /** Verify answer (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
-    const { error, code, status } = verdict
-    return { valid: false, error, message: SENTENCES[code] ?? DO_NOT_ACT, status }
+    const { error, code, status, sandbox } = verdict
+    const said = code === 'pending' && sandbox === true ? 'pending_sandbox' : code
+    return { valid: false, error, message: SENTENCES[said] ?? DO_NOT_ACT, status }
   }
   return {
     valid: true,

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
@@ -72,6 +73,24 @@ it.each([
   const answer = await caller.send(PATH, { method: 'POST', raw, headers: { 'content-type': type } })
   expect(answer.status).toBe(415)
   expect(answer.body).toEqual({ error: 'unsupported_media_type', message: expect.any(String) })
+})
+
+it('415: takes the rest of a large body in chunks off the line, and the next request on it', async () => {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.setEncoding('latin1')
+  let answered = ''
+  socket.on('data', (text) => {
+    answered += text
+  })
+  const send = (text: string): Promise<unknown> => new Promise((done) => socket.write(text, done))
+  const authorization = `Authorization: Bearer ${caller.token}\r\nHost: localhost`
+  const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
+  await send(`POST ${PATH} HTTP/1.1\r\n${authorization}\r\nTransfer-Encoding: chunked\r\n\r\n`)
+  // More than all buffers on the way hold: it is written only if the other side reads.
+  for (let count = 0; count < 128; count += 1) await send(chunk)
+  await send(`0\r\n\r\nGET /healthz HTTP/1.1\r\n${authorization}\r\n\r\n`)
+  await expect.poll(() => answered.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 415', 'HTTP/1.1 200'])
+  socket.destroy()
 })
 
 it.each([

@@ -199,7 +199,7 @@ describe('the verification log', () => {
     const entries = (await Promise.all([pending, decided, unknown, odd].map(attempts))).flat()
     expect(entries.map(({ eid: _eid, at: _at, ...entry }) => entry)).toEqual(
       [
-        { subject: pending, account_id: caller.user.account_id, detail: { result: 'pending_sandbox' } },
+        { subject: pending, account_id: caller.user.account_id, detail: { result: 'pending' } },
         { subject: decided, account_id: caller.user.account_id, detail: { result: 'valid' } },
         { subject: unknown, detail: { result: 'not_found' } },
         { subject: odd, detail: { result: 'not_found' } },
