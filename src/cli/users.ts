@@ -60,7 +60,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
 }
 
 const INSTEAD =
-  '\n\nIt takes the place of the link that the service printed at its start, which works no more.'
+  '\n\nIt takes the place of any link that the service printed at its start: that one works no more.'
 
 /** A mistyped DATA_DIR would make one, too. */
 function newStoreText(dataDir: string): string {

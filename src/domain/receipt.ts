@@ -6,16 +6,20 @@ export type Outcome = 'approved' | 'rejected'
 /** How presence was proved. WebAuthn cannot tell a fingerprint from a PIN, so a biometric unlock is `passkey`. */
 export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
 
-/** What holds no receipt, by the code that the verification has for it, in a sentence. */
+/** What holds no receipt, by `withoutReceipt`, in a sentence. */
 export const NO_RECEIPT = {
   not_found: 'There is no such request; check the id.',
   pending: 'Nothing is signed yet; verify again after the decision.',
-  /** Of a dry run, which no person decides. */
   pending_sandbox:
     'Nothing is signed yet: a dry run is decided when its status is read. Read it, then verify again.',
   cancelled: 'The caller withdrew the request; there is nothing to verify.',
   expired: 'The request lapsed without a decision; there is nothing to verify.',
 } as const
+
+/** By the verification's code; of a dry run that waits no person decides, and what to do is another thing. */
+export function withoutReceipt({ code, sandbox }: { code: string; sandbox?: boolean }): string {
+  return code === 'pending' && sandbox === true ? 'pending_sandbox' : code
+}
 
 /**
  * Signed payload, format 1 (interface, "Signed payload"). Exactly these fields and no other: verifiers refuse extras.

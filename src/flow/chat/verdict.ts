@@ -1,4 +1,10 @@
-import { type DecisionMethod, exactlyAs, NO_RECEIPT, type Outcome } from '../../domain/receipt.ts'
+import {
+  type DecisionMethod,
+  exactlyAs,
+  NO_RECEIPT,
+  type Outcome,
+  withoutReceipt,
+} from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
@@ -46,10 +52,7 @@ export interface VerdictView {
 /** The verdict on a stored request, as `verifyDecision` gives it. `baseUrl` has no slash at the end. */
 export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
   const head = { asked: visibleString(asked) }
-  if (!verdict.valid) {
-    const { code, error, sandbox } = verdict
-    return { ...head, ...refused(code === 'pending' && sandbox === true ? 'pending_sandbox' : code, error) }
-  }
+  if (!verdict.valid) return { ...head, ...refused(withoutReceipt(verdict), verdict.error) }
   const { payload, publicKeyId } = verdict
   return {
     ...head,

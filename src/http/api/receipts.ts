@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NO_RECEIPT } from '../../domain/receipt.ts'
+import { NO_RECEIPT, withoutReceipt } from '../../domain/receipt.ts'
 import type { Verdict } from '../../domain/views.ts'
 import { delegateField } from './decision.ts'
 import {
@@ -101,9 +101,8 @@ const jwksAnswer = z
 /** Verify answer (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
-    const { error, code, status, sandbox } = verdict
-    const said = code === 'pending' && sandbox === true ? 'pending_sandbox' : code
-    return { valid: false, error, message: SENTENCES[said] ?? DO_NOT_ACT, status }
+    const { error, status } = verdict
+    return { valid: false, error, message: SENTENCES[withoutReceipt(verdict)] ?? DO_NOT_ACT, status }
   }
   return {
     valid: true,

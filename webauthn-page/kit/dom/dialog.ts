@@ -22,7 +22,7 @@ export function openDialog<T>(
       dialog.close()
     }
     const parts = fill(close).filter((part) => part !== undefined && part !== false)
-    dialog.append(el('h2', { id, tabindex: -1 }, title), ...parts, announcements())
+    dialog.append(el('h2', { id }, title), ...parts, announcements())
     // Heard with the title when it opens: the focus goes to what can be done.
     const about = dialog.querySelector(':scope > p')
     if (about !== null) {
