@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import {
-  isConsentView,
-  isGreetingView,
-  isMovedView,
-  isNoticeView,
-  type MovedView,
-  type PostView,
-} from '../../src/domain/card-view.ts'
+import { isKind, type MovedView, type PostView } from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
 import type { ChatAddress, ChatPort, Log } from '../../src/flow/ports.ts'
 import {
@@ -119,10 +112,10 @@ async function inThread(
 
 /** The card, and the plain words that replace it where Slack refuses its blocks. */
 function drawn(view: PostView | MovedView): [SlackMessage, string] {
-  if (isGreetingView(view)) return [renderGreeting(view), renderGreeting(view).text]
-  if (isMovedView(view)) return [renderMoved(view), renderMoved(view).text]
-  if (isConsentView(view)) return [renderConsent(view), plainConsent(view)]
-  if (isNoticeView(view)) return [renderNotice(view), plainNotice(view)]
+  if (isKind(view, 'greeting')) return [renderGreeting(view), renderGreeting(view).text]
+  if (isKind(view, 'moved')) return [renderMoved(view), renderMoved(view).text]
+  if (isKind(view, 'consent')) return [renderConsent(view), plainConsent(view)]
+  if (isKind(view, 'notice')) return [renderNotice(view), plainNotice(view)]
   return [renderCard(view), plainCard(view)]
 }
 

@@ -4,10 +4,7 @@ import {
   type CardView,
   type ConsentView,
   type GreetingView,
-  isConsentView,
-  isGreetingView,
-  isMovedView,
-  isNoticeView,
+  isKind,
   type MovedView,
   type NoticeView,
 } from '../../src/domain/card-view.ts'
@@ -193,10 +190,10 @@ async function fitting<T>(
   view: CardView | ConsentView | NoticeView | GreetingView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
 ): Promise<ChatOutcome<T>> {
-  if (isMovedView(view)) return send(renderMoved(view))
-  if (isGreetingView(view)) return send(renderGreeting(view))
-  if (isConsentView(view)) return send(refreshing(view, renderConsent(view)))
-  if (isNoticeView(view)) return send(renderNotice(view))
+  if (isKind(view, 'moved')) return send(renderMoved(view))
+  if (isKind(view, 'greeting')) return send(renderGreeting(view))
+  if (isKind(view, 'consent')) return send(refreshing(view, renderConsent(view)))
+  if (isKind(view, 'notice')) return send(renderNotice(view))
   const started = performance.now()
   const answer = await send(refreshing(view, renderCard(view)))
   if (answer.ok || answer.code !== 'MessageSizeTooBig') return answer

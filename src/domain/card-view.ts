@@ -145,11 +145,6 @@ export interface ConsentView {
   links: { details: string }
 }
 
-/** Tells it from the other cards. */
-export function isConsentView(view: object): view is ConsentView {
-  return 'kind' in view && view.kind === 'consent'
-}
-
 /**
  * What stays of a card in a chat that is not, or no longer, the approver's: our words alone. A person who reads that chat learns
  * nothing more about the request (T37).
@@ -158,11 +153,6 @@ export interface MovedView {
   kind: 'moved'
   /** The card is in the same chat once more, where it follows its request. */
   twice?: true
-}
-
-/** Tells it from the other cards. */
-export function isMovedView(view: object): view is MovedView {
-  return 'kind' in view && view.kind === 'moved'
 }
 
 /**
@@ -190,14 +180,14 @@ export interface GreetingView {
   links: { details: string }
 }
 
-/** Tells it from the other cards. */
-export function isGreetingView(view: object): view is GreetingView {
-  return 'kind' in view && view.kind === 'greeting'
-}
+type NamedView = ConsentView | MovedView | NoticeView | GreetingView
 
-/** Tells it from the other cards. */
-export function isNoticeView(view: object): view is NoticeView {
-  return 'kind' in view && view.kind === 'notice'
+/** Is it of that kind? The card of a request has none. */
+export function isKind<Kind extends NamedView['kind']>(
+  view: object,
+  kind: Kind,
+): view is Extract<NamedView, { kind: Kind }> {
+  return 'kind' in view && view.kind === kind
 }
 
 /** What is posted. */

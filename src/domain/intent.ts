@@ -1,4 +1,4 @@
-import { given } from './given.ts'
+import type { Bootstrap } from './bootstrap.ts'
 import type { Outcome } from './receipt.ts'
 import type { Reversibility } from './request.ts'
 
@@ -52,46 +52,9 @@ export type DecisionIntentV1 = Omit<
   'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility'
 > & { typ: 'human-approval/intent/v1' }
 
-/** What the intent is made of; the service adds its own name and a fresh salt. */
-export interface IntentFacts {
-  service: string
-  requestId: string
-  decision: Outcome
-  approverRef: string
-  delegateRef?: string | undefined
-  action: string
-  contextSha256: string
-  requestCreatedAt: Date
-  expiresAt: Date
-  highImpact: boolean
-  requester: DecisionIntent['requester']
-  policySha256: string
-  quorum: number
-  audience?: string | undefined
-  reversibility?: Reversibility | undefined
-  salt: string
-}
-
 /** Builds the statement for one decision attempt. */
-export function buildIntent(facts: IntentFacts): DecisionIntent {
-  return {
-    typ: INTENT_TYPE,
-    aud: facts.service,
-    rid: facts.requestId,
-    decision: facts.decision,
-    approver: facts.approverRef,
-    ...given({ delegate: facts.delegateRef }),
-    action: facts.action,
-    context_sha256: facts.contextSha256,
-    request_created_at: facts.requestCreatedAt.toISOString(),
-    exp: Math.floor(facts.expiresAt.getTime() / 1000),
-    high_impact: facts.highImpact,
-    requester: facts.requester,
-    policy_sha256: facts.policySha256,
-    quorum: facts.quorum,
-    ...given({ audience: facts.audience, reversibility: facts.reversibility }),
-    salt: facts.salt,
-  }
+export function buildIntent(facts: Omit<DecisionIntent, 'typ'>): DecisionIntent {
+  return { typ: INTENT_TYPE, ...facts }
 }
 
 /** Another tag than a single decision's: neither can be taken for the other. */
@@ -124,19 +87,8 @@ interface BatchItem {
 }
 
 /** Builds the statement of one batch. */
-export function buildBatchIntent(facts: {
-  audience: string
-  approverRef: string
-  items: readonly BatchItem[]
-  salt: string
-}): BatchIntent {
-  return {
-    typ: BATCH_TYPE,
-    aud: facts.audience,
-    approver: facts.approverRef,
-    items: facts.items.map(({ rid, decision, intent_sha256 }) => ({ rid, decision, intent_sha256 })),
-    salt: facts.salt,
-  }
+export function buildBatchIntent(facts: Omit<BatchIntent, 'typ'>): BatchIntent {
+  return { typ: BATCH_TYPE, ...facts }
 }
 
 /** Another tag than a decision's: neither can be taken for the other. */
@@ -171,14 +123,7 @@ export interface ConsentIntent {
 /** Builds the statement of one consent attempt. */
 export function buildConsentIntent(facts: {
   audience: string
-  bootstrap: {
-    id: string
-    client_name: string
-    scopes: readonly string[]
-    code: string
-    created_at: Date
-    expires_at: Date
-  }
+  bootstrap: Pick<Bootstrap, 'id' | 'client_name' | 'scopes' | 'code' | 'created_at' | 'expires_at'>
   decision: Outcome
   approverRef: string
   salt: string

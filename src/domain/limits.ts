@@ -4,20 +4,10 @@
  * notifications (`push_test`) by signed-in person.
  * Bootstraps begun and polls of them are counted by address too.
  */
-export type LimitBucket =
-  | 'create'
-  | 'read'
-  | 'key'
-  | 'verify'
-  | 'auth'
-  | 'person'
-  | 'export'
-  | 'push_test'
-  | 'bootstrap'
-  | 'poll'
+export type LimitBucket = keyof typeof REQUESTS_A_MINUTE
 
 /** Requests a minute (interface, "Limits"; those it does not name are ours). */
-export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
+export const REQUESTS_A_MINUTE = {
   create: 60,
   read: 120,
   key: 120,
@@ -28,7 +18,7 @@ export const REQUESTS_A_MINUTE: Readonly<Record<LimitBucket, number>> = {
   push_test: 5,
   bootstrap: 20,
   poll: 300,
-}
+} as const
 
 /**
  * What limits are counted by: an IPv4 address (or any other text) as it is, or the /64 of an IPv6 address, which is what

@@ -58,37 +58,18 @@ export interface SignedReceipt {
   public_key_id: string
 }
 
-/** What a receipt says besides what the intent already fixes. */
-export interface ReceiptFacts {
-  rid: string
-  did: string
-  approver: string
-  actionHash: string
-  decision: Outcome
-  method: DecisionMethod
+/** What a payload says, times still as dates. */
+type ReceiptFacts = Omit<ReceiptPayload, 'v' | 'ts' | 'exp' | 'sandbox'> & {
   decidedAt: Date
   expiresAt: Date
-  nonce: string
 }
 
 /** Builds payload v1. @throws RangeError when the decision time lies after the expiry: such a receipt must never exist. */
-export function buildPayload(facts: ReceiptFacts): ReceiptPayload {
-  const ts = Math.floor(facts.decidedAt.getTime() / 1000)
-  const exp = Math.floor(facts.expiresAt.getTime() / 1000)
+export function buildPayload({ decidedAt, expiresAt, ...said }: ReceiptFacts): ReceiptPayload {
+  const ts = Math.floor(decidedAt.getTime() / 1000)
+  const exp = Math.floor(expiresAt.getTime() / 1000)
   if (ts > exp) throw new RangeError('decision time lies after the expiry')
-  return {
-    v: 1,
-    rid: facts.rid,
-    did: facts.did,
-    approver: facts.approver,
-    action: facts.actionHash,
-    decision: facts.decision,
-    method: facts.method,
-    ts,
-    exp,
-    nonce: facts.nonce,
-    ...(facts.method === 'sandbox' ? { sandbox: true as const } : {}),
-  }
+  return { v: 1, ...said, ts, exp, ...(said.method === 'sandbox' ? { sandbox: true as const } : {}) }
 }
 
 type Check = (value: unknown) => boolean

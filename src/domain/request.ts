@@ -182,19 +182,6 @@ export function referencesIn({
   ]
 }
 
-/** Legal transitions (interface, "States and transitions"); everything else is final. */
-const TRANSITIONS: Record<RequestStatus, readonly RequestStatus[]> = {
-  pending: ['pending', 'approved', 'rejected', 'expired'],
-  approved: [],
-  rejected: [],
-  expired: [],
-}
-
-/** May a request go from one state to the other? */
-export function mayBecome(from: RequestStatus, to: RequestStatus): boolean {
-  return TRANSITIONS[from].includes(to)
-}
-
 /**
  * The context keys the interface names ("Known keys inside context"), in the order people need them, with the label that
  * page and cards give them.

@@ -3,14 +3,7 @@ import { buildEvent } from '../domain/event.ts'
 import { decidedData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
-import {
-  type ApprovalRequest,
-  type CallbackOutbox,
-  type Decision,
-  mayBecome,
-  type RequestChange,
-  type Vote,
-} from '../domain/request.ts'
+import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../domain/request.ts'
 import { actionHash, nonceOf } from '../signing/commitment.ts'
 import type { FlowDeps } from './deps.ts'
 
@@ -30,7 +23,7 @@ export async function closingChange(
   outcome: Outcome,
   actor: AuditActor,
 ): Promise<RequestChange> {
-  if (!mayBecome(request.status, outcome))
+  if (request.status !== 'pending')
     throw new Error(`a request that is ${request.status} cannot become ${outcome}`)
   const signed: Vote[] = []
   for (const vote of votes)
@@ -102,7 +95,7 @@ async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): 
     rid: request.id,
     did: vote.decision_id,
     approver: vote.approver,
-    actionHash: actionHash(request.action),
+    action: actionHash(request.action),
     decision: vote.decision,
     method: vote.method,
     decidedAt: vote.at,

@@ -228,7 +228,6 @@ export interface PushMessage {
   payload: string
   /** Seconds for which the push service keeps it while the browser is away. */
   ttl_seconds: number
-  urgency: 'high' | 'normal'
   /** A later message with the same one replaces it at the push service; at most 32 characters of base64url. */
   topic: string
   at: Date

@@ -11,9 +11,8 @@ import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Evidence } from '../domain/request.ts'
 import type { User } from '../domain/user.ts'
 import { canonicalize } from '../signing/canonical.ts'
-import { intentDigest } from '../signing/commitment.ts'
 import type { FlowDeps } from './deps.ts'
-import { CHALLENGE_MS, challengeId, takeChallenge } from './people/ceremony.ts'
+import { stateChallenge, takeChallenge } from './people/ceremony.ts'
 import { verifyTotp } from './people/codes.ts'
 import { deciderFor } from './people/delegates.ts'
 import { assertionOptions } from './people/register-passkey.ts'
@@ -47,20 +46,14 @@ export async function startDecision(
 ): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
   const { request, whose } = await readyToDecide(deps, person, requestId, 'passkey')
   const intent = stateIntent(deps, request, decision, referencesOf(whose, person))
-  const challenge = intentDigest(intent)
-  await deps.challenges.put({
-    id: challengeId(challenge),
+  const challenge = await stateChallenge(deps, intent, {
     purpose: 'decision',
     user_id: person.id,
     session_id: session.id,
     request_id: request.id,
-    intent_json: canonicalize(intent),
-    expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
   })
   const { authenticators } = request.requirement
-  const { rpId } = deps.party
-  const options = await assertionOptions({ user: person, challenge, rpId, authenticators })
-  return { intent, options }
+  return { intent, options: await assertionOptions(deps, { user: person, challenge, authenticators }) }
 }
 
 /**

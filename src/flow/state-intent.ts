@@ -1,3 +1,4 @@
+import { given } from '../domain/given.ts'
 import { buildIntent, type DecisionIntent } from '../domain/intent.ts'
 import { type ApproverSnapshot, shownPolicy } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
@@ -15,25 +16,24 @@ export function stateIntent(
 ): DecisionIntent {
   const { quorum } = request.requirement
   return buildIntent({
-    service: deps.settings.baseUrl,
-    requestId: request.id,
+    aud: deps.settings.baseUrl,
+    rid: request.id,
     decision,
-    approverRef,
-    delegateRef,
+    approver: approverRef,
+    ...given({ delegate: delegateRef }),
     action: request.action,
-    contextSha256: request.context_sha256,
-    requestCreatedAt: request.created_at,
-    expiresAt: request.expires_at,
-    highImpact: request.high_impact,
+    context_sha256: request.context_sha256,
+    request_created_at: request.created_at.toISOString(),
+    exp: Math.floor(request.expires_at.getTime() / 1000),
+    high_impact: request.high_impact,
     requester: {
       key: request.api_key_id,
       name: request.requested_by.key_name,
       account: request.account_id,
     },
-    policySha256: sha256Hex(canonicalize({ ...shownPolicy(request.requirement), quorum })),
+    policy_sha256: sha256Hex(canonicalize({ ...shownPolicy(request.requirement), quorum })),
     quorum,
-    audience: request.audience,
-    reversibility: request.reversibility,
+    ...given({ audience: request.audience, reversibility: request.reversibility }),
     salt: toBase64Url(deps.random.bytes(32)),
   })
 }

@@ -101,14 +101,11 @@ async function attempt(outfit: Outfit, message: GuardedMessage, started: number)
   })
   try {
     const answer = await post({
+      ...outfit,
+      ...message,
       url: new URL(target.href),
       host: literal ?? target.host,
-      headers: message.headers,
-      body: message.body,
-      agents: outfit.agents,
       lookup: guardedLookup(outfit.resolve, outfit.mayCall, cut.signal),
-      mayCall: outfit.mayCall,
-      ca: outfit.ca,
       signal: cut.signal,
       over,
     })
@@ -132,17 +129,11 @@ function failureOf(error: unknown, signal: AbortSignal): OutcomeClass {
 }
 
 /** One POST that is about to be made. */
-interface Post {
+interface Post extends Pick<Outfit, 'agents' | 'mayCall' | 'ca'>, Pick<GuardedMessage, 'headers' | 'body'> {
   url: URL
   /** Without the final dot that TLS names must not have. */
   host: string
-  headers: Record<string, string>
-  body: string | Uint8Array
-  agents: { http: HttpAgent; https: HttpsAgent }
   lookup: LookupFunction
-  mayCall(address: string): boolean
-  /** Trusted instead of the public certificate authorities. */
-  ca: string | undefined
   /** Cuts it off, in whatever state. */
   signal: AbortSignal
   /** Called when the connection is gone, which can be after the answer; a POST that fails leaves none. */
@@ -276,7 +267,7 @@ async function draw({ subject, version }: PushSenderOptions, message: PushMessag
   const drawn = generateRequestDetails({ endpoint, keys: { p256dh, auth } }, message.payload, {
     vapidDetails: { subject, publicKey, privateKey },
     TTL: message.ttl_seconds,
-    urgency: message.urgency,
+    urgency: 'high',
     topic: message.topic,
     contentEncoding: 'aes128gcm',
   })
@@ -291,7 +282,7 @@ async function draw({ subject, version }: PushSenderOptions, message: PushMessag
 
 type Message = Parameters<WebhookSender['send']>[0]
 
-/** The sender of webhooks: signs what it sends, and sends it behind the guard (`guarded-post.ts`). */
+/** The sender of webhooks: signs what it sends, and sends it behind the guard. */
 export function createWebhookSender(options: SenderOptions): WebhookSender {
   const guarded = createGuardedPost(options)
   return {

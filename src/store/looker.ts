@@ -34,16 +34,8 @@ interface LookerWork {
   longestPauseMs: number
 }
 
-interface Looker {
-  /** Brings the next look forward. */
-  wake(): void
-  /** Sees to it that a look comes: after `pollMs`, unless one is on its way. */
-  start(): void
-  stop(): void
-}
-
 /** Looks in turns, never twice at once, for as long as that is wanted. */
-export function createLooker(work: LookerWork): Looker {
+export function createLooker(work: LookerWork) {
   const { wanted, pollMs, gapMs } = work
   let timer: NodeJS.Timeout | undefined
   let looking = false
@@ -78,11 +70,13 @@ export function createLooker(work: LookerWork): Looker {
     if (wanted()) schedule(again ? pause : Math.max(pause, pollMs - (last - started)))
   }
   return {
+    /** Brings the next look forward. */
     wake(): void {
       // What happens during a look may have come too late for it.
       if (looking) again = true
       else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))
     },
+    /** Sees to it that a look comes: after `pollMs`, unless one is on its way. */
     start(): void {
       if (!looking && timer === undefined) schedule(pollMs)
     },

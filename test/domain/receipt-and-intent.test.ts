@@ -1,12 +1,13 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { buildIntent } from '../../src/domain/intent.ts'
 import { buildPayload } from '../../src/domain/receipt.ts'
+import { stateIntent } from '../../src/flow/state-intent.ts'
 
 const facts = {
   rid: 'req_1',
   did: 'dec_1',
   approver: 'a'.repeat(16),
-  actionHash: 'b'.repeat(16),
+  action: 'b'.repeat(16),
   decision: 'approved' as const,
   method: 'passkey' as const,
   decidedAt: new Date(1_700_000_000_999),
@@ -43,24 +44,36 @@ describe('buildPayload', () => {
   })
 })
 
-it('buildIntent states everything the approver sees', () => {
-  const intent = buildIntent({
-    service: 'https://a.example',
-    requestId: 'req_1',
-    decision: 'rejected',
-    approverRef: 'a'.repeat(16),
-    action: 'Pay',
-    contextSha256: 'd'.repeat(64),
-    requestCreatedAt: new Date(0),
-    expiresAt: new Date(60_500),
-    highImpact: true,
-    requester: { key: 'key_1', name: 'bot', account: 'acc_1' },
-    policySha256: 'e'.repeat(64),
-    quorum: 2,
-    audience: 'https://pay.example',
-    reversibility: 'irreversible',
-    salt: 's',
-  })
+it('the statement of a decision has everything the approver sees', () => {
+  const settings = { baseUrl: 'https://a.example', production: false, noteSameAddress: false, attemptMs: 0 }
+  const deps = { random: { bytes: (count: number) => Buffer.alloc(count) }, settings }
+  const requirement = { approvers: [], quorum: 2, passkey_only: true }
+  const intent = stateIntent(
+    deps,
+    {
+      id: 'req_1',
+      version: 1,
+      status: 'pending',
+      sandbox: false,
+      action: 'Pay',
+      context_sha256: 'd'.repeat(64),
+      created_at: new Date(0),
+      expires_at: new Date(60_500),
+      high_impact: true,
+      api_key_id: 'key_1',
+      requested_by: { key_name: 'bot', account_name: 'Example' },
+      account_id: 'acc_1',
+      requirement,
+      audience: 'https://pay.example',
+      reversibility: 'irreversible',
+      context_json: '{}',
+      votes: [],
+      outbox: [],
+      audit: [],
+    },
+    'rejected',
+    { approverRef: 'a'.repeat(16) },
+  )
   expect(intent).toEqual({
     typ: 'human-approval/intent/v2',
     aud: 'https://a.example',
@@ -73,10 +86,12 @@ it('buildIntent states everything the approver sees', () => {
     exp: 60,
     high_impact: true,
     requester: { key: 'key_1', name: 'bot', account: 'acc_1' },
-    policy_sha256: 'e'.repeat(64),
+    policy_sha256: createHash('sha256')
+      .update('{"approvers":[],"passkey_only":true,"quorum":2}')
+      .digest('hex'),
     quorum: 2,
     audience: 'https://pay.example',
     reversibility: 'irreversible',
-    salt: 's',
+    salt: 'A'.repeat(43),
   })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { mayBecome, REQUEST_STATUSES } from '../../src/domain/request.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 
 describe('normaliseEmail', () => {
@@ -34,13 +33,5 @@ describe('normaliseEmail', () => {
     `a@${'b'.repeat(260)}`,
   ])('%j is no address', (text) => {
     expect(normaliseEmail(text)).toBeUndefined()
-  })
-})
-
-describe('the states of a request', () => {
-  it('only a pending one changes; the others are final', () => {
-    for (const from of REQUEST_STATUSES)
-      for (const to of REQUEST_STATUSES)
-        expect([from, to, mayBecome(from, to)]).toEqual([from, to, from === 'pending'])
   })
 })

@@ -2,10 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import {
   type CardView,
   type ConsentView,
-  isConsentView,
-  isGreetingView,
-  isMovedView,
-  isNoticeView,
+  isKind,
   type NoticeView,
   type ReplyView,
 } from '../../src/domain/card-view.ts'
@@ -135,13 +132,13 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
     post: (address, view, card) => {
       const to = recipientOf(address)
       const request = view.request_id
-      if (isGreetingView(view))
+      if (isKind(view, 'greeting'))
         return take({ what: 'notice', to, request }, () => {
           made += 1
           it.greeted.push(to)
           return { tenant: address.tenant, conversation: `D-${to}`, message: `m${made}` }
         })
-      if (isNoticeView(view))
+      if (isKind(view, 'notice'))
         return take({ what: 'notice', to, request }, () => {
           made += 1
           it.notices.push({ to, view })
@@ -165,7 +162,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
       })
     },
     update: (ref, view) =>
-      isMovedView(view)
+      isKind(view, 'moved')
         ? take({ what: 'update', to: toOf(ref) }, () => {
             find(ref).moved = true
           })
@@ -183,7 +180,7 @@ export function createChatPlatform(platform: 'slack' | 'teams' = 'slack'): ChatP
 }
 
 function show(message: PlatformMessage, view: CardView | ConsentView): void {
-  if (isConsentView(view)) message.consents.push(view)
+  if (isKind(view, 'consent')) message.consents.push(view)
   else message.shown.push(view)
 }
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Key } from '../../dashboard/keys/key-shapes.ts'
 import type { AccountInvitation, AccountView } from '../../dashboard/shell/account-view.ts'
 import { refusal } from '../../src/domain/errors.ts'
+import { given } from '../../src/domain/given.ts'
 import { buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type {
@@ -188,15 +189,15 @@ function decisionOptions(
 ): DecisionOptions {
   if (review === undefined) throw refusal('not_found')
   const intent = buildIntent({
-    service: origin,
-    requestId: review.id,
+    aud: origin,
+    rid: review.id,
     decision: body.decision === 'approved' ? 'approved' : 'rejected',
-    approverRef: review.approver ?? '',
+    approver: review.approver ?? '',
     action: review.action,
-    contextSha256: review.context_sha256,
-    requestCreatedAt: new Date(review.created_at),
-    expiresAt: new Date(review.expires_at),
-    highImpact: review.high_impact,
+    context_sha256: review.context_sha256,
+    request_created_at: review.created_at,
+    exp: Math.floor(Date.parse(review.expires_at) / 1000),
+    high_impact: review.high_impact,
     ...statedBy(review),
     salt: randomBytes(32).toString('base64url'),
   })
@@ -209,10 +210,9 @@ export function statedBy({ requester, requested_by, policy, quorum, audience, re
   const shown = canonicalize(Object.fromEntries(rules))
   return {
     requester: { key: requester.key, name: requested_by.key_name, account: requester.account },
-    policySha256: createHash('sha256').update(shown).digest('hex'),
+    policy_sha256: createHash('sha256').update(shown).digest('hex'),
     quorum: quorum.needed,
-    audience,
-    reversibility,
+    ...given({ audience, reversibility }),
   }
 }
 

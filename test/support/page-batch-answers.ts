@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { refusal } from '../../src/domain/errors.ts'
+import { given } from '../../src/domain/given.ts'
 import { buildBatchIntent, buildIntent, type DecisionIntent } from '../../src/domain/intent.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import type { PendingRequest, Review } from '../../webauthn-page/kit/api/contract.ts'
@@ -99,23 +100,23 @@ function options(state: PageBatch, items: typeof asked, origin: string): BatchAn
     if (review === undefined) throw refusal('not_found')
     const principal = review.on_behalf_of ?? undefined
     return buildIntent({
-      service: origin,
-      requestId: id,
+      aud: origin,
+      rid: id,
       decision,
-      approverRef: principal?.approver ?? SAMPLE_USER.approver,
-      delegateRef: principal?.delegate,
+      approver: principal?.approver ?? SAMPLE_USER.approver,
+      ...given({ delegate: principal?.delegate }),
       action: review.action,
-      contextSha256: review.context_sha256,
-      requestCreatedAt: new Date(review.created_at),
-      expiresAt: new Date(review.expires_at),
-      highImpact: review.high_impact,
+      context_sha256: review.context_sha256,
+      request_created_at: review.created_at,
+      exp: Math.floor(Date.parse(review.expires_at) / 1000),
+      high_impact: review.high_impact,
       ...statedBy(review),
       salt: randomBytes(32).toString('base64url'),
     })
   })
   const batch = buildBatchIntent({
-    audience: origin,
-    approverRef: SAMPLE_USER.approver,
+    aud: origin,
+    approver: SAMPLE_USER.approver,
     items: intents.map((intent) => ({
       rid: intent.rid,
       decision: intent.decision,

@@ -28,156 +28,132 @@ function finalEntry(status: unknown, cancelled: boolean): string {
   return status === 'expired' && cancelled ? 'approval.cancelled' : `approval.${status}`
 }
 
-const requests: Witness = {
-  collection: 'requests',
-  fields: ['status', 'cancelled', 'consumed_at', 'reminded_at', 'votes.decision_id'],
-  kept: true,
-  rules: [
-    ['approval.created', always],
-    closedBy('approval.approved'),
-    closedBy('approval.rejected'),
-    closedBy('approval.expired'),
-    closedBy('approval.cancelled'),
-    ['approval.voted', ({ votes }) => isFilled(votes) || undefined],
-    ['approval.consumed', ({ consumed_at }) => isSet(consumed_at)],
-    ['approval.reminded', ({ reminded_at }) => isSet(reminded_at) || undefined],
-  ],
-}
-
-const apiKeys: Witness = {
-  collection: 'api_keys',
-  fields: ['revoked_at'],
-  kept: true,
-  rules: [
-    ['key.created', always],
-    ['key.revoked', ({ revoked_at }) => isSet(revoked_at)],
-  ],
-}
-
-const signingKeys: Witness = {
-  collection: 'signing_keys',
-  fields: ['revoked_at'],
-  kept: true,
-  rules: [
-    ['signing_key.created', always],
-    ['signing_key.revoked', ({ revoked_at }) => isSet(revoked_at)],
-  ],
-}
-
-const pushKeys: Witness = {
-  collection: 'push_keys',
-  fields: [],
-  kept: true,
-  rules: [['push_key.created', always]],
-}
-
-/** Removed ones are deleted when the trail has them. */
-const pushDevices: Witness = {
-  collection: 'push_devices',
-  fields: ['state'],
-  kept: false,
-  rules: [
-    ['push.device_added', always],
-    ['push.device_removed', ({ state }) => state === 'removed'],
-  ],
-}
-
-/** The person who asked for a test watches it, and it leaves no entry. */
-const pushes: Witness = {
-  collection: 'pushes',
-  fields: ['state', 'about.kind'],
-  kept: false,
-  rules: [
-    ['push.sent', ({ state, about }) => (state === 'sent' ? !isTest(about) || undefined : false)],
-    ['push.failed', ({ state, about }) => (state === 'dead' ? !isTest(about) || undefined : false)],
-  ],
-}
-
-/** The first owner set the service up; all other people were invited. */
-const users: Witness = {
-  collection: 'users',
-  fields: ['founder', 'enrolled_at', 'passkeys.id', 'totp.confirmed_at', 'chat.key'],
-  kept: true,
-  rules: [
-    ['user.enrolled', ({ enrolled_at }) => isSet(enrolled_at)],
-    ['user.invited', ({ founder }) => founder !== true || undefined],
-    ['factor.passkey_added', ({ passkeys }) => isFilled(passkeys) || undefined],
-    ['factor.totp_added', ({ totp }) => isSet(totp) || undefined],
-    ['chat.linked', ({ chat }) => isFilled(chat) || undefined],
-  ],
-}
-
-/** Made together with their owner, of whose making the trail tells. */
-const accounts: Witness = {
-  collection: 'accounts',
-  fields: ['channels.channel'],
-  kept: true,
-  rules: [['channel.added', ({ channels }) => isFilled(channels) || undefined]],
-}
-
-const sessions: Witness = {
-  collection: 'sessions',
-  fields: ['ended_at'],
-  kept: false,
-  rules: [
-    ['session.created', always],
-    ['session.ended', ({ ended_at }) => isSet(ended_at)],
-  ],
-}
-
-const webhooks: Witness = {
-  collection: 'webhooks',
-  fields: ['state'],
-  kept: true,
-  rules: [
-    ['webhook.created', always],
-    ['webhook.disabled', ({ state }) => state === 'disabled' || undefined],
-    ['webhook.deleted', ({ state }) => state === 'deleted'],
-  ],
-}
-
-const deliveries: Witness = {
-  collection: 'deliveries',
-  fields: ['state'],
-  kept: false,
-  rules: [
-    ['delivery.delivered', ({ state }) => state === 'delivered' || undefined],
-    ['delivery.exhausted', ({ state }) => state === 'dead' || undefined],
-    ['delivery.dropped', ({ state }) => state === 'dropped' || undefined],
-  ],
-}
-
-/** An approved one may have been collected without a note of it yet. */
-const bootstraps: Witness = {
-  collection: 'bootstraps',
-  fields: ['status', 'collected.at'],
-  kept: false,
-  rules: [
-    ['bootstrap.requested', always],
-    ['bootstrap.approved', ({ status }) => status === 'approved'],
-    ['bootstrap.rejected', ({ status }) => status === 'rejected'],
-    ['bootstrap.expired', ({ status }) => status === 'expired'],
-    [
-      'bootstrap.collected',
-      ({ status, collected }) => isSet(collected) || (status === 'approved' ? undefined : false),
-    ],
-  ],
-}
-
 /** Every state the trail is held against (T86). */
 export const WITNESSES: readonly Witness[] = [
-  requests,
-  apiKeys,
-  signingKeys,
-  users,
-  accounts,
-  sessions,
-  webhooks,
-  deliveries,
-  bootstraps,
-  pushKeys,
-  pushDevices,
-  pushes,
+  {
+    collection: 'requests',
+    fields: ['status', 'cancelled', 'consumed_at', 'reminded_at', 'votes.decision_id'],
+    kept: true,
+    rules: [
+      ['approval.created', always],
+      closedBy('approval.approved'),
+      closedBy('approval.rejected'),
+      closedBy('approval.expired'),
+      closedBy('approval.cancelled'),
+      ['approval.voted', ({ votes }) => isFilled(votes) || undefined],
+      ['approval.consumed', ({ consumed_at }) => isSet(consumed_at)],
+      ['approval.reminded', ({ reminded_at }) => isSet(reminded_at) || undefined],
+    ],
+  },
+  {
+    collection: 'api_keys',
+    fields: ['revoked_at'],
+    kept: true,
+    rules: [
+      ['key.created', always],
+      ['key.revoked', ({ revoked_at }) => isSet(revoked_at)],
+    ],
+  },
+  {
+    collection: 'signing_keys',
+    fields: ['revoked_at'],
+    kept: true,
+    rules: [
+      ['signing_key.created', always],
+      ['signing_key.revoked', ({ revoked_at }) => isSet(revoked_at)],
+    ],
+  },
+  // The first owner set the service up; all other people were invited.
+  {
+    collection: 'users',
+    fields: ['founder', 'enrolled_at', 'passkeys.id', 'totp.confirmed_at', 'chat.key'],
+    kept: true,
+    rules: [
+      ['user.enrolled', ({ enrolled_at }) => isSet(enrolled_at)],
+      ['user.invited', ({ founder }) => founder !== true || undefined],
+      ['factor.passkey_added', ({ passkeys }) => isFilled(passkeys) || undefined],
+      ['factor.totp_added', ({ totp }) => isSet(totp) || undefined],
+      ['chat.linked', ({ chat }) => isFilled(chat) || undefined],
+    ],
+  },
+  // Made together with their owner, of whose making the trail tells.
+  {
+    collection: 'accounts',
+    fields: ['channels.channel'],
+    kept: true,
+    rules: [['channel.added', ({ channels }) => isFilled(channels) || undefined]],
+  },
+  {
+    collection: 'sessions',
+    fields: ['ended_at'],
+    kept: false,
+    rules: [
+      ['session.created', always],
+      ['session.ended', ({ ended_at }) => isSet(ended_at)],
+    ],
+  },
+  {
+    collection: 'webhooks',
+    fields: ['state'],
+    kept: true,
+    rules: [
+      ['webhook.created', always],
+      ['webhook.disabled', ({ state }) => state === 'disabled' || undefined],
+      ['webhook.deleted', ({ state }) => state === 'deleted'],
+    ],
+  },
+  {
+    collection: 'deliveries',
+    fields: ['state'],
+    kept: false,
+    rules: [
+      ['delivery.delivered', ({ state }) => state === 'delivered' || undefined],
+      ['delivery.exhausted', ({ state }) => state === 'dead' || undefined],
+      ['delivery.dropped', ({ state }) => state === 'dropped' || undefined],
+    ],
+  },
+  // An approved one may have been collected without a note of it yet.
+  {
+    collection: 'bootstraps',
+    fields: ['status', 'collected.at'],
+    kept: false,
+    rules: [
+      ['bootstrap.requested', always],
+      ['bootstrap.approved', ({ status }) => status === 'approved'],
+      ['bootstrap.rejected', ({ status }) => status === 'rejected'],
+      ['bootstrap.expired', ({ status }) => status === 'expired'],
+      [
+        'bootstrap.collected',
+        ({ status, collected }) => isSet(collected) || (status === 'approved' ? undefined : false),
+      ],
+    ],
+  },
+  {
+    collection: 'push_keys',
+    fields: [],
+    kept: true,
+    rules: [['push_key.created', always]],
+  },
+  // Removed ones are deleted when the trail has them.
+  {
+    collection: 'push_devices',
+    fields: ['state'],
+    kept: false,
+    rules: [
+      ['push.device_added', always],
+      ['push.device_removed', ({ state }) => state === 'removed'],
+    ],
+  },
+  // The person who asked for a test watches it, and it leaves no entry.
+  {
+    collection: 'pushes',
+    fields: ['state', 'about.kind'],
+    kept: false,
+    rules: [
+      ['push.sent', ({ state, about }) => (state === 'sent' ? !isTest(about) || undefined : false)],
+      ['push.failed', ({ state, about }) => (state === 'dead' ? !isTest(about) || undefined : false)],
+    ],
+  },
 ]
 
 function isTest(about: unknown): boolean {

@@ -7,11 +7,10 @@ import { type BatchIntent, buildBatchIntent, type DecisionIntent } from '../../d
 import type { Outcome } from '../../domain/receipt.ts'
 import { type User, usablePasskeys } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'
-import { intentDigest } from '../../signing/commitment.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { ShownItem } from '../../store/challenges.ts'
 import type { FlowDeps } from '../deps.ts'
-import { CHALLENGE_MS, challengeId } from '../people/ceremony.ts'
+import { challengeId, stateChallenge } from '../people/ceremony.ts'
 import { decidersFor } from '../people/delegates.ts'
 import { assertionOptions } from '../people/register-passkey.ts'
 import type { SignedIn } from '../people/sessions.ts'
@@ -58,27 +57,26 @@ export async function startBatch(
   const authenticators = batchRule(user, items)
   const stated = items.map((ready, index) => state(deps, user, ready, wanted[index]))
   const batch = buildBatchIntent({
-    audience: deps.settings.baseUrl,
-    approverRef: user.approver,
+    aud: deps.settings.baseUrl,
+    approver: user.approver,
     items: stated.map(({ shown }) => itemOf(shown)),
     salt: toBase64Url(deps.random.bytes(32)),
   })
-  const challenge = intentDigest(batch)
-  const batch_id = challengeId(challenge)
-  await deps.challenges.put({
-    id: batch_id,
+  const challenge = await stateChallenge(deps, batch, {
     purpose: 'batch',
     user_id: user.id,
     session_id: session.id,
-    intent_json: canonicalize(batch),
     shown: stated.map(({ shown }) => shown),
-    expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
   })
   const methods = commonMethods(stated.map(({ shown }) => shown))
-  const started = { batch_id, batch, intents: stated.map(({ intent }) => intent), methods }
+  const started = {
+    batch_id: challengeId(challenge),
+    batch,
+    intents: stated.map(({ intent }) => intent),
+    methods,
+  }
   if (!methods.includes('passkey')) return started
-  const { rpId } = deps.party
-  return { ...started, options: await assertionOptions({ user, challenge, rpId, authenticators }) }
+  return { ...started, options: await assertionOptions(deps, { user, challenge, authenticators }) }
 }
 
 /**

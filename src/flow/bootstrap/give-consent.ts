@@ -13,13 +13,12 @@ import { buildConsentIntent, type ConsentIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { User } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'
-import { intentDigest } from '../../signing/commitment.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { ConsentChange } from '../../store/bootstraps.ts'
 import type { FlowDeps } from '../deps.ts'
 import { refuseFullAccount } from '../manage-api-keys.ts'
 import { ownRule } from '../people/accounts.ts'
-import { CHALLENGE_MS, challengeId, takeChallenge } from '../people/ceremony.ts'
+import { stateChallenge, takeChallenge } from '../people/ceremony.ts'
 import { verifyTotp } from '../people/codes.ts'
 import { assertionOptions } from '../people/register-passkey.ts'
 import type { Confirming } from '../people/sessions.ts'
@@ -51,18 +50,13 @@ export async function startConsent(
   const authenticators = await ownRule(deps, person)
   const bootstrap = await readOpen(deps, person, input, 'passkey', authenticators)
   const intent = stateConsent(deps, person, bootstrap, input.decision)
-  const challenge = intentDigest(intent)
-  await deps.challenges.put({
-    id: challengeId(challenge),
+  const challenge = await stateChallenge(deps, intent, {
     purpose: 'bootstrap',
     user_id: person.id,
     session_id: session.id,
     subject: subjectOf(bootstrap, input.decision),
-    intent_json: canonicalize(intent),
-    expires_at: new Date(deps.clock.now().getTime() + CHALLENGE_MS),
   })
-  const { rpId } = deps.party
-  return { intent, options: await assertionOptions({ user: person, challenge, rpId, authenticators }) }
+  return { intent, options: await assertionOptions(deps, { user: person, challenge, authenticators }) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { CardView, ReplyView } from '../../domain/card-view.ts'
-import { type ConsentView, isConsentView } from '../../domain/card-view.ts'
+import { type ConsentView, isKind } from '../../domain/card-view.ts'
 import type { Card, CardReply } from '../../domain/chat.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
@@ -22,7 +22,7 @@ export interface Showing {
 
 /** Does an approver's card speak to a person whom the request does not concern any more, or who is gone? */
 export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view }: Showing): boolean {
-  return recipient.kind === 'approver' && !isConsentView(view) && view.audience === 'channel'
+  return recipient.kind === 'approver' && !isKind(view, 'consent') && view.audience === 'channel'
 }
 
 /** The request, or an agent's request for a key. */
@@ -99,7 +99,7 @@ export function showReply(
   reply: CardReply,
   now: Date,
 ): ReplyView | undefined {
-  if (isConsentView(view)) return undefined
+  if (isKind(view, 'consent')) return undefined
   if (person !== undefined && view.audience === 'channel') return undefined
   const { request_id, audience, action, requested_by, links, status } = view
   const about = { request_id, audience, action, requested_by, details: links.details }

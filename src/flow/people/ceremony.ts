@@ -1,5 +1,8 @@
 import { refusal } from '../../domain/errors.ts'
+import type { BatchIntent, ConsentIntent, DecisionIntent } from '../../domain/intent.ts'
 import { hasTwins } from '../../domain/parse-json.ts'
+import { canonicalize } from '../../signing/canonical.ts'
+import { intentDigest } from '../../signing/commitment.ts'
 import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
@@ -94,8 +97,20 @@ const MEMBERS = new Map(
 type ChallengeBinding = Omit<Challenge, 'id' | 'expires_at'>
 
 /** Draws a challenge (32 bytes, WebAuthn L3 §13.4.3 asks for 16) and stores its hash for five minutes. */
-export async function drawChallenge(deps: PeopleDeps, binding: ChallengeBinding): Promise<Uint8Array> {
-  const challenge = deps.random.bytes(32)
+export function drawChallenge(deps: PeopleDeps, binding: ChallengeBinding): Promise<Uint8Array> {
+  return keepChallenge(deps, deps.random.bytes(32), binding)
+}
+
+/** The challenge that is the hash of what a person consents to; what was stated is kept with it. */
+export function stateChallenge(
+  deps: PeopleDeps,
+  intent: DecisionIntent | ConsentIntent | BatchIntent,
+  binding: ChallengeBinding,
+): Promise<Uint8Array> {
+  return keepChallenge(deps, intentDigest(intent), { ...binding, intent_json: canonicalize(intent) })
+}
+
+async function keepChallenge(deps: PeopleDeps, challenge: Uint8Array, binding: ChallengeBinding) {
   const expires_at = new Date(deps.clock.now().getTime() + CHALLENGE_MS)
   await deps.challenges.put({ ...binding, id: challengeId(challenge), expires_at })
   return challenge

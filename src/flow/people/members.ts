@@ -41,12 +41,7 @@ export async function renewMemberLink(
   address: string,
 ): Promise<EnrollmentLink> {
   const { account_id } = who.user
-  const invited = async () => {
-    const account = await deps.accounts.find(account_id)
-    if (account === undefined || memberOf(account, userId).state !== 'invited') throw refusal('not_found')
-    return account
-  }
-  await invited()
+  if (memberOf(await deps.accounts.find(account_id), userId).state !== 'invited') throw refusal('not_found')
   await proveFactor(deps, who, { operation: 'member.invite', target: userId }, proof, address)
   const actor = { kind: 'user', id: who.user.id, address } as const
   await changeFresh(deps.accounts, account_id, (account) => {
@@ -136,15 +131,14 @@ async function changeByOwner(
   decide: (member: Member) => MemberChange | undefined,
 ): Promise<Account> {
   const { id, account_id: accountId } = who.user
-  const account = await deps.accounts.find(accountId)
-  if (account === undefined) throw refusal('not_found')
-  memberOf(account, userId)
+  memberOf(await deps.accounts.find(accountId), userId)
   await proveFactor(deps, who, { operation: 'member.change', target: userId }, proof, address)
   return changeMember(deps, { accountId, userId }, { kind: 'user', id, address }, decide)
 }
 
-function memberOf(account: Account, userId: string): Member {
-  const member = account.members.find(({ user_id }) => user_id === userId)
+/** @throws Refusal `not_found` */
+function memberOf(account: Account | undefined, userId: string): Member {
+  const member = account?.members.find(({ user_id }) => user_id === userId)
   if (member === undefined) throw refusal('not_found')
   return member
 }
@@ -169,16 +163,11 @@ export async function acceptInvitation(
   token: string,
 ): Promise<void> {
   const account = isId('acc', accountId) ? await deps.accounts.find(accountId) : undefined
-  const member = memberIn(account, who.userId)
-  if (member === undefined) throw refusal('not_found')
+  const member = memberOf(account, who.userId)
   if (member.state === 'active') return
   const link = await deps.enrollments.find(deps.vault.hash('enrollment', token))
   if (link?.account_id !== accountId || link.user_id !== who.userId) throw refusal('enrollment_invalid')
   await join(deps, accountId, who)
-}
-
-function memberIn(account: Account | undefined, userId: string): Member | undefined {
-  return account?.members.find((member) => member.user_id === userId)
 }
 
 async function join(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {

@@ -168,15 +168,13 @@ export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: str
  * Options for an assertion by this person: exactly the passkeys that count there, user verification required. Without a person,
  * for signing in without a name: the authenticator offers what it has.
  */
-export function assertionOptions(input: {
-  user?: User
-  challenge: Uint8Array
-  rpId: string
-  authenticators?: Authenticators | undefined
-}): Promise<PublicKeyCredentialRequestOptionsJSON> {
+export function assertionOptions(
+  { party }: Pick<PeopleDeps, 'party'>,
+  input: { user?: User; challenge: Uint8Array; authenticators?: Authenticators | undefined },
+): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const passkeys = input.user === undefined ? [] : usablePasskeys(input.user, input.authenticators)
   return generateAuthenticationOptions({
-    rpID: input.rpId,
+    rpID: party.rpId,
     // Bytes, not text: the library would encode a string challenge a second time.
     challenge: Uint8Array.from(input.challenge),
     allowCredentials: passkeys.map(describe),

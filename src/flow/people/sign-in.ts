@@ -20,7 +20,7 @@ export async function startPasskeySignIn(
   deps: PeopleDeps,
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON }> {
   const challenge = await drawChallenge(deps, { purpose: 'sign-in' })
-  return { options: await assertionOptions({ challenge, rpId: deps.party.rpId }) }
+  return { options: await assertionOptions(deps, { challenge }) }
 }
 
 /**

@@ -49,10 +49,9 @@ export async function startStepUp(
     subject: subjectOf(stepUp),
   })
   const allowed = { ...user, passkeys: otherPasskeys(user, stepUp) }
-  const { rpId } = deps.party
   return {
     methods,
-    options: await assertionOptions({ user: allowed, challenge, rpId, authenticators: rule }),
+    options: await assertionOptions(deps, { user: allowed, challenge, authenticators: rule }),
   }
 }
 

@@ -100,7 +100,7 @@ async function send(
   deps: FlowDeps,
   push: Push,
   device: PushDevice,
-  { payload, urgency }: DrawnPush,
+  payload: PushPayload,
   at: Date,
 ): Promise<AttemptOutcome> {
   if (deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
@@ -115,7 +115,6 @@ async function send(
     keys: deps.pushKey.current(),
     payload: JSON.stringify(payload),
     ttl_seconds: Math.min(LONGEST_TTL, left),
-    urgency,
     // A hash: ids of requests are known only to their people, and the push service is none of them.
     topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
     at,
@@ -187,35 +186,29 @@ function entry(
   return { eid: drawId(deps, 'evt'), type, at, actor: { kind: 'service' }, account_id, subject, detail }
 }
 
-/** What a push says, and how urgent that is. */
-interface DrawnPush {
-  payload: PushPayload
-  urgency: 'high' | 'normal'
-}
-
 /**
  * What the push says now, from what is stored now.
  * @returns undefined when there is nothing to say any more: decided, lapsed, voted, not theirs to decide
  */
-export async function drawPush(deps: FlowDeps, push: Push): Promise<DrawnPush | undefined> {
+export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload | undefined> {
   const { about, event_id, user_id } = push
   const now = deps.clock.now()
   switch (about.kind) {
     case 'test':
-      return { payload: TEST_PUSH, urgency: 'high' }
+      return TEST_PUSH
     case 'notice':
-      return { payload: noticePush(about.notice, event_id), urgency: 'high' }
+      return noticePush(about.notice, event_id)
     case 'consent': {
       const bootstrap = await deps.bootstraps.find(about.bootstrap_id)
       if (bootstrap === undefined || !isWaiting(bootstrap, now)) return undefined
-      return { payload: consentPush(bootstrap), urgency: 'high' }
+      return consentPush(bootstrap)
     }
     case 'request':
     case 'reminder': {
       const request = await deps.requests.find(about.request_id)
       if (request?.status !== 'pending' || request.expires_at <= now) return undefined
       if (!(await whomToPush(deps, request, now)).includes(user_id)) return undefined
-      return { payload: requestPush(request, about.kind), urgency: 'high' }
+      return requestPush(request, about.kind)
     }
   }
 }
