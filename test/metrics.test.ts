@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { AuditEntry } from '../src/domain/audit.ts'
+import { GENESIS, linkEntry } from '../src/signing/audit-chain.ts'
 import { alter, decidedId, newCaller, send } from './support/caller.ts'
 import { freePort, type ServiceOptions, useService } from './support/service.ts'
 
@@ -47,6 +49,25 @@ describe('METRICS_PORT', () => {
     expect(names.filter((name) => /(?:req|usr|key|acc)_[0-9a-z]{10}|@|127\.0/.test(name))).toEqual([])
     expect((await fetch(`${address}/api/v1/approvals`)).status).toBe(404)
     expect((await send(service, '/metrics')).status).toBe(404)
+  })
+
+  it('counts of an insert that another process cut short what was sealed', async () => {
+    const { service, figures } = await measured({})
+    const { trail } = service.composition.deps
+    const entry = (eid: string): AuditEntry => ({
+      eid,
+      type: 'delivery.exhausted',
+      at: new Date(),
+      actor: { kind: 'service' },
+      subject: 'dlv_1',
+    })
+    const head = (await trail.head()) ?? GENESIS
+    const first = linkEntry(head, entry('evt_1'), 'aa')
+    const twice = [first, linkEntry(first, entry('evt_1'), 'bb')]
+    expect(await trail.insert(twice)).toBe(1)
+    expect(await figures()).toMatchObject({
+      'countersign_audit_entries_total{type="delivery.exhausted"}': '1',
+    })
   })
 
   it('tells how late what is due first is, and that the store does not answer', async () => {

@@ -45,9 +45,10 @@ export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
     count: (trail) => ({
       ...trail,
       async insert(records) {
-        const whole = await trail.insert(records)
-        if (whole) for (const { entry } of records) if (entry !== undefined) sealed.inc({ type: entry.type })
-        return whole
+        const inserted = await trail.insert(records)
+        for (const { entry } of records.slice(0, inserted))
+          if (entry !== undefined) sealed.inc({ type: entry.type })
+        return inserted
       },
     }),
     onAnswered: ({ method, route, status, seconds }) =>

@@ -83,6 +83,13 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as cons
 
 const path = z.string().transform((text) => resolve(text))
 
+function wholeNumber(least: number, most: number, otherwise: number, what = '') {
+  const fits = (text: string): boolean =>
+    /^[1-9]\d*$/.test(text) && Number(text) >= least && Number(text) <= most
+  const told = `must be a whole number${what} from ${least} to ${most}`
+  return z.string().refine(fits, told).transform(Number).default(otherwise)
+}
+
 const port = z
   .string()
   .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number')
@@ -104,11 +111,7 @@ const environmentSchema = z.object({
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
     .optional(),
-  STORE_TIMEOUT_MS: z
-    .string()
-    .regex(/^[1-9]\d{2,4}$/, 'must be a whole number of milliseconds from 100 to 99999')
-    .transform(Number)
-    .default(5_000),
+  STORE_TIMEOUT_MS: wholeNumber(100, 99_999, 5_000, ' of milliseconds'),
   TRUST_PROXY: z.string().optional(),
   INTERNAL_SERVICE_TOKEN: z
     .string()
@@ -127,29 +130,13 @@ const environmentSchema = z.object({
     .refine((parts) => parts.every(isPort), 'must be port numbers, separated by commas')
     .transform((parts) => [...new Set(parts.map(Number))])
     .default([443]),
-  CALLBACK_TIMEOUT_SECONDS: z
-    .string()
-    .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of seconds from 1 to 30')
-    .transform(Number)
-    .default(10),
+  CALLBACK_TIMEOUT_SECONDS: wholeNumber(1, 30, 10, ' of seconds'),
   NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
   FIDO_METADATA_FILE: path.optional(),
   FIDO_METADATA_ROOTS: path.optional(),
-  SESSION_DAYS: z
-    .string()
-    .regex(/^(?:[1-9]|[12]\d|30)$/, 'must be a whole number of days from 1 to 30')
-    .transform(Number)
-    .default(7),
-  SESSION_IDLE_HOURS: z
-    .string()
-    .regex(/^(?:[1-9]|[1-9]\d|1[0-5]\d|16[0-8])$/, 'must be a whole number of hours from 1 to 168')
-    .transform(Number)
-    .default(12),
-  MAX_OPEN_WAITS: z
-    .string()
-    .regex(/^[1-9]\d{0,5}$/, 'must be a whole number from 1 to 999999')
-    .transform(Number)
-    .default(10_000),
+  SESSION_DAYS: wholeNumber(1, 30, 7, ' of days'),
+  SESSION_IDLE_HOURS: wholeNumber(1, 168, 12, ' of hours'),
+  MAX_OPEN_WAITS: wholeNumber(1, 999_999, 10_000),
   ...slackVariables,
   ...teamsVariables,
   NODE_TLS_REJECT_UNAUTHORIZED: z.string().optional(),

@@ -85,9 +85,9 @@ export interface AuditTrail {
   /**
    * Inserts in order and stops at the first whose `seq` or `eid` is taken: another process was at it, look again. What was
    * inserted before stays.
-   * @returns false when it stopped
+   * @returns how many were inserted
    */
-  insert(records: readonly AuditRecord[]): Promise<boolean>
+  insert(records: readonly AuditRecord[]): Promise<number>
   /** Newest first. */
   list(query: {
     account_id?: string

@@ -8,7 +8,7 @@ import { unlessTaken } from './failures.ts'
 import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-
+import { recordIn, recordOf, replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
@@ -76,7 +76,7 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
     ...bootstrapWrites(model, wake),
     /** By HMAC; a revoked key is not found. */
     async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
-      return toKey(await byHash(activeByHash(hash).key_hash))
+      return recordIn(await byHash(activeByHash(hash).key_hash))
     },
     touch: createTouch(model),
   }
@@ -85,12 +85,12 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
 function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | undefined>) {
   return {
     async find(id: string): Promise<ApiKey | undefined> {
-      return toKey(await lookup(id))
+      return recordIn(await lookup(id))
     },
     async list(accountId: string | undefined): Promise<ApiKey[]> {
       const filter = accountId === undefined ? {} : { account_id: accountId }
       const found = await model.find(filter).sort(OLDEST_FIRST).lean<KeyDocument[]>()
-      return found.map(fromDocument)
+      return found.map(recordOf)
     },
     /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
     async countLive(accountId: string): Promise<number> {
@@ -115,7 +115,7 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
 function writes(model: KeyModel, wake: Wake) {
   const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof withOutbox>) => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-    const changed = toKey(await query.lean<KeyDocument>())
+    const changed = recordIn(await query.lean<KeyDocument>())
     if (changed !== undefined) wake()
     return changed
   }
@@ -144,10 +144,10 @@ function writes(model: KeyModel, wake: Wake) {
     /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
     async internalKey(fresh: ApiKey): Promise<ApiKey> {
       const mine = { account_id: fresh.account_id, internal: true as const }
-      const existing = toKey(await model.findOne(mine).lean<KeyDocument>())
+      const existing = recordIn(await model.findOne(mine).lean<KeyDocument>())
       if (existing !== undefined) return existing
       if (await unlessTaken(() => model.create(toDocument(fresh)))) wake()
-      return fromDocument(await model.findOne(mine).orFail().lean<KeyDocument>())
+      return recordOf(await model.findOne(mine).orFail().lean<KeyDocument>())
     },
   }
 }
@@ -211,23 +211,4 @@ function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
 
 function toDocument({ id, ...rest }: ApiKey): KeyDocument {
   return { _id: id, ...rest, ...outboxToken(rest) }
-}
-
-function fromDocument({ _id, outbox_token: _token, ...rest }: KeyDocument): ApiKey {
-  return { id: _id, ...rest }
-}
-
-function toKey(document: KeyDocument | null | undefined): ApiKey | undefined {
-  return document === null || document === undefined ? undefined : fromDocument(document)
-}
-
-/** `null` removes a field. */
-function replacing(fields: Record<string, unknown>): mongoose.UpdateQuery<KeyDocument> {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-  const set = Object.fromEntries(given.filter(([, value]) => value !== null))
-  const unset = Object.fromEntries(given.filter(([, value]) => value === null).map(([key]) => [key, 1]))
-  return {
-    ...(Object.keys(set).length > 0 ? { $set: set } : {}),
-    ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}),
-  }
 }

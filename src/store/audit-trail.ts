@@ -1,4 +1,4 @@
-import { type mongo, Schema } from 'mongoose'
+import { mongo, Schema } from 'mongoose'
 import type { AuditRecord } from '../domain/audit.ts'
 import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
@@ -78,12 +78,12 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
       return new Set(found.flatMap(({ entry }) => entry?.eid ?? []))
     },
     async insert(records) {
-      if (records.length === 0) return true
+      if (records.length === 0) return 0
       try {
         await collection.insertMany(records.map(toDocument), { ordered: true })
-        return true
+        return records.length
       } catch (error) {
-        if (isDuplicateKey(error)) return false
+        if (error instanceof mongo.MongoBulkWriteError && isDuplicateKey(error)) return error.insertedCount
         throw error
       }
     },

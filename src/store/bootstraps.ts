@@ -9,6 +9,7 @@ import { readSound } from './failures.ts'
 import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { recordIn, recordOf } from './record.ts'
 import { evidenceFields } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -106,15 +107,15 @@ function reads(model: BootstrapModel) {
         .limit(limit)
     const read = (options: object) => query().setOptions(options).lean<BootstrapDocument[]>()
     // Without a limit it is a list that its owner looks at.
-    return (await (limit === 0 ? read({}) : readSound(model.db, read))).map(fromDocument)
+    return (await (limit === 0 ? read({}) : readSound(model.db, read))).map(recordOf)
   }
   return {
     async find(id: string): Promise<Bootstrap | undefined> {
-      return toBootstrap(await model.findById(id).lean<BootstrapDocument>())
+      return recordIn(await model.findById(id).lean<BootstrapDocument>())
     },
     async findBySecret(hash: string): Promise<Bootstrap | undefined> {
       if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a hash')
-      return toBootstrap(await model.findOne({ secret_hash: hash }).lean<BootstrapDocument>())
+      return recordIn(await model.findOne({ secret_hash: hash }).lean<BootstrapDocument>())
     },
     /** Pending and unexpired, for this account, the oldest first. */
     waitingFor: (accountId: string) =>
@@ -145,7 +146,7 @@ function writes(model: BootstrapModel, wake: Wake) {
     change: mongoose.UpdateQuery<BootstrapDocument>,
   ): Promise<Bootstrap | undefined> => {
     const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-    const changed = toBootstrap(await query.lean<BootstrapDocument>())
+    const changed = recordIn(await query.lean<BootstrapDocument>())
     if (changed !== undefined) wake()
     return changed
   }
@@ -193,12 +194,4 @@ const SETTLED = ['approved', 'rejected', 'expired'] as const satisfies readonly 
 /** It stops to be pending. */
 function closing(status: Bootstrap['status'], more: object = {}) {
   return { $set: { status, ...more }, $inc: { version: 1 } }
-}
-
-function fromDocument({ _id, outbox_token: _token, ...rest }: BootstrapDocument): Bootstrap {
-  return { id: _id, ...rest }
-}
-
-function toBootstrap(document: BootstrapDocument | null): Bootstrap | undefined {
-  return document === null ? undefined : fromDocument(document)
 }

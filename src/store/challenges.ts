@@ -3,6 +3,7 @@ import type { Outcome } from '../domain/receipt.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
+import { recordIn } from './record.ts'
 
 /** What a challenge may be used for; another purpose never accepts it (T19). */
 export type ChallengePurpose =
@@ -100,10 +101,7 @@ export function createChallengeStore(connection: StoreConnection) {
      */
     async take(id: string, purpose: ChallengePurpose): Promise<Challenge | undefined> {
       const open = { _id: id, purpose, $expr: UNEXPIRED }
-      const taken = await model.findOneAndDelete(open).lean<ChallengeDocument>()
-      if (taken === null) return undefined
-      const { _id, ...rest } = taken
-      return { id: _id, ...rest }
+      return recordIn(await model.findOneAndDelete(open).lean<ChallengeDocument>())
     },
   }
 }

@@ -3,6 +3,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
 import { date, number, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
+import { recordIn } from './record.ts'
 
 /** A one-time link to set up the first owner or an invited person. Only the token's keyed hash is stored. */
 export interface Enrollment {
@@ -73,10 +74,7 @@ export function createEnrollmentStore(connection: StoreConnection) {
     },
     /** Open ones only: unused, unexpired (by the database's clock) and with tries left. */
     async find(tokenHash: string): Promise<Enrollment | undefined> {
-      const found = await model.findOne({ token_hash: tokenHash, ...open }).lean<EnrollmentDocument>()
-      if (found === null) return undefined
-      const { _id, ...rest } = found
-      return { id: _id, ...rest }
+      return recordIn(await model.findOne({ token_hash: tokenHash, ...open }).lean<EnrollmentDocument>())
     },
     async setPending(id: string, pending: EnrollmentPending): Promise<void> {
       await model.updateOne({ _id: id, ...open }, { $set: { pending } })

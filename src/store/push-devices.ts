@@ -8,6 +8,7 @@ import { isDuplicateKey, readSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { recordIn, recordOf } from './record.ts'
 
 const { trusted } = mongoose
 
@@ -114,7 +115,7 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
     { returnDocument: 'after' },
   )
   const found = await query.lean<DeviceDocument>()
-  return found === null ? undefined : fromDocument(found)
+  return recordIn(found)
 }
 
 /**
@@ -156,9 +157,5 @@ async function read(
   options: object = {},
 ): Promise<PushDevice[]> {
   const found = await model.find(filter).sort(OLDEST_FIRST).setOptions(options).lean<DeviceDocument[]>()
-  return found.map(fromDocument)
-}
-
-function fromDocument({ _id, outbox_token: _token, ...rest }: DeviceDocument): PushDevice {
-  return { id: _id, ...rest }
+  return found.map(recordOf)
 }

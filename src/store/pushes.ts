@@ -16,6 +16,7 @@ import {
   noneOf,
   type QueueToken,
 } from './queue.ts'
+import { recordOf } from './record.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
@@ -58,13 +59,13 @@ export interface PushResult {
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')
-  const queue = createQueue(connection, 'Push', fromDocument)
+  const queue = createQueue(connection, 'Push', recordOf<PushDocument>)
   return {
     /** Those whose {event, device} exists already are left out. */
     insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(toDocument)),
     /** All about this event. */
     async ofEvent(eventId: string): Promise<Push[]> {
-      return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(fromDocument)
+      return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)
     },
     /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Push>) =>
@@ -88,8 +89,4 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
 
 function toDocument({ id, ...rest }: Push): PushDocument {
   return { _id: id, ...rest, ...outboxToken(rest) }
-}
-
-function fromDocument({ _id, outbox_token: _token, holder: _holder, ...rest }: PushDocument): Push {
-  return { id: _id, ...rest }
 }

@@ -64,7 +64,17 @@ export function createSessionStore(
   limits: SessionLimits = SHORT_SESSIONS,
 ) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
-  return { limits, ...uses(model, wake, limits), ...endings(model, wake, limits), ...cleaning(connection) }
+  return {
+    limits,
+    ...uses(model, wake, limits),
+    ...endings(model, wake, limits),
+    /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
+    deleteEnded(): Promise<number> {
+      // Says the same as that it is not null, but in a way that an index can begin at.
+      const settled = { ended_at: { $gt: new Date(0) }, outbox_token: null }
+      return deleteEach(connection.collection('sessions'), settled)
+    },
+  }
 }
 
 function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
@@ -136,17 +146,6 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
     endLapsed: (id: string, now: Date, audit: AuditEntry) =>
       end({ _id: id, ...lapsedAt(now, limits) }, now, audit),
-  }
-}
-
-function cleaning(connection: StoreConnection) {
-  return {
-    /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
-    deleteEnded(): Promise<number> {
-      // Says the same as that it is not null, but in a way that an index can begin at.
-      const settled = { ended_at: { $gt: new Date(0) }, outbox_token: null }
-      return deleteEach(connection.collection('sessions'), settled)
-    },
   }
 }
 

@@ -7,6 +7,7 @@ import type { StoreConnection } from './connect.ts'
 import { isDuplicateKey, isThere } from './failures.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 
@@ -194,15 +195,7 @@ async function insert(users: Users, { id, chat, ...rest }: User): Promise<void> 
 
 async function change(users: Users, id: string, version: number, fields: UserChange, audit: AuditEntry[]) {
   const stored = { ...fields, ...(fields.chat === undefined ? {} : { chat: keyed(fields.chat) }) }
-  const given = Object.entries(stored)
-  const set = Object.fromEntries(given.filter(([, value]) => value !== null && value !== undefined))
-  const unset = Object.fromEntries(given.filter(([, value]) => value === null).map(([key]) => [key, 1]))
-  const plain = {
-    $inc: { version: 1 },
-    ...(Object.keys(set).length > 0 ? { $set: set } : {}),
-    ...(Object.keys(unset).length > 0 ? { $unset: unset } : {}),
-  }
-  const update = withOutbox(plain, audit)
+  const update = withOutbox({ $inc: { version: 1 }, ...replacing(stored) }, audit)
   try {
     const query = users.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
     return toUser(await query.lean<UserDocument>())

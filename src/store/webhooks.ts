@@ -7,6 +7,7 @@ import { readSound } from './failures.ts'
 import { auditFields, date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { recordIn, recordOf } from './record.ts'
 import { createLookup } from './shared-trips.ts'
 
 const { trusted } = mongoose
@@ -59,13 +60,13 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
 function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocument | undefined>) {
   return {
     async find(id: string): Promise<Webhook | undefined> {
-      return toWebhook(await lookup(id))
+      return recordIn(await lookup(id))
     },
     /** Not deleted ones, oldest first. */
     async list(accountId: string): Promise<Webhook[]> {
       const live = { account_id: accountId, state: LIVE }
       const found = await model.find(live).sort(OLDEST_FIRST).lean<WebhookDocument[]>()
-      return found.map(fromDocument)
+      return found.map(recordOf)
     },
     async countLive(accountId: string): Promise<number> {
       return model.countDocuments({ account_id: accountId, state: LIVE })
@@ -76,7 +77,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
       const found = await readSound(model.db, (sound) =>
         model.find(active).setOptions(sound).lean<WebhookDocument[]>(),
       )
-      return found.map(fromDocument)
+      return found.map(recordOf)
     },
   }
 }
@@ -85,7 +86,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
 function changes(model: WebhookModel, wake: Wake) {
   const change = async (filter: object, update: ReturnType<typeof withOutbox>) => {
     const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
-    const changed = toWebhook(await query.lean<WebhookDocument>())
+    const changed = recordIn(await query.lean<WebhookDocument>())
     if (changed !== undefined) wake()
     return changed
   }
@@ -124,12 +125,4 @@ function changes(model: WebhookModel, wake: Wake) {
       await change({ _id: id }, withOutbox({}, [audit]))
     },
   }
-}
-
-function fromDocument({ _id, outbox_token: _token, ...rest }: WebhookDocument): Webhook {
-  return { id: _id, ...rest }
-}
-
-function toWebhook(document: WebhookDocument | null | undefined): Webhook | undefined {
-  return document === null || document === undefined ? undefined : fromDocument(document)
 }

@@ -20,17 +20,17 @@ describe('the stored trail', () => {
     const [trail] = (await useTrailStore()).trails
     expect(await trail.head()).toBeUndefined()
     const written = records(5)
-    expect(await trail.insert(written)).toBe(true)
+    expect(await trail.insert(written)).toBe(5)
     expect(await trail.scan(1, 10)).toEqual(written)
     expect(await trail.head()).toEqual(written[4])
-    expect(await trail.insert([])).toBe(true)
+    expect(await trail.insert([])).toBe(0)
   })
 
   it('stops an insert at the first number that is taken, and keeps what came before', async () => {
     const [trail] = (await useTrailStore()).trails
     const written = records(5)
     await trail.insert(written.slice(2, 3))
-    expect(await trail.insert(written)).toBe(false)
+    expect(await trail.insert(written)).toBe(2)
     expect(numbers(await trail.scan(1, 10))).toEqual([1, 2, 3])
   })
 
@@ -39,7 +39,7 @@ describe('the stored trail', () => {
     const [one, two, three] = records(3)
     if (one === undefined || two === undefined || three === undefined) throw new Error('no records')
     await trail.insert([one])
-    expect(await trail.insert([two, { ...one, seq: 3 }, { ...three, seq: 4 }])).toBe(false)
+    expect(await trail.insert([two, { ...one, seq: 3 }, { ...three, seq: 4 }])).toBe(1)
     expect(numbers(await trail.scan(1, 10))).toEqual([1, 2])
     expect(await trail.known([one, two, three].flatMap(({ entry }) => entry?.eid ?? []))).toEqual(
       new Set([one.entry?.eid, two.entry?.eid]),

@@ -67,7 +67,7 @@ async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly Audit
     const records = linkAll(deps, await heads.next(), left)
     let last: ChainHead | undefined
     try {
-      if (await deps.trail.insert(records)) last = records.at(-1)
+      if ((await deps.trail.insert(records)) === records.length) last = records.at(-1)
     } finally {
       heads.appended(last)
     }

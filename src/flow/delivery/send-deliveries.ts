@@ -22,7 +22,7 @@ export function createDeliveryLoop(
       claim: (query) => deps.deliveries.claim(query),
       async attempt({ record, interrupted }, sent) {
         const sender = telling(deps.sender, sent)
-        const { state, next_at } = await attemptDelivery({ ...deps, sender }, record, { interrupted })
+        const { state, next_at } = await attemptDelivery({ ...deps, sender }, record, interrupted)
         return state === 'due' ? next_at : undefined
       },
     },
@@ -50,24 +50,19 @@ interface AttemptReport {
   next_at?: Date
 }
 
-/** How an attempt is made. */
-interface AttemptOptions {
-  /** The attempt before this one never reported back: that is logged, and counts for nothing. */
-  interrupted?: boolean
-}
-
 /**
  * Exactly one attempt of a delivery that this process has claimed, and the one write that records its result. A
  * process that lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
  * delivery under the same `webhook-id`: the documented and only duplicate.
+ * @param interrupted the attempt before this one never reported back: that is logged, and counts for nothing
  */
 export async function attemptDelivery(
   deps: FlowDeps,
   delivery: Delivery,
-  options: AttemptOptions = {},
+  interrupted = false,
 ): Promise<AttemptReport> {
   const at = deps.clock.now()
-  const before = options.interrupted ? lostAttempts(delivery, at) : []
+  const before = interrupted ? lostAttempts(delivery, at) : []
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
     const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
