@@ -87,12 +87,12 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {
     room: /^webauthn-page\/(?!kit\/)/,
-    may: /^(webauthn-page\/|src\/domain\/(text|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|src\/domain\/(text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

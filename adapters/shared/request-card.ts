@@ -218,21 +218,19 @@ function commentParts(status: CardStatus): CardPart[] {
   return [ours([bold('Comment of the approver')]), ...framed(status.comment, COMMENT_LENGTH)]
 }
 
-function textWarnings({ hidden_characters, look_alike }: CardView): Piece[][] {
+function textWarnings({ hidden_characters, two_directions, look_alike }: CardView): Piece[][] {
+  const warning = (title: string, sentence: string): Piece[] => [bold(`⚠️ ${title}. `), words(sentence)]
   return [
-    ...(hidden_characters
-      ? [
-          [
-            bold('⚠️ Hidden characters. '),
-            words(
-              'What the caller wrote holds characters that are normally invisible or pile up on others; they are shown in brackets.',
-            ),
-          ],
-        ]
-      : []),
-    ...(look_alike === undefined ? [] : [[bold('⚠️ Look-alike letters. '), words(look_alike)]]),
+    ...(hidden_characters ? [warning('Hidden characters', HIDDEN_MEANS)] : []),
+    ...(two_directions ? [warning('Two directions', DIRECTIONS_MEAN)] : []),
+    ...(look_alike === undefined ? [] : [warning('Look-alike letters', look_alike)]),
   ]
 }
+
+const HIDDEN_MEANS =
+  'What the caller wrote holds characters that are normally invisible or pile up on others; they are shown in brackets.'
+const DIRECTIONS_MEAN =
+  'Parts of what the caller wrote are read from right to left, so words and numbers can stand here in another order than the one that is signed. The page shows that order.'
 
 const ACTION_LENGTH = 300
 const ACTION_TITLE = [bold('Requested action'), italic(' · written by the caller')]

@@ -65,6 +65,8 @@ export interface CardView {
   action: string
   /** Something in action or context is normally invisible; it is shown in brackets. */
   hidden_characters: boolean
+  /** Something in action or context is read from right to left, so that a chat app may draw it in another order. */
+  two_directions?: true
   /** The first of our sentences about letters that pass for others. It quotes a word of the caller. */
   look_alike?: string
   requested_by: { key_name: string; account_name: string }

@@ -1,3 +1,5 @@
+import { turnsAlone } from './text-direction.ts'
+
 /** Whether a caller's text may be stored at all; `reason` is a sentence part, `codePoint` is named as `U+0000`. */
 export type TextCheck = { ok: true } | { ok: false; reason: string; codePoint: string }
 
@@ -142,10 +144,10 @@ function codePointName(character: string): string {
 /**
  * Drawn as nothing, as a gap, as a change of direction, or as whatever a font likes: control, format, private-use and
  * unassigned characters (but not emoji newer than this table), separators, every space but U+0020, fillers, Braille
- * blank, the musical null notehead, the object placeholder, and what a renderer may ignore by default.
+ * blank, the half fill and the Egyptian blanks, the musical null notehead, the object placeholder, and what a renderer may ignore by default.
  */
 const NEVER_PLAIN =
-  /^(?:(?![\t\n])\p{Cc}|\p{Cs}|\p{Co}|(?!\p{Extended_Pictographic})\p{Cn}|\p{Cf}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|[\u2800\ufffc\u{1d159}])$/u
+  /^(?:(?![\t\n])\p{Cc}|\p{Cs}|\p{Co}|(?!\p{Extended_Pictographic})\p{Cn}|\p{Cf}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|[\u2800\u303f\ufffc\u{13441}\u{13442}\u{1d159}])$/u
 
 /** Format characters that are drawn: Arabic, Syriac and Kaithi number signs (Prepended_Concatenation_Mark). */
 const DRAWN_FORMAT = /^[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]$/u
@@ -214,7 +216,8 @@ function hiddenFlags(characters: readonly string[]): boolean[] {
       flags.push(!hasBase)
       return
     }
-    const hidden = NEVER_PLAIN.test(character) && !DRAWN_FORMAT.test(character)
+    const hidden =
+      (NEVER_PLAIN.test(character) && !DRAWN_FORMAT.test(character)) || turnsAlone(character, before, after)
     marks = 0
     // A mark after a blank or after our own label would be drawn on that: it needs a visible letter before it.
     hasBase = !hidden && !/\s/.test(character)

@@ -23,6 +23,8 @@ export interface DecideInput {
   requestId: string
   decision: Outcome
   comment: string | null
+  /** Reference of whose vote it is, as it was shown. */
+  approver?: string | undefined
   proof: PresenceProof
   address: string
 }
@@ -31,8 +33,8 @@ export interface DecideInput {
 const MAX_ATTEMPTS = 64
 
 /**
- * Records a vote and, when it is the closing one, the signed decision: eligibility → method → fresh proof → tally → one
- * conditional write.
+ * Records a vote and, when it is the closing one, the signed decision: eligibility → method → whose vote → fresh proof → tally
+ * → one conditional write.
  * @returns the request after the write and the vote as it was counted
  * @throws Refusal those of `readyToDecide` and of `provePresence`
  */
@@ -42,8 +44,18 @@ export async function decide(
   input: DecideInput,
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
   const ready = await readyToDecide(deps, who.user, input.requestId, input.proof.method)
+  if (!isMeant(ready, who.user, input)) throw refusal('challenge_invalid')
   const proven = await provePresence(deps, who, ready, input.decision, input.proof)
   return recordVote(deps, who.user, ready, { ...input, proven })
+}
+
+/**
+ * Is it the vote that the person gives? A passkey signs whose it is. A code says nothing: meanwhile the person whom they stood
+ * in for may have voted, and another would be next, or another person has signed in beside the page (T16, T20).
+ */
+function isMeant({ whose }: ReadyToDecide, person: User, { approver, proof }: DecideInput): boolean {
+  if (approver !== undefined) return approver === whose.approver
+  return proof.method === 'passkey' || whose.user_id === person.id
 }
 
 /** What a person decided and proved. */

@@ -125,6 +125,30 @@ describeInBrowser('text that a caller chose', () => {
     expect(await visitor.page.locator('.caller-text').count()).toBeGreaterThanOrEqual(3)
   })
 
+  it('shows in the order that is signed what letters alone would make change places (T16)', async () => {
+    const action = 'Move 50,000 EUR \u05d0 4711 → 0815 today'
+    suite.server().state.review = sampleReview({ action }, { note: 'העבר 50 שקל לחשבון 99' })
+    await open()
+    const places: unknown = await visitor.page.evaluate(`(() => {
+      const walker = document.createTreeWalker(document.querySelector('.caller-box'), NodeFilter.SHOW_TEXT)
+      const left = {}
+      while (walker.nextNode())
+        for (const { 0: word, index } of walker.currentNode.data.matchAll(/Move|EUR|4711|0815|today/g)) {
+          const range = document.createRange()
+          range.setStart(walker.currentNode, index)
+          range.setEnd(walker.currentNode, index + word.length)
+          left[word] = range.getBoundingClientRect().left
+        }
+      return Object.keys(left).sort((a, b) => left[a] - left[b])
+    })()`)
+    expect(places).toEqual(['Move', 'EUR', '4711', '0815', 'today'])
+    const flags = await visitor.page.locator('.text-flag').allInnerTexts()
+    expect(flags.map((flag) => flag.trim())).toEqual([
+      'Two directions. Parts of this text are read from right to left; it is shown in the order that is signed.',
+      'Two directions. Parts of this text are read from right to left; signed it is in this order: העבר 50 שקל לחשבון 99',
+    ])
+  })
+
   it('draws nothing outside the frame of the caller, not even a tower of combining marks', async () => {
     suite.server().state.review = sampleReview(
       { action: `a${'\u0301'.repeat(300)}` },

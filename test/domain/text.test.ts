@@ -8,6 +8,7 @@ import {
   visibleString,
   visibleText,
 } from '../../src/domain/text.ts'
+import { directions, mixedDirection } from '../../src/domain/text-direction.ts'
 import { mixedScriptWarning } from '../../src/domain/text-scripts.ts'
 
 interface SpoofCase {
@@ -346,5 +347,44 @@ describe('mixedScriptWarning', () => {
     const warning = mixedScriptWarning(`a\u0336${'а'.repeat(500)}`) ?? ''
     expect(codePointLength(warning)).toBeLessThan(110)
     expect(warning).not.toMatch(/\p{M}/u)
+  })
+})
+
+describe('T16, T43: text of two directions', () => {
+  it.each([
+    ['Move 50,000 EUR \u05c3 4711 → 0815 today', 'Move 50,000 EUR [U+05C3] 4711 → 0815 today'],
+    ['about \u05c0 9 000 100 EUR', 'about [U+05C0] 9 000 100 EUR'],
+    ['a\u061bb', 'a[U+061B]b'],
+    ['pay\u{13441}\u{13442}\u303fnow', 'pay[U+13441][U+13442][U+303F]now'],
+  ])('a sign or a blank that no letter of its writing stands beside is shown by name: %j', (said, shown) => {
+    expect(visibleString(said)).toBe(shown)
+  })
+
+  it.each(['בית־ספר', 'سلام، دنیا؛ خوش', 'ר׳ עקיבא', 'ا\u064e'])('%s holds nothing hidden', (said) => {
+    expect(hasHidden(said)).toBe(false)
+  })
+
+  it.each([
+    ['Pay 4711 → 0815', undefined],
+    ['שלום עולם, מה שלומך', undefined],
+    ['Move EUR \u05d0 4711 → 0815', 'left'],
+    ['\u05d0 4711 → 0815', 'left'],
+    ['העבר 50 שקל לחשבון', 'right'],
+    ['٤٧١١ → ٠٨١٥', 'right'],
+  ])('%j: mixed %s', (said, ways) => {
+    expect(mixedDirection(said)).toBe(ways)
+  })
+
+  it('is parted so that no part holds two, words of a phrase together, groups of digits apart', () => {
+    const parts = directions('Ask דנה כהן: ٤٧ ١١ → 7')
+    expect(parts.map(({ text, turned }) => [text, turned])).toEqual([
+      ['Ask ', false],
+      ['דנה כהן', true],
+      [': ', false],
+      ['٤٧', true],
+      [' ', false],
+      ['١١', true],
+      [' → 7', false],
+    ])
   })
 })

@@ -52,7 +52,8 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     await ballot.cast(async (totp) => {
       const path = `/approvals/${review.id}/decision`
       const shown = await shownIntent(review, decision, audience())
-      await postWord({ path, said: { decision }, comment: options.draft.text, shown }, totp, ballot.slot)
+      const word = { path, said: { decision }, comment: options.draft.text, approver: shown.approver, shown }
+      await postWord(word, totp, ballot.slot)
       // Before the receipt is here: from now on it is true.
       ballot.slot.show(
         'success',

@@ -9,6 +9,7 @@ import type {
 } from '../../domain/card-view.ts'
 import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
 import { hasHidden, visibleString } from '../../domain/text.ts'
+import { mixedDirection } from '../../domain/text-direction.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
 /** For whom a card is drawn. */
@@ -143,8 +144,11 @@ function approvals(request: ApprovalRequest): number {
   return new Set(approved.map((vote) => vote.on_behalf_of)).size
 }
 
-function warnings(texts: readonly string[]): Pick<CardView, 'hidden_characters' | 'look_alike'> {
-  const hidden = { hidden_characters: texts.some(hasHidden) }
+function warnings(
+  texts: readonly string[],
+): Pick<CardView, 'hidden_characters' | 'two_directions' | 'look_alike'> {
+  const turned = texts.some((text) => mixedDirection(text) !== undefined)
+  const hidden = { hidden_characters: texts.some(hasHidden), ...(turned && { two_directions: turned }) }
   for (const text of texts) {
     const sentence = mixedScriptWarning(text)
     if (sentence !== undefined) return { ...hidden, look_alike: sentence }

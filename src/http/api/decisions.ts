@@ -93,7 +93,16 @@ export function presentSimilar(
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
 
 /** `POST /api/v1/approvals/:id/decision`, without its proof, which has a schema of its own. */
-export const decisionBody = z.object({ decision: outcome, comment }).meta({ id: 'DecisionRequest' })
+export const decisionBody = z
+  .object({
+    decision: outcome,
+    comment,
+    approver: approverField.optional().meta({
+      description:
+        'Whose vote it is, as `review` shows it. Who decides for another person by a code must say it: a passkey signs it, a code does not.',
+    }),
+  })
+  .meta({ id: 'DecisionRequest' })
 
 const voteAnswer = z
   .strictObject({

@@ -83,8 +83,7 @@ const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (reques
   const proof = readProof(request.body, address)
   const input = {
     requestId: request.params.id,
-    decision: body.decision,
-    comment: body.comment,
+    ...body,
     proof,
     address,
   }

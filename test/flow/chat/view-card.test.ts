@@ -131,6 +131,8 @@ describe('hidden and look-alike characters', () => {
     expect(viewCard(request, TO_CHANNEL)).not.toHaveProperty('look_alike')
     expect(viewCard(request, TO_ANA).look_alike).toContain('mixes Latin and Cyrillic letters')
     expect(viewCard({ ...request, status: 'expired' }, TO_ANA).hidden_characters).toBe(false)
+    expect(viewOf({ a: 'to \u05d0 4711' })).toMatchObject({ two_directions: true })
+    expect(viewOf({ a: 'to 4711' })).not.toHaveProperty('two_directions')
   })
 
   it('makes names of keys, accounts and people one visible line', () => {

@@ -3,7 +3,7 @@ import type { Delegate } from '../../../src/domain/user.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify.ts'
 import { setPolicy } from '../../support/deciders.ts'
-import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
+import { codeAt, type EnrolledPerson, enrolWithPasskey, enrolWithTotp } from '../../support/enrolled.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { asMembers } from '../../support/members.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -175,6 +175,31 @@ describe('a delegate', () => {
     expect(votes?.map(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])).toEqual([
       [ann.userId, ann.userId],
     ])
+  })
+
+  it('T16, T20: a code says for whom it is given, and is no vote for the next: 400, and the code is still good', async () => {
+    const coder = await enrolWithTotp(service, 'coder@example.com')
+    const [first, next] = [await userOf(ann), await userOf(bob)]
+    const coders = { ...coder, authenticator: dee.authenticator }
+    await join(ann, bob, coders)
+    await standIn(ann, coders)
+    await standIn(bob, coders)
+    const id = await ask(setting)
+    const path = `/api/v1/approvals/${id}/decision`
+    const review = await coder.browser.get(`/api/v1/approvals/${id}/review`)
+    expect(review.body.on_behalf_of.approver).toBe(first.approver)
+    expect((await decideAs(ann, id)).body.status).toBe('pending')
+    // The first code was used up by setting them up.
+    const users = service.composition.connection.collection<{ _id: string }>('users')
+    await users.updateOne({ _id: coder.userId }, { $set: { 'totp.last_step': 0 } })
+    const said = { decision: 'approved', totp: codeAt(coder.secret, service.composition.deps.clock.now()) }
+    for (const approver of [undefined, first.approver]) {
+      const answer = await coder.browser.post(path, { ...said, approver })
+      expect(answer).toMatchObject({ status: 400, body: { error: 'challenge_invalid' } })
+    }
+    expect((await service.composition.deps.requests.find(id))?.votes).toHaveLength(1)
+    const meant = await coder.browser.post(path, { ...said, approver: next.approver })
+    expect(meant).toMatchObject({ status: 200, body: { status: 'approved' } })
   })
 
   it('a proof for one person never becomes a vote for the next: 400', async () => {

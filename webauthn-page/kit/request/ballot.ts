@@ -114,6 +114,8 @@ interface Word {
   said: { decision: Outcome; code?: string }
   /** What else goes with it, unsigned. */
   comment?: string
+  /** Whose vote it is: a passkey signs it, with a code it is sent. */
+  approver?: string
   /** What is on the screen and the button that was pressed: the only statement the passkey may sign. */
   shown: Omit<DecisionIntent | ConsentIntent, 'salt'>
 }
@@ -124,12 +126,12 @@ interface Word {
  * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure, UnknownOutcome
  */
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
-  const { path, said, shown } = word
+  const { path, said, shown, approver } = word
   const body = { ...said, ...commentOf(word) }
   const named = said.decision === 'approved' ? 'your approval' : 'your rejection'
   const send = (proof: object): Promise<unknown> =>
     sendWord(named, slot, () => post(path, { ...body, ...proof }, anyObject))
-  if (totp !== undefined) return void (await send({ totp }))
+  if (totp !== undefined) return void (await send({ totp, approver }))
   slot.show('working', `Preparing ${named} …`)
   const { intent, options } = await post(`${path}/options`, said, decisionOptionsShape)
   await checkIntent(intent, options, shown)

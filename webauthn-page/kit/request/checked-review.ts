@@ -44,8 +44,8 @@ function parseContext(json: string): { [key: string]: JsonValue } | undefined {
 }
 
 /** What decides between a small update of a page and a new one. */
-export function stateOf({ status, cancelled, may_decide, why_not }: Review): string {
-  return [status, cancelled, may_decide, why_not].join()
+export function stateOf({ status, cancelled, may_decide, why_not, on_behalf_of: other }: Review): string {
+  return [status, cancelled, may_decide, why_not, other?.approver].join()
 }
 
 const FIXED = [

@@ -1,4 +1,5 @@
 import { hasHidden, type Segment, visibleString, visibleText } from '../../../src/domain/text.ts'
+import { directions, mixedDirection } from '../../../src/domain/text-direction.ts'
 import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
 import { div, el, freshId } from '../dom/element.ts'
 
@@ -18,7 +19,22 @@ export function markedText(
   const nodes = visibleText(text).flatMap((segment) =>
     segment.kind === 'text' ? mark(segment.text) : [labelOf(segment)],
   )
-  return el('bdi', { class: 'caller-text' }, ...nodes)
+  const shown = el('bdi', { class: 'caller-text' }, ...nodes)
+  if (mixedDirection(text) === 'left') keepOrder(shown)
+  return shown
+}
+
+/** Isolates what runs from right to left, so that nothing around it changes places: the text is seen as it is signed (T16). */
+function keepOrder(shown: HTMLElement): void {
+  shown.dir = 'ltr'
+  const walker = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT)
+  const texts: Node[] = []
+  while (walker.nextNode() !== null) texts.push(walker.currentNode)
+  for (const node of texts) if (node instanceof Text) node.replaceWith(...inOrder(node.data))
+}
+
+function inOrder(text: string): (Node | string)[] {
+  return directions(text).map(({ text, turned }) => (turned ? el('bdi', { dir: 'rtl' }, text) : text))
 }
 
 /** A name that another person chose, inside a sentence of our own. */
@@ -57,7 +73,17 @@ export function textWarnings(text: string): HTMLElement[] {
   const mixed = mixedScriptWarning(text)
   if (mixed !== undefined) warnings.push(flag('Look-alike letters', el('bdi', {}, mixed)))
   if (ENCODED.test(text)) warnings.push(flag('Encoded address', ENCODED_MEANS))
+  const mixedWays = mixedDirection(text)
+  if (mixedWays !== undefined) warnings.push(flag('Two directions', directionsMean(text, mixedWays)))
   return warnings
+}
+
+/** Where it is drawn from right to left, as its readers expect, the order that is signed stands beside it. */
+function directionsMean(text: string, ways: 'left' | 'right'): HTMLElement {
+  const turned = 'Parts of this text are read from right to left'
+  if (ways === 'left') return el('span', {}, `${turned}; it is shown in the order that is signed.`)
+  const order = el('bdi', { dir: 'ltr' }, ...inOrder(visibleString(text)))
+  return el('span', {}, `${turned}; signed it is in this order: `, order)
 }
 
 /** What these warnings are about, where there is no room for their sentences. */
@@ -66,6 +92,7 @@ export function warningNames(text: string): string[] {
     ...(hasHidden(text) ? ['Hidden characters'] : []),
     ...(mixedScriptWarning(text) === undefined ? [] : ['Look-alike letters']),
     ...(ENCODED.test(text) ? ['Encoded address'] : []),
+    ...(mixedDirection(text) === undefined ? [] : ['Two directions']),
   ]
 }
 
