@@ -12,19 +12,13 @@ import { readCookie } from './middleware/cookies.ts'
 import { applyLimit } from './middleware/limit.ts'
 import { logRequests, requestId } from './middleware/log-requests.ts'
 import { noStore, securityHeaders } from './middleware/security-headers.ts'
-import {
-  accountViewRoutes,
-  apiKeyRoutes,
-  memberRoutes,
-  policyRoutes,
-  webhookSecretRoutes,
-} from './routes/account.ts'
+import { accountRoutes } from './routes/account.ts'
 import { approvalRoutes, verificationRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { bootstrapRoutes, consentRoutes } from './routes/bootstrap.ts'
 import { chatLinkRoutes, chatRoutes } from './routes/chat.ts'
 import { batchDecisionRoutes, decisionRoutes, inboxEventRoutes } from './routes/decisions.ts'
-import { membershipRoutes, meRoutes, profileRoutes, pushRoutes } from './routes/me.ts'
+import { meRoutes } from './routes/me.ts'
 import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
 import { healthRoutes, openapiRoutes } from './routes/service.ts'
 import { enrollmentRoutes, ownSessionRoutes, sessionRoutes } from './routes/session.ts'
@@ -55,19 +49,12 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
   app.use('/api/v1/chat-links', chatLinkRoutes(deps))
   app.use('/api/v1', chatRoutes(deps))
-  app.use('/api/v1/me/push', pushRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
-  app.use('/api/v1/me', profileRoutes(deps))
-  app.use('/api/v1/me', membershipRoutes(deps))
   app.use('/api/v1/me/pending/events', inboxEventRoutes(deps))
   app.use('/api/v1/me/sessions', ownSessionRoutes(deps))
-  app.use('/api/v1/account', accountViewRoutes(deps))
-  app.use('/api/v1/account/api-keys', apiKeyRoutes(deps))
+  app.use('/api/v1/account', accountRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))
   app.use('/api/v1/account/bootstrap', consentRoutes(deps))
-  app.use('/api/v1/account/members', memberRoutes(deps))
-  app.use('/api/v1/account/policy', policyRoutes(deps))
-  app.use('/api/v1/account/webhook-secret', webhookSecretRoutes(deps))
   app.use('/api/v1/account/webhooks', webhookRoutes(deps))
   app.use(openapiRoutes(deps))
   app.use(serviceWorkerRoutes(deps))

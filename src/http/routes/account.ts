@@ -56,8 +56,8 @@ import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
-/** An account and its requests, for all its people as far as their role goes; for its owner to change. */
-export function accountViewRoutes(deps: HttpDeps): Router {
+/** An account: its requests, keys, members and rules, for all its people as far as their role goes; for its owner to change. */
+export function accountRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
@@ -65,6 +65,24 @@ export function accountViewRoutes(deps: HttpDeps): Router {
   router.patch('/', person, jsonBody, changeOwn(deps))
   router.get('/requests', person, history(deps))
   router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
+  // Sessions only, never an API key: a key must not make keys.
+  router.get('/api-keys', session, list(deps))
+  router.post('/api-keys', person, recentProof(deps), jsonBody, create(deps))
+  router.patch('/api-keys/:id', person, jsonBody, change(deps))
+  router.delete('/api-keys/:id', person, revoke(deps))
+  // Who works in the signed-in person's own account, and the rules for who decides there.
+  router.get('/members', person, members(deps))
+  router.post('/members', person, jsonBody, invite(deps))
+  router.post('/members/:id/link', person, jsonBody, newLink(deps))
+  router.patch('/members/:id', person, jsonBody, changeRole(deps))
+  router.post('/members/:id/remove', person, jsonBody, remove(deps))
+  router.get('/policy', person, read(deps))
+  router.put('/policy', person, jsonBody, replace(deps))
+  // The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. An API key is
+  // answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
+  const forSession = [...person, secretsOfAccount(deps)]
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
+  router.get('/webhook-secret', whenSession(deps.settings.baseUrl, forSession), forKey)
   return router
 }
 
@@ -115,18 +133,6 @@ const exportRequests: Endpoint = (deps) => async (request, response) => {
   await exportFile(deps, response, file, rows)
 }
 
-/** An owner's API keys: list, create, change, revoke. Sessions only, never an API key: a key must not make keys. */
-export function apiKeyRoutes(deps: HttpDeps): Router {
-  const session = requireSession(deps)
-  const changer = [session, limitByPerson(deps, 'person')]
-  const router = Router()
-  router.get('/', session, list(deps))
-  router.post('/', changer, recentProof(deps), jsonBody, create(deps))
-  router.patch('/:id', changer, jsonBody, change(deps))
-  router.delete('/:id', changer, revoke(deps))
-  return router
-}
-
 const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
   const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
   response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
@@ -162,16 +168,6 @@ const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (reque
   response.json({ ok: true, key: presentKey(key) })
 }
 
-/** The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. */
-export function webhookSecretRoutes(deps: HttpDeps): Router {
-  const router = Router()
-  const forSession = [requireSession(deps), limitByPerson(deps, 'person'), secretsOfAccount(deps)]
-  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
-  // An API key is answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
-  router.get('/', whenSession(deps.settings.baseUrl, forSession), forKey)
-  return router
-}
-
 const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) => async (_request, response) => {
   response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
 }
@@ -185,18 +181,6 @@ const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (
     webhook_signing_secret: secret,
   }))
   response.json({ keys })
-}
-
-/** Who works in the signed-in person's own account. */
-export function memberRoutes(deps: HttpDeps): Router {
-  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
-  const router = Router()
-  router.get('/', owner, members(deps))
-  router.post('/', owner, jsonBody, invite(deps))
-  router.post('/:id/link', owner, jsonBody, newLink(deps))
-  router.patch('/:id', owner, jsonBody, changeRole(deps))
-  router.post('/:id/remove', owner, jsonBody, remove(deps))
-  return router
 }
 
 const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
@@ -232,15 +216,6 @@ const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, resp
   const about = { userId: request.params.id, proof }
   await removeMember(deps, sessionOf(response), about, clientAddress(request))
   response.json({ ok: true })
-}
-
-/** The rules for who decides in the signed-in person's own account. */
-export function policyRoutes(deps: HttpDeps): Router {
-  const owner = [requireSession(deps), limitByPerson(deps, 'person')]
-  const router = Router()
-  router.get('/', owner, read(deps))
-  router.put('/', owner, jsonBody, replace(deps))
-  return router
 }
 
 const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {

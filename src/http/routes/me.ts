@@ -53,10 +53,12 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 
-/** A person's own factors. Every change needs a fresh proof, ends the person's other sessions and renews this one. */
+/** What a person sets for themselves. */
 export function meRoutes(deps: HttpDeps): Router {
-  const person = [requireSession(deps), limitByPerson(deps, 'person')]
+  const session = requireSession(deps)
+  const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
+  // Their factors: every change needs a fresh proof, ends the person's other sessions and renews this one.
   router.get('/factors', person, factors(deps))
   router.post('/step-up/options', person, jsonBody, stepUp(deps))
   router.post('/passkeys/options', person, jsonBody, passkeyOptions(deps))
@@ -66,6 +68,21 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/totp', person, jsonBody, newTotp(deps))
   router.post('/totp/remove', person, jsonBody, oldTotp(deps))
   router.post('/backup-codes', person, jsonBody, backupCodes(deps))
+  // How a person is called, how long their requests wait, and who decides for them.
+  router.patch('/', person, jsonBody, change(deps))
+  router.get('/delegate/candidates', person, candidates(deps))
+  router.put('/delegate', person, jsonBody, setStandIn(deps))
+  router.post('/delegate/remove', person, jsonBody, removeStandIn(deps))
+  // What a person says to joining other people's accounts.
+  router.post('/invitations/:id/accept', person, jsonBody, accept(deps))
+  router.post('/invitations/:id/decline', person, jsonBody, say(deps, declineInvitation))
+  router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
+  // Their browsers that show notifications.
+  router.get('/push', person, list(deps))
+  router.post('/push', person, jsonBody, add(deps))
+  router.post('/push/:id/remove', person, jsonBody, remove(deps))
+  // Each test waits on a foreign server, beside what the workers send there (T9).
+  router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, test(deps))
   return router
 }
 
@@ -136,17 +153,6 @@ export async function presentTotpSetUp({
   return { secret, otpauth_url, qr_svg }
 }
 
-/** How a person is called, how long their requests wait, and who decides for them. */
-export function profileRoutes(deps: HttpDeps): Router {
-  const person = [requireSession(deps), limitByPerson(deps, 'person')]
-  const router = Router()
-  router.patch('/', person, jsonBody, change(deps))
-  router.get('/delegate/candidates', person, candidates(deps))
-  router.put('/delegate', person, jsonBody, setStandIn(deps))
-  router.post('/delegate/remove', person, jsonBody, removeStandIn(deps))
-  return router
-}
-
 const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
   const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
   const wanted = given({ name, default_ttl_seconds })
@@ -175,16 +181,6 @@ async function answer(deps: HttpDeps, user: User) {
   return { user: presentUser(user, await standInOf(deps, user)) }
 }
 
-/** What a person says to joining other people's accounts. */
-export function membershipRoutes(deps: HttpDeps): Router {
-  const person = [requireSession(deps), limitByPerson(deps, 'person'), ...jsonBody]
-  const router = Router()
-  router.post('/invitations/:id/accept', person, accept(deps))
-  router.post('/invitations/:id/decline', person, say(deps, declineInvitation))
-  router.post('/memberships/:id/leave', person, say(deps, leaveAccount))
-  return router
-}
-
 const accept: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
   const { token } = parseBody(acceptanceBody, request.body)
   const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
@@ -198,18 +194,6 @@ function say(deps: HttpDeps, answer: typeof declineInvitation): Handler<typeof o
     await answer(deps, request.params.id, who)
     response.json({ ok: true })
   }
-}
-
-/** A person's browsers that show notifications. */
-export function pushRoutes(deps: HttpDeps): Router {
-  const person = [requireSession(deps), limitByPerson(deps, 'person')]
-  const router = Router()
-  router.get('/', person, list(deps))
-  router.post('/', person, jsonBody, add(deps))
-  router.post('/:id/remove', person, jsonBody, remove(deps))
-  // Each test waits on a foreign server, beside what the workers send there (T9).
-  router.post('/:id/test', requireSession(deps), limitByPerson(deps, 'push_test'), jsonBody, test(deps))
-  return router
 }
 
 const list: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, response) => {
