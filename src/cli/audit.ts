@@ -1,15 +1,10 @@
 import { withTrail } from '../compose/inspect-store.ts'
-import {
-  AUDIT_TYPES,
-  type AuditActor,
-  type AuditEntry,
-  type AuditRecord,
-  type AuditType,
-} from '../domain/audit.ts'
+import { AUDIT_TYPES, type AuditActor, type AuditEntry, type AuditRecord } from '../domain/audit.ts'
+import { given } from '../domain/given.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
-import { type CommandResult, oneLine, table, terminal, usageError } from './terminal.ts'
+import { type CommandResult, oneLine, oneOf, table, terminal, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
 
 export interface AuditCheckOptions {
@@ -172,11 +167,8 @@ type Line = Partial<AuditRecord>
 /** `countersign audit list`: what happened, newest first. */
 export function runAuditList(options: AuditListOptions): Promise<CommandResult> {
   const limit = readLimit(options.limit)
-  const filter = {
-    ...(options.account === undefined ? {} : { account_id: options.account }),
-    ...(options.type === undefined ? {} : { type: readType(options.type) }),
-    ...(options.subject === undefined ? {} : { subject: options.subject }),
-  }
+  const type = options.type === undefined ? undefined : oneOf(AUDIT_TYPES, options.type, 'type')
+  const filter = given({ account_id: options.account, type, subject: options.subject })
   return withTrail(loadForStore(), async (deps) => {
     const waiting = await findWaiting(deps, filter)
     const records = await deps.trail.list({ ...filter, limit: limit + 1 })
@@ -241,13 +233,6 @@ const UNNAMED: Partial<Record<AuditActor['kind'], string>> = { cli: 'command lin
 function actor(by: AuditActor): string {
   const name = 'id' in by ? by.id : (UNNAMED[by.kind] ?? by.kind)
   return 'address' in by && by.address !== undefined ? `${name} from ${by.address}` : name
-}
-
-function readType(text: string): AuditType {
-  const type = AUDIT_TYPES.find((known) => known === text)
-  if (type === undefined)
-    throw usageError(`${JSON.stringify(text)} is not a type; choose among ${AUDIT_TYPES.join(', ')}.`)
-  return type
 }
 
 function readLimit(text: string | undefined): number {

@@ -1,10 +1,9 @@
 import { type ApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
-import { Refusal } from '../domain/errors.ts'
 import { KEY_PURPOSES, type KeyKeeper } from '../flow/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
-import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/keys.ts'
-import { CliError, type CommandResult, table, usageError } from './terminal.ts'
+import type { PublicKeyRecord, SigningKey } from '../signing/keys.ts'
+import { CliError, type CommandResult, inWords, oneOf, table, usageError } from './terminal.ts'
 import { checkName, findPerson, withService } from './with-service.ts'
 
 export interface CreateKeyOptions {
@@ -39,13 +38,8 @@ export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> 
 
 /** Reads `approval:create,approval:read`. @throws CliError */
 function readScopes(text: string): Scope[] {
-  const names = [...new Set(text.split(',').map((name) => name.trim()))]
-  return names.map((name) => {
-    const scope = SCOPES.find((known) => known === name)
-    if (scope === undefined)
-      throw usageError(`${JSON.stringify(name)} is not a scope; choose among ${SCOPES.join(', ')}.`)
-    return scope
-  })
+  const names = new Set(text.split(',').map((name) => name.trim()))
+  return [...names].map((name) => oneOf(SCOPES, name, 'scope'))
 }
 
 /** `countersign key list`: API keys of every owner, or of one, oldest first; revoked ones too. */
@@ -100,20 +94,14 @@ function used(key: ApiKey): string {
 /** `countersign key revoke`: at once and for ever. */
 export function runRevokeKey(id: string, options: { json?: boolean }): Promise<CommandResult> {
   return withService(options.json, async (deps) => {
-    const key = await revokeApiKey(deps, id, undefined, { kind: 'cli' }).catch((error: unknown) => {
-      throw inOtherWords(error, id)
-    })
+    const message = `There is no active key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
+    const revoked = revokeApiKey(deps, id, undefined, { kind: 'cli' })
+    const key = await revoked.catch(inWords({ not_found: ['key_not_found', message] }))
     return {
       value: { ok: true, key: presentKey(key) },
       text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. What it asked stays pending: reject it in the inbox, or let it expire.`,
     }
   })
-}
-
-function inOtherWords(error: unknown, id: string): unknown {
-  if (!(error instanceof Refusal) || error.code !== 'not_found') return error
-  const message = `There is no active key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
-  return new CliError('key_not_found', message)
 }
 
 export interface RotateOptions {
@@ -133,7 +121,8 @@ const LONGEST_MS = 90 * UNITS.d
 
 /** `countersign keys rotate`: the next key of one purpose, or of every one. Old keys stay published and verify for ever. */
 export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
-  const purposes = readPurposes(options.purpose)
+  const purposes =
+    options.purpose === undefined ? KEY_PURPOSES : [oneOf(KEY_PURPOSES, options.purpose, 'purpose')]
   if (options.now && options.activate !== undefined)
     throw usageError('--now and --activate exclude each other.')
   const delay = readDelay(options.now ? 'now' : (options.activate ?? DEFAULT_DELAY))
@@ -230,14 +219,6 @@ function describe(made: SigningKey[], delay: number): string {
       ? 'Running services take the new keys up within 10 seconds. Verifiers that keep the key set must fetch it again after that.'
       : 'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that keep the key set must fetch it again after that, before the new keys sign.'
   return `${table(['PURPOSE', 'NEW KEY', 'SIGNS FROM'], rows)}\n${hint}`
-}
-
-function readPurposes(text: string | undefined): readonly KeyPurpose[] {
-  if (text === undefined) return KEY_PURPOSES
-  const purpose = KEY_PURPOSES.find((known) => known === text)
-  if (purpose === undefined)
-    throw usageError(`${JSON.stringify(text)} is not a purpose; choose among ${KEY_PURPOSES.join(', ')}.`)
-  return [purpose]
 }
 
 /** Reads `now`, `30m`, `24h` or `7d` into milliseconds. @throws CliError */

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { inEnvironment } from '../config/config.ts'
+import { Refusal, type RefusalCode } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
 import { visibleString } from '../domain/text.ts'
 import type { Log } from '../flow/ports.ts'
@@ -146,4 +147,20 @@ export function commandLog(json: boolean | undefined): Log {
   }
   const ignore = () => undefined
   return { debug: ignore, info: ignore, warn: at('warning'), error: at('error') }
+}
+
+/** One of these words. @throws CliError that names them all */
+export function oneOf<Word extends string>(words: readonly Word[], text: string, what: string): Word {
+  const found = words.find((word) => word === text)
+  if (found !== undefined) return found
+  throw usageError(`${JSON.stringify(text)} is not a ${what}; choose among ${words.join(', ')}.`)
+}
+
+/** For `catch`: what these refusals mean to an operator; every other error as it is. */
+export function inWords(words: Partial<Record<RefusalCode, readonly [code: string, message: string]>>) {
+  const known: Partial<Record<string, readonly [code: string, message: string]>> = words
+  return (error: unknown): never => {
+    const told = error instanceof Refusal ? known[error.code] : undefined
+    throw told === undefined ? error : new CliError(...told)
+  }
 }

@@ -1,5 +1,4 @@
 import { MEMBER_ROLES, type Member } from '../domain/account.ts'
-import { Refusal } from '../domain/errors.ts'
 import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
 import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
@@ -8,7 +7,7 @@ import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
 import { inviteUser, type ResetPerson, renewInvitation, resetPerson } from '../flow/people/invite-user.ts'
 import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
-import { CliError, type CommandResult, oneLine, table, usageError } from './terminal.ts'
+import { type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
 
 export interface InviteOptions {
@@ -31,9 +30,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     const asked = options.renew
       ? renewInvitation(deps, { email }, { kind: 'cli' })
       : inviteUser(deps, { email, ...name }, { kind: 'cli' })
-    const { user, link } = await asked.catch((error: unknown) => {
-      throw whyNotInvited(error, email)
-    })
+    const { user, link } = await asked.catch(whyNotInvited(email))
     const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`
     // What a person enrolled whom the operator never vouched for is replaced by what they enrol now.
     const kept = isVouchedFor(user) ? namesOfFactors(counting(user)) : []
@@ -71,9 +68,8 @@ function newStoreText(dataDir: string): string {
 export function runResetUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
   const email = checkEmail(address)
   return withService(options.json, async (deps) => {
-    const { before, sessions } = await resetPerson(deps, { email }, { kind: 'cli' }).catch(
-      unknownPerson(email),
-    )
+    const reset = resetPerson(deps, { email }, { kind: 'cli' })
+    const { before, sessions } = await reset.catch(unknownPerson(email))
     return {
       value: { user_id: before.id, email, taken: presentTaken({ before, sessions }) },
       text: [
@@ -119,25 +115,16 @@ function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp'>): st
   return totp === undefined ? named : [...named, 'authenticator app']
 }
 
-/** Turns the refusal into words, and throws everything. */
-function unknownPerson(email: string): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof Refusal && error.code === 'not_found')
-      throw new CliError('user_not_found', `No user has the address ${email}; see: countersign user list`)
-    throw error
-  }
+function unknownPerson(email: string) {
+  const message = `No user has the address ${email}; see: countersign user list`
+  return inWords({ not_found: ['user_not_found', message] })
 }
 
-function whyNotInvited(error: unknown, email: string): unknown {
-  if (!(error instanceof Refusal)) return error
-  if (error.code === 'email_taken')
-    return new CliError(error.code, `${email} exists already; for a new link add --renew.`)
-  if (error.code === 'not_found')
-    return new CliError(
-      'user_not_found',
-      `No user has the address ${email}; to invite them leave out --renew.`,
-    )
-  return error
+function whyNotInvited(email: string) {
+  return inWords({
+    email_taken: ['email_taken', `${email} exists already; for a new link add --renew.`],
+    not_found: ['user_not_found', `No user has the address ${email}; to invite them leave out --renew.`],
+  })
 }
 
 /** `countersign user invite --account … --role …`: a member of an account, and the one-time link by which they join. */
@@ -147,9 +134,7 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
   const { accountId, role } = readMembership(options)
   return withService(options.json, async (deps) => {
     const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
-    const { user, link } = await invite.catch((error: unknown) => {
-      throw whyNotMember(error, { email, accountId })
-    })
+    const { user, link } = await invite.catch(whyNotMember(email, accountId))
     const joins =
       user.enrolled_at === null
         ? SEND_LINK
@@ -179,25 +164,13 @@ function readMembership({ account, role, renew }: InviteOptions): {
     throw usageError('--account and --role go together: into which account, and as what.')
   if (!isId('acc', account))
     throw usageError(`${JSON.stringify(account)} is not an account id (acc_…); see: countersign user list`)
-  const known = MEMBER_ROLES.find((one) => one === role)
-  if (known === undefined)
-    throw usageError(`${JSON.stringify(role)} is not a role; choose among ${MEMBER_ROLES.join(', ')}.`)
-  return { accountId: account, role: known }
+  return { accountId: account, role: oneOf(MEMBER_ROLES, role, 'role') }
 }
 
-function whyNotMember(error: unknown, about: { email: string; accountId: string }): unknown {
-  if (!(error instanceof Refusal)) return error
-  if (error.code === 'not_found')
-    return new CliError(
-      'account_not_found',
-      `There is no account ${about.accountId}; see: countersign user list`,
-    )
-  if (error.code === 'member_exists')
-    return new CliError(
-      error.code,
-      `${about.email} is already in account ${about.accountId}, or already invited.`,
-    )
-  return error
+function whyNotMember(email: string, accountId: string) {
+  const there = `${email} is already in account ${accountId}, or already invited.`
+  const none = `There is no account ${accountId}; see: countersign user list`
+  return inWords({ not_found: ['account_not_found', none], member_exists: ['member_exists', there] })
 }
 
 /** `countersign user confirm`: the operator vouches for the address of a person whom an owner invited. */
