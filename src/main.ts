@@ -1,13 +1,11 @@
-import { outliveOutput } from './cli/terminal.ts'
-import { checkPlace, ListenError } from './compose/listen.ts'
+import { KNOWN_ERRORS, outliveOutput } from './cli/terminal.ts'
+import { checkPlace } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
-import { DataDirInUseError, hasStore, openStore, StoreFileError } from './compose/open-store.ts'
-import { type Config, ConfigError, loadConfig } from './config/config.ts'
-import { DamagedKeyError, WrongSealingKeyError } from './flow/keep-keys.ts'
+import { hasStore, openStore } from './compose/open-store.ts'
+import { type Config, loadConfig } from './config/config.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
 import { damageTold, diskTrouble } from './store/failures.ts'
-import { StoreUnreachableError, UnsuitableStoreError } from './store/server.ts'
 
 /**
  * Starts the service, tells where it is, and stops cleanly on SIGINT or SIGTERM. Exit code 1: it could not start.
@@ -122,21 +120,9 @@ export async function runMain(): Promise<void> {
   }
 }
 
-/** Errors whose message alone tells the operator what to do. */
-const MENDABLE = [
-  ConfigError,
-  DataDirInUseError,
-  StoreFileError,
-  ListenError,
-  WrongSealingKeyError,
-  DamagedKeyError,
-  StoreUnreachableError,
-  UnsuitableStoreError,
-]
-
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (MENDABLE.some((type) => error instanceof type)) return error.message
+  if (KNOWN_ERRORS[error.name] !== undefined) return error.message
   const code = 'code' in error ? String(error.code) : ''
   const advice = ADVICE[code]
   if (advice !== undefined) return `${error.message}. ${advice}`

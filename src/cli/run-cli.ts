@@ -13,6 +13,7 @@ import {
   CliError,
   type CommandResult,
   EXIT,
+  KNOWN_ERRORS,
   runOn,
   setExitCode,
   type Terminal,
@@ -357,19 +358,6 @@ function tellError(error: unknown, json: boolean): void {
   setExitCode(exitCode)
   const hint = error instanceof CommanderError ? '\n(add --help for the options)' : ''
   terminal().stderr.write(json ? `${JSON.stringify(told)}\n` : `${told.message}${hint}\n`)
-}
-
-/** By name: their classes belong to what a command may not have loaded. */
-const KNOWN_ERRORS: Partial<Record<string, string>> = {
-  ConfigError: 'config_invalid',
-  DamagedKeyError: 'store_unusable',
-  DataDirInUseError: 'data_dir_in_use',
-  ListenError: 'not_permitted',
-  StoreLockedError: 'data_dir_in_use',
-  StoreFileError: 'store_unusable',
-  StoreUnreachableError: 'store_unreachable',
-  UnsuitableStoreError: 'store_unsuitable',
-  WrongSealingKeyError: 'sealing_key_wrong',
 }
 
 function describeError(error: unknown): Told {

@@ -134,6 +134,22 @@ export class CliError extends Error {
   }
 }
 
+/**
+ * Errors whose message alone tells the operator what to do, with the code that `--json` gives them. By name: their classes belong
+ * to what a command may not have loaded.
+ */
+export const KNOWN_ERRORS: Partial<Record<string, string>> = {
+  ConfigError: 'config_invalid',
+  DamagedKeyError: 'store_unusable',
+  DataDirInUseError: 'data_dir_in_use',
+  ListenError: 'not_permitted',
+  StoreLockedError: 'data_dir_in_use',
+  StoreFileError: 'store_unusable',
+  StoreUnreachableError: 'store_unreachable',
+  UnsuitableStoreError: 'store_unsuitable',
+  WrongSealingKeyError: 'sealing_key_wrong',
+}
+
 /** The command was called wrongly: exit code 2. */
 export function usageError(message: string): CliError {
   return new CliError('usage', message, EXIT.usage)

@@ -6,8 +6,6 @@ import { type Config, ConfigError } from '../config/config.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import type { Log } from '../flow/ports.ts'
 
-export { StoreFileError } from 'embedded-mongo'
-
 /** A store to connect to. */
 export interface OpenStore {
   uri: string
@@ -19,7 +17,7 @@ export interface OpenStore {
 }
 
 /** Another service holds the data directory. */
-export class DataDirInUseError extends Error {
+class DataDirInUseError extends Error {
   override readonly name = 'DataDirInUseError'
 }
 

@@ -274,7 +274,7 @@ function sealKey(
 }
 
 /** The store was written under another `SEALING_KEY`: nothing can be signed, so the service must not start. */
-export class WrongSealingKeyError extends Error {
+class WrongSealingKeyError extends Error {
   override readonly name = 'WrongSealingKeyError'
 
   constructor() {
@@ -285,7 +285,7 @@ export class WrongSealingKeyError extends Error {
 }
 
 /** A public half is not the one that was stored: without it what the key signed would be called forged. */
-export class DamagedKeyError extends Error {
+class DamagedKeyError extends Error {
   override readonly name = 'DamagedKeyError'
 
   constructor(kid: string) {

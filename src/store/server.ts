@@ -8,7 +8,7 @@ export class UnsuitableStoreError extends Error {
 }
 
 /** The store did not answer when it was opened; the message says what to do. */
-export class StoreUnreachableError extends Error {
+class StoreUnreachableError extends Error {
   override readonly name = 'StoreUnreachableError'
 }
 
