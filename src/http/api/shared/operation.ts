@@ -316,9 +316,7 @@ function responseOf(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponseO
 }
 
 function headersOf(refusals: readonly DocumentedRefusal[]): Pick<ZodOpenApiResponseObject, 'headers'> {
-  const names: HeaderName[] = []
-  if (refusals.some(({ code }) => TIMED.has(code))) names.push('Retry-After')
-  return names.length === 0 ? {} : { headers: headers(names) }
+  return refusals.some(({ code }) => TIMED.has(code)) ? { headers: headers(['Retry-After']) } : {}
 }
 
 function bodyOf({ code, with: more }: DocumentedRefusal): Record<string, unknown> {
@@ -330,14 +328,7 @@ function bodyOf({ code, with: more }: DocumentedRefusal): Record<string, unknown
 const REQUIRED = /^([a-z_]+) required$/
 
 function entryOf(code: DocumentedRefusal['code']): readonly [number, string] {
-  const field = REQUIRED.exec(code)?.[1]
-  if (field !== undefined) return [400, `Send the field \`${field}\`.`]
-  return REFUSALS[knownCode(code)]
-}
-
-function knownCode(code: string): RefusalCode {
-  if (!isKnown(code)) throw new TypeError(`no such refusal: ${code}`)
-  return code
+  return isKnown(code) ? REFUSALS[code] : [400, `Send the field \`${code.replace(REQUIRED, '$1')}\`.`]
 }
 
 function isKnown(code: string): code is RefusalCode {
