@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { type LimitBucket, limitSubject } from '../../domain/limits.ts'
 import type { LimitState, RateLimiter } from '../../flow/ports.ts'
@@ -6,33 +6,23 @@ import { callerOf } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { sessionOf } from './session.ts'
 
-interface LimitDeps {
-  limiter: RateLimiter
+/** Makes the checks that count a request against somebody. */
+function limitBy(subjectOf: (request: Request, response: Response) => string) {
+  return ({ limiter }: { limiter: RateLimiter }, bucket: LimitBucket): RequestHandler =>
+    async (request, response, next) => {
+      applyLimit(response, await limiter.take(bucket, subjectOf(request, response)))
+      next()
+    }
 }
 
 /** Counts the request against the key that makes it (interface, "Limits"). */
-export function limitByKey(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
-  return async (_request, response, next) => {
-    applyLimit(response, await deps.limiter.take(bucket, callerOf(response).key.id))
-    next()
-  }
-}
+export const limitByKey = limitBy((_request, response) => callerOf(response).key.id)
 
 /** Counts the request against the network address it comes from. */
-export function limitByAddress(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
-  return async (request, response, next) => {
-    applyLimit(response, await deps.limiter.take(bucket, limitSubject(clientAddress(request))))
-    next()
-  }
-}
+export const limitByAddress = limitBy((request) => limitSubject(clientAddress(request)))
 
 /** Counts the request against the person who is signed in, over all their sessions. Only behind `requireSession`. */
-export function limitByPerson(deps: LimitDeps, bucket: LimitBucket): RequestHandler {
-  return async (_request, response, next) => {
-    applyLimit(response, await deps.limiter.take(bucket, sessionOf(response).user.id))
-    next()
-  }
-}
+export const limitByPerson = limitBy((_request, response) => sessionOf(response).user.id)
 
 /**
  * Tells the state of the limit in headers; `X-RateLimit-Reset` is Unix time in seconds. Of two limits on one request they tell
