@@ -10,27 +10,7 @@ import type { BotAddress, BotCalls, BotConversation, BotSource } from './bot-por
 import { firstService } from './service-address.ts'
 
 /** Where people and channels of the tenant are written to, as far as Teams has told. */
-export interface Conversations {
-  /** Keeps what an activity says about where it came from. */
-  meet(source: BotSource): Promise<ChatConversation | undefined>
-  /** Asks the directory for a person's address and keeps it. @returns it, normalised */
-  ask(met: ChatConversation, calls: Pick<BotCalls, 'resolveUser'>): Promise<ChatOutcome<string | undefined>>
-  /**
-   * Asks for those for whom the directory had no answer when they were met.
-   * @returns why one of them may still be anybody
-   */
-  askAgain(calls: Pick<BotCalls, 'resolveUser'>): Promise<(ChatOutcome<never> & { ok: false }) | undefined>
-  leave(source: BotSource): Promise<void>
-  /** A person's own conversation that was opened just now. */
-  opened(user: string, conversation: BotConversation): Promise<void>
-  ofPerson(user: string): Promise<BotAddress>
-  ofChannel(channel: string): Promise<BotAddress>
-  findByEmail(email: string): Promise<string | undefined>
-  /** The team that a channel belongs to. */
-  teamOf(channel: string): Promise<string | undefined>
-  /** What a channel was called when it was last named. */
-  nameOf(channel: string): Promise<string | undefined>
-}
+export type Conversations = ReturnType<typeof createConversations>
 
 const PLATFORM = 'teams'
 /** Names are shown to people; no longer ones are theirs. */
@@ -50,7 +30,7 @@ export function createConversations(
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
   store: ChatConversationStore,
   clock: FlowDeps['clock'],
-): Conversations {
+) {
   const { tenantId: tenant } = settings
   const put = async (
     who: string,
@@ -77,7 +57,8 @@ export function createConversations(
     return known && readConversation(known.reference)
   }
   return {
-    async meet(source) {
+    /** Keeps what an activity says about where it came from. */
+    async meet(source: BotSource): Promise<ChatConversation | undefined> {
       const who = whoOf(source)
       if (who === undefined) return undefined
       const { kind } = source.conversation
@@ -88,35 +69,38 @@ export function createConversations(
       return put(who, { ...source.conversation, ...thread }, name, member)
     },
     ...createDirectory(tenant, store, clock),
-    async leave(source) {
+    async leave(source: BotSource): Promise<void> {
       const who = whoOf(source)
       if (who !== undefined) await store.remove(PLATFORM, tenant, who)
     },
-    async opened(user, conversation) {
+    /** A person's own conversation that was opened just now. */
+    async opened(user: string, conversation: BotConversation): Promise<void> {
       await put(user, conversation)
     },
-    async ofPerson(user) {
+    async ofPerson(user: string): Promise<BotAddress> {
       const known = await conversationOf(user)
       return known?.kind === 'person' ? known : { kind: 'unmet', service_url: await serviceUrl(), user }
     },
-    async ofChannel(channel) {
+    async ofChannel(channel: string): Promise<BotAddress> {
       const known = await conversationOf(channel)
       if (known?.kind === 'group') return known
       return { kind: 'thread', service_url: known?.service_url ?? (await serviceUrl()), channel }
     },
-    teamOf: async (channel) => (await conversationOf(channel))?.team,
-    findByEmail: async (email) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
-    nameOf: async (channel) => (await store.find(PLATFORM, tenant, channel))?.name,
+    /** The team that a channel belongs to. */
+    teamOf: async (channel: string) => (await conversationOf(channel))?.team,
+    findByEmail: async (email: string) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
+    /** What a channel was called when it was last named. */
+    nameOf: async (channel: string) => (await store.find(PLATFORM, tenant, channel))?.name,
   }
 }
 
+type Failed = ChatOutcome<never> & { ok: false }
+type Asking = Pick<BotCalls, 'resolveUser'>
+
 /** The directory of the tenant, which is asked once for each person unless it has no answer then. */
-function createDirectory(
-  tenant: string,
-  store: ChatConversationStore,
-  clock: FlowDeps['clock'],
-): Pick<Conversations, 'ask' | 'askAgain'> {
-  const ask: Conversations['ask'] = async (met, calls) => {
+function createDirectory(tenant: string, store: ChatConversationStore, clock: FlowDeps['clock']) {
+  /** Asks the directory for a person's address and keeps it. @returns it, normalised */
+  const ask = async (met: ChatConversation, calls: Asking): Promise<ChatOutcome<string | undefined>> => {
     const conversation = readConversation(met.reference)
     const answer =
       conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.unasked ?? met.who)
@@ -131,10 +115,14 @@ function createDirectory(
     await store.describe(PLATFORM, tenant, met.who, about)
     return answer.ok ? { ...answer, value: normalised } : answer
   }
-  let trouble: { failed: ChatOutcome<never> & { ok: false }; until: Date } | undefined
+  let trouble: { failed: Failed; until: Date } | undefined
   return {
     ask,
-    async askAgain(calls) {
+    /**
+     * Asks for those for whom the directory had no answer when they were met.
+     * @returns why one of them may still be anybody
+     */
+    async askAgain(calls: Asking): Promise<Failed | undefined> {
       if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
       const met = await store.unasked(PLATFORM, tenant, { limit: ASKED_AT_ONCE, times: ASKED_TIMES })
       const answers = await Promise.all(met.map((one) => ask(one, calls)))
