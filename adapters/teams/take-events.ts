@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import type { CardView, ConsentView } from '../../src/domain/card-view.ts'
 import { type Card, type CardRecipient, identityKey, recipientKey } from '../../src/domain/chat.ts'
@@ -148,15 +149,9 @@ async function isFirst(
 }
 
 async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAnswer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<ClickAnswer>((resolve) => {
-    timer = setTimeout(() => resolve({ words: PRESS_WORDS.slow }), ms)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  const answered = new AbortController()
+  const late = wait(ms, { words: PRESS_WORDS.slow }, { signal: answered.signal })
+  return Promise.race([answer, late]).finally(() => answered.abort())
 }
 
 /** What a press comes to: the request as the presser may see it, or why not. */
@@ -269,11 +264,8 @@ async function personOf(
     : users.findByIdentity(identityKey({ platform: 'teams', tenant, user }))
 }
 
-function isFor({ platform, recipient }: Card, to: CardRecipient): boolean {
-  if (platform !== 'teams') return false
-  if (recipient.kind === 'approver') return to.kind === 'approver' && recipient.user_id === to.user_id
-  if (recipient.kind !== 'channel') return false
-  return to.kind === 'channel' && recipient.tenant === to.tenant && recipient.channel === to.channel
+function isFor(card: Card, recipient: CardRecipient): boolean {
+  return recipientKey(card) === recipientKey({ platform: 'teams', recipient })
 }
 
 /**
