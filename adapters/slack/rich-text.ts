@@ -55,20 +55,13 @@ export function section(...lines: Inline[][]): types.RichTextSection {
   return { type: 'rich_text_section', elements }
 }
 
-/** The frame around what others wrote. */
-function quote(...lines: Inline[][]): types.RichTextQuote {
-  return { type: 'rich_text_quote', elements: section(...lines).elements }
-}
-
-function preformatted(text: string): types.RichTextPreformatted {
-  return { type: 'rich_text_preformatted', elements: [words(text)] }
-}
-
 /** The parts of a card, as every platform gets them, in Slack's terms. */
 export function drawParts(parts: readonly CardPart[]): Part[] {
   return parts.map((part) => {
-    if (part.kind === 'preformatted') return preformatted(part.text)
-    return part.kind === 'quote' ? quote(...drawLines(part.lines)) : section(...drawLines(part.lines))
+    if (part.kind === 'preformatted') return { type: 'rich_text_preformatted', elements: [words(part.text)] }
+    const lines = section(...drawLines(part.lines))
+    // The frame around what others wrote.
+    return part.kind === 'quote' ? { ...lines, type: 'rich_text_quote' } : lines
   })
 }
 
