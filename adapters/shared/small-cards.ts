@@ -13,6 +13,7 @@ import { framed } from './caller-parts.ts'
 import {
   bold,
   type CardDocument,
+  type CardLink,
   type CardPart,
   code,
   italic,
@@ -135,7 +136,7 @@ function answered(word: string, { at, method }: { at: Date; method: string }): P
 }
 
 /** A change of a person's factors. */
-export function noticeDocument({ notice, links }: NoticeView): CardDocument {
+export function noticeDocument({ notice, links }: NoticeView): CardDocument & { link: CardLink } {
   const heading = noticeHeading(notice)
   const place = noticePath(notice) === '/account' ? 'account' : 'integrations'
   return {

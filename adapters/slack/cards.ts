@@ -193,7 +193,8 @@ export function plainConsent(view: ConsentView): string {
 
 /** The same for a change of a person's factors. */
 export function plainNotice(view: NoticeView): string {
-  return `${noticeDocument(view).preview.summary} ${linked(view.links.details, 'Open my account')}`
+  const { preview, link: opened } = noticeDocument(view)
+  return `${preview.summary} ${linked(opened.url, opened.title)}`
 }
 
 /** The same for a line under a card. */

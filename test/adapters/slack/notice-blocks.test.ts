@@ -29,3 +29,15 @@ it('T41: shows a name that somebody chose as it stands, and never in the notific
   expect(message.text).not.toContain('channel')
   expect(plainNotice(HOSTILE_NOTICE)).not.toContain('channel')
 })
+
+it('names the page that its link opens, also where no blocks are drawn', () => {
+  const { notice } = SAMPLE_NOTICE
+  const details = 'https://approve.example.com/integrations'
+  const view = {
+    ...SAMPLE_NOTICE,
+    notice: { ...notice, type: 'chat.unavailable' as const },
+    links: { details },
+  }
+  expect(shownText(renderNotice(view).blocks)).toContain('Open my integrations')
+  expect(plainNotice(view)).toContain(`<${details}|Open my integrations>`)
+})
