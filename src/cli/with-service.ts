@@ -34,7 +34,7 @@ export async function withService<Result>(
   store.catch(() => undefined)
   const { compose } = await import('../compose/compose.ts')
   const use = reads ? 'read' : 'write'
-  const composition = await compose(config, { log: commandLog(json), store, use, newSecrets })
+  const composition = await compose(config, { log, store, use, newSecrets })
   const carryOn = relayWrites(composition)
   try {
     return await work(composition.deps, newStore)
