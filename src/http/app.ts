@@ -16,8 +16,8 @@ import { accountRoutes } from './routes/account.ts'
 import { approvalRoutes, verificationRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { bootstrapRoutes, consentRoutes } from './routes/bootstrap.ts'
-import { chatLinkRoutes, chatRoutes } from './routes/chat.ts'
-import { batchDecisionRoutes, decisionRoutes, inboxEventRoutes } from './routes/decisions.ts'
+import { chatRoutes } from './routes/chat.ts'
+import { decisionRoutes } from './routes/decisions.ts'
 import { meRoutes } from './routes/me.ts'
 import { pageRoutes, serviceWorkerRoutes } from './routes/pages.ts'
 import { healthRoutes, openapiRoutes } from './routes/service.ts'
@@ -41,16 +41,13 @@ export function createHttpApp(deps: HttpDeps): Express {
   app.use('/api', noStore)
   app.use(verificationRoutes(deps))
   app.use('/api/v1', decisionRoutes(deps))
-  app.use('/api/v1/approvals', batchDecisionRoutes(deps))
   app.use('/api/v1', deliveryRoutes(deps))
   app.use('/api/v1/approvals', approvalRoutes(deps))
   app.use('/api/v1/bootstrap', bootstrapRoutes(deps))
   app.use('/api/v1/session', sessionRoutes(deps))
   app.use('/api/v1/enrollment', enrollmentRoutes(deps))
-  app.use('/api/v1/chat-links', chatLinkRoutes(deps))
   app.use('/api/v1', chatRoutes(deps))
   app.use('/api/v1/me', meRoutes(deps))
-  app.use('/api/v1/me/pending/events', inboxEventRoutes(deps))
   app.use('/api/v1/me/sessions', ownSessionRoutes(deps))
   app.use('/api/v1/account', accountRoutes(deps))
   app.use('/api/v1/account/audit', auditRoutes(deps))

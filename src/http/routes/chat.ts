@@ -45,6 +45,10 @@ export function chatRoutes(deps: HttpDeps): Router {
   router.post('/account/channels/remove', person, jsonBody, removeOne(deps))
   router.get('/account/chat-apps', person, apps(deps))
   router.post('/account/chat-apps/remove', person, jsonBody, removeApp(deps))
+  // One-time links that a person asked for in chat. The token comes in the body, never in the address.
+  const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
+  router.post('/chat-links/look', open, jsonBody, look(deps))
+  router.post('/chat-links/use', open, jsonBody, use(deps))
   return router
 }
 
@@ -79,15 +83,6 @@ const removeApp: Endpoint<typeof okAnswer> = (deps) => async (request, response)
   const { platform, tenant } = parseBody(removeChatAppBody, request.body)
   await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
   response.json({ ok: true })
-}
-
-/** One-time links that a person asked for in chat. The token comes in the body, never in the address. */
-export function chatLinkRoutes(deps: HttpDeps): Router {
-  const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
-  const router = Router()
-  router.post('/look', steps, look(deps))
-  router.post('/use', steps, use(deps))
-  return router
 }
 
 const look: Endpoint<typeof chatLinkAnswer> = (deps) => async (request, response) => {

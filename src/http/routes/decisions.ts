@@ -35,10 +35,14 @@ export function decisionRoutes(deps: HttpDeps): Router {
   const polled = requireSession(deps, 'polled')
   const router = Router()
   router.get('/me/pending', polled, pending(deps))
+  router.get('/me/pending/events', polled, stream(deps))
   router.get('/approvals/:id/review', polled, review(deps))
   router.get('/approvals/:id/similar', decider, similar(deps))
   router.post('/approvals/:id/decision/options', decider, jsonBody, options(deps))
   router.post('/approvals/:id/decision', decider, jsonBody, decision(deps))
+  // Many under one gesture: to the limiter a batch is one request.
+  router.post('/approvals/decisions/options', decider, jsonBody, batchOptions(deps))
+  router.post('/approvals/decisions', decider, jsonBody, batchDecisions(deps))
   return router
 }
 
@@ -93,13 +97,7 @@ const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (reques
 /** A stream ends after a quarter of an hour, as long as a session JWT is good; clients come back by themselves. */
 const STREAM_MS = 900_000
 
-/** `GET /api/v1/me/pending/events`: tells a signed-in person whenever what waits for them may have changed. */
-export function inboxEventRoutes(deps: HttpDeps): Router {
-  const router = Router()
-  router.get('/', requireSession(deps, 'polled'), stream(deps))
-  return router
-}
-
+/** Tells a signed-in person whenever what waits for them may have changed. */
 const stream: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
   const giveBack = deps.inboxSlots.take(who.user.id)
@@ -117,15 +115,6 @@ const stream: Endpoint = (deps) => async (request, response) => {
     events.end()
     giveBack()
   }
-}
-
-/** Many decisions under one gesture. Sessions only; to the limiter a batch is one request. */
-export function batchDecisionRoutes(deps: HttpDeps): Router {
-  const decider = [requireSession(deps), limitByPerson(deps, 'person')]
-  const router = Router()
-  router.post('/decisions/options', decider, jsonBody, batchOptions(deps))
-  router.post('/decisions', decider, jsonBody, batchDecisions(deps))
-  return router
 }
 
 const batchOptions: Endpoint = (deps) => async (request, response) => {
