@@ -6,60 +6,19 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { commandOf, parts } from './parts.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ifStale = process.argv.includes('--if-stale')
 
-/** `npm run check` looks at the types, which takes eight times as long and changes nothing of what is written. */
-const COMPILE = ['tsc', '--noCheck', '-p']
-
-const parts = [
-  {
-    name: 'embedded-mongo',
-    sources: ['embedded-mongo/src', 'embedded-mongo/tsconfig.build.json', 'tsconfig.json'],
-    command: [...COMPILE, 'embedded-mongo/tsconfig.build.json'],
-    output: 'embedded-mongo/dist',
-  },
-  {
-    name: 'server',
-    sources: ['src', 'embedded-mongo/src', 'adapters', 'tsconfig.json', 'tsconfig.build.json'],
-    command: [...COMPILE, 'tsconfig.build.json'],
-  },
-  {
-    name: 'service',
-    sources: ['src', 'adapters', 'scripts/service.vite.config.mjs', 'package-lock.json'],
-    command: ['vite', 'build', '--config', 'scripts/service.vite.config.mjs', '--logLevel', 'warn'],
-  },
-  {
-    name: 'pages',
-    sources: ['webauthn-page', 'src/domain', 'src/signing', 'scripts/page-build.mjs', 'package-lock.json'],
-    command: ['vite', 'build', '--config', 'webauthn-page/vite.config.ts', '--logLevel', 'warn'],
-  },
-  {
-    name: 'dashboard',
-    sources: [
-      'dashboard',
-      'webauthn-page',
-      'src/domain',
-      'src/signing',
-      'scripts/page-build.mjs',
-      'package-lock.json',
-    ],
-    command: ['vite', 'build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'],
-  },
-  {
-    name: 'service-worker',
-    sources: ['dashboard/service-worker', 'webauthn-page/kit/device-name.ts', 'package-lock.json'],
-    command: ['vite', 'build', '--config', 'dashboard/service-worker/vite.config.ts', '--logLevel', 'warn'],
-  },
-]
-
 let failed = 0
-for (const { name, sources, command, output = 'dist' } of parts) {
+for (const part of parts) {
+  const { name, sources, output = 'dist' } = part
   const stamp = join(root, output, `.${name}-built`)
   const started = new Date()
   if (ifStale && existsSync(stamp) && newest(sources) < statSync(stamp).mtimeMs) continue
-  const [tool, ...args] = command
+  // `npm run check` looks at the types, which takes eight times as long and changes nothing of what is written.
+  const [tool, ...args] = commandOf(part, ...(part.tsc === undefined ? [] : ['--noCheck']))
   if (!existsSync(join(root, 'node_modules', '.bin', tool))) {
     if (existsSync(stamp)) continue // `npm ci --omit=dev` over a finished build: nothing to do
     process.stderr.write(

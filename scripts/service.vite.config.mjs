@@ -20,6 +20,8 @@ const OPTIONAL = [
 const docsPage = {
   name: 'docs-page',
   async writeBundle() {
+    // Node would not load them again after a change: the page stays as `npm run dev` found it.
+    if (this.meta.watchMode) return
     const { buildOpenApi } = await import('../dist/src/http/openapi.js')
     const { renderDocs } = await import('../dist/src/http/docs/page.js')
     const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
