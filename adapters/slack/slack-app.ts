@@ -45,13 +45,7 @@ export class SlackApp extends App {
 
 type AnsweringParts = TellParts & Pick<FlowDeps, 'seen' | 'settings'>
 
-/** Stands between Slack and the listeners: every message runs once and is answered in time, whatever happens behind. */
-interface Answering {
-  /** @throws why an event failed before it was acknowledged: Slack then sends it again */
-  answer(event: ReceiverEvent, run: (event: ReceiverEvent) => Promise<void>): Promise<void>
-  /** Resolves when nothing is under way any more, or after five seconds. */
-  settled(): Promise<void>
-}
+type Answering = ReturnType<typeof createAnswering>
 
 /** Slack gives up after three seconds and shows an error of its own. */
 const DEADLINE_MS = 2_500
@@ -63,15 +57,17 @@ const deliverySchema = z.object({
   request_id: z.string(),
 })
 
-export function createAnswering(parts: AnsweringParts): Answering {
-  const open = createOpenWork()
+/** Stands between Slack and the listeners: every message runs once and is answered in time, whatever happens behind. */
+export function createAnswering(parts: AnsweringParts) {
+  const { add, settled } = createOpenWork()
   return {
-    answer(event, run) {
+    /** @throws why an event failed before it was acknowledged: Slack then sends it again */
+    answer(event: ReceiverEvent, run: (event: ReceiverEvent) => Promise<void>): Promise<void> {
       const work = answerOne(parts, event, run)
-      open.add(work)
+      add(work)
       return work
     },
-    settled: () => open.settled(),
+    settled,
   }
 }
 
@@ -86,6 +82,10 @@ async function answerOne(
   const about = { request_id, kind, name, tenant, user, retry: event.retryNum }
   const reply = replyOnce(event.ack)
   const tell = (notice: Notice) => tellPerson(parts, incoming, reply, notice)
+  const refuse = (notice: Notice) => {
+    parts.log.warn({ ...about, said: notice.heading }, 'a message of slack was refused')
+    return tell(notice)
+  }
   const late = setTimeout(() => {
     parts.log.warn(about, 'slack waited too long for an answer')
     // An event is better sent again than lost.
@@ -94,8 +94,8 @@ async function answerOne(
   try {
     const refused = await findRefusal(parts, incoming, delivery, reply)
     if (refused === 'repeat') parts.log.info(about, 'slack said this before')
-    else if (refused !== undefined) await logAndTell(parts, about, tell, refused)
-    else await runListeners(parts, { event, run, incoming, delivery, reply, about, tell })
+    else if (refused !== undefined) await refuse(refused)
+    else await runListeners(parts, { event, run, incoming, delivery, reply, about, refuse })
   } catch (error) {
     parts.log.error({ error, ...about }, 'a message of slack could not be handled')
     if (kind === 'event' && !reply.given()) throw error
@@ -103,16 +103,6 @@ async function answerOne(
   } finally {
     clearTimeout(late)
   }
-}
-
-async function logAndTell(
-  { log }: AnsweringParts,
-  about: Record<string, unknown>,
-  tell: (notice: Notice) => Promise<void>,
-  notice: Notice,
-): Promise<void> {
-  log.warn({ ...about, said: notice.heading }, 'a message of slack was refused')
-  await tell(notice)
 }
 
 /** Why nothing runs for it. A repeat is acknowledged and not answered: its answer went out the first time. */
@@ -145,18 +135,18 @@ interface Run {
   delivery: string
   reply: ReplyOnce
   about: Record<string, unknown>
-  tell: (notice: Notice) => Promise<void>
+  refuse: (notice: Notice) => Promise<void>
 }
 
 async function runListeners(parts: AnsweringParts, running: Run): Promise<void> {
-  const { event, run, incoming, reply, about, tell } = running
+  const { event, run, incoming, reply, about, refuse } = running
   if (incoming.kind === 'event') return runEvent(parts, running)
   const ack = async (body?: unknown) => {
     if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
   }
   // Bolt breaks on what is no object, such as the payload “null”.
   if (typeof event.body === 'object' && event.body !== null) await run({ ...event, ack })
-  if (!reply.given()) await logAndTell(parts, about, tell, unknownOf(incoming))
+  if (!reply.given()) await refuse(unknownOf(incoming))
 }
 
 /** Bolt would acknowledge it before anything is done: what then fails would be lost, as Slack does not send it again. */

@@ -6,7 +6,7 @@ import type { SlackSettings } from '../../src/config/slack.ts'
 import { refusal } from '../../src/domain/errors.ts'
 import { warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatPort, Log } from '../../src/flow/ports.ts'
+import type { Log } from '../../src/flow/ports.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatInstallationStore } from '../../src/store/chat-installations.ts'
 import { mountFixed, mountInstall } from './install.ts'
@@ -25,17 +25,11 @@ export interface SlackParts {
 }
 
 /** Slack: a port that sends, and a receiver that answers. Neither calls Slack before it is used. */
-export function createSlack(
-  settings: SlackSettings,
-  parts: SlackParts,
-): {
-  port: ChatPort
-  receive(deps: FlowDeps): { mount?: Mount; start(): Promise<void>; stop(): Promise<void> }
-} {
+export function createSlack(settings: SlackSettings, parts: SlackParts) {
   const workspaces = createWorkspaces(settings, parts)
   return {
     port: createSlackPort(workspaces, parts),
-    receive(deps) {
+    receive(deps: FlowDeps) {
       const receiver = createSlackReceiver(settings, workspaces, deps)
       const mount: Mount = (app, edge) => {
         if (settings.workspaces.kind === 'one') mountFixed([app, edge])
