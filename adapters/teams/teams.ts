@@ -50,18 +50,15 @@ export interface TeamsParts {
 }
 
 /** Teams: a port that sends, and a receiver that answers. Neither calls Microsoft before it is used. */
-export function createTeams(
-  settings: TeamsSettings,
-  parts: TeamsParts,
-): {
-  port: ChatPort
-  receive(deps: FlowDeps): { mount?: Mount; start(): Promise<void>; stop(): Promise<void> }
-} {
+export function createTeams(settings: TeamsSettings, parts: TeamsParts) {
   const { bot, load } = lazyBot(settings, parts)
   const conversations = createConversations(settings, parts.conversations, parts.clock)
   return {
     port: createTeamsPort(settings, bot, conversations, parts.log),
-    receive: (deps) => ({ ...createTeamsReceiver(settings, bot, conversations, deps), start: load }),
+    receive: (deps: FlowDeps) => ({
+      ...createTeamsReceiver(settings, bot, conversations, deps),
+      start: load,
+    }),
   }
 }
 

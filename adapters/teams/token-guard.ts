@@ -83,10 +83,7 @@ interface TokenKey {
 }
 
 /** The keys of the pinned OpenID document. */
-interface TokenKeys {
-  /** @throws when the keys could never be read */
-  find(keyId: string): Promise<TokenKey | undefined>
-}
+type TokenKeys = ReturnType<typeof createTokenKeys>
 
 const DEADLINE_MS = 5_000
 /** Microsoft asks for once a day at least; keys are published long before they are used. */
@@ -106,10 +103,7 @@ const jwkSchema = z.object({
 })
 
 /** Reads the keys when they are first needed, keeps them for a day, and keeps old ones while Microsoft does not answer. */
-export function createTokenKeys(
-  openIdUrl: string,
-  { clock, log }: Pick<FlowDeps, 'clock' | 'log'>,
-): TokenKeys {
+export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps, 'clock' | 'log'>) {
   let keys: ReadonlyMap<string, TokenKey> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
@@ -131,7 +125,8 @@ export function createTokenKeys(
     return reading
   }
   return {
-    async find(keyId) {
+    /** @throws when the keys could never be read */
+    async find(keyId: string): Promise<TokenKey | undefined> {
       const age = clock.now().getTime() - askedAt
       if (keys === undefined || age > FRESH_MS || (!keys.has(keyId) && age > SHORTEST_GAP_MS)) await refresh()
       return keys?.get(keyId)
