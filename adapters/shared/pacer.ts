@@ -1,26 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Keeps the calls of this process below what a platform allows. Times are milliseconds of a clock that never goes back. */
-export interface Pacer<Call> {
-  /**
-   * Takes this call's turn if it comes within `patience` ms.
-   * @returns when it comes; else nothing is taken, and `at` is when to come again
-   */
-  take(call: Call, now: number, patience: number): { at: number; taken: boolean }
-  /** Waits for this call's turn, but not past `latest`; else tells at once after how many whole seconds to come again. */
-  turn(call: Call, latest: number): Promise<{ at: number } | { again_s: number }>
-  /**
-   * The call whose turn came at `at` has ended: the platform may have counted it as late as now. Without this a slow first
-   * call (a token, opening a conversation) would let more into a window than it allows.
-   */
-  ended(call: Call, at: number, now?: number): void
-  /** A call turned out to count in the first of this call's lanes as well. */
-  count(call: Call, now?: number): void
-  /** The platform refused this call for so many seconds: those like it wait as long. */
-  pause(call: Call, seconds: number, now?: number): void
-  /** Until when calls like this one are paused; long ago when they do not. */
-  pausedUntil(call: Call): number
-}
+export type Pacer<Call> = ReturnType<typeof createPacer<Call>>
 
 /** Calls that share one limit of the platform, and what is remembered of them. */
 interface Lane {
@@ -28,7 +8,7 @@ interface Lane {
   earliest(): number
   /** A call begins at `at`. Were this the only lane, it could have begun at `soonest`. */
   take(at: number, soonest: number): void
-  /** As `Pacer.ended`. */
+  /** As that of the pacer. */
   ended(at: number, now: number): void
   /** When a call comes again that could not begin before `at` and is sent away. */
   again(at: number): number
@@ -50,7 +30,8 @@ export interface Pacing<Call> {
 /** A platform may ask for patience, but not park a conversation or workspace until the next restart. */
 const LONGEST_REST_SECONDS = 3600
 
-export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pacer<Call> {
+/** Keeps the calls of this process below what a platform allows. Times are milliseconds of a clock that never goes back. */
+export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>) {
   const lanes = new Map<string, Lane>()
   const paused = new Map<string, number>()
   const taken = (call: Call): Lane[] =>
@@ -68,10 +49,15 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pa
   }
   const untilOf = (key?: string) =>
     (key === undefined ? undefined : paused.get(key)) ?? Number.NEGATIVE_INFINITY
-  const pausedUntil = (call: Call) => {
+  /** Until when calls like this one are paused; long ago when they do not. */
+  const pausedUntil = (call: Call): number => {
     const keys = keysOf(call)
     return Math.max(untilOf(keys.own), 'all' in keys ? untilOf(keys.all) : Number.NEGATIVE_INFINITY)
   }
+  /**
+   * Takes this call's turn if it comes within `patience` ms.
+   * @returns when it comes; else nothing is taken, and `at` is when to come again
+   */
   const take = (call: Call, now: number, patience: number): { at: number; taken: boolean } => {
     const own = taken(call)
     const soonest = Math.max(now, pausedUntil(call))
@@ -84,7 +70,8 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pa
   }
   return {
     take,
-    async turn(call, latest) {
+    /** Waits for this call's turn, but not past `latest`; else tells at once after how many whole seconds to come again. */
+    async turn(call: Call, latest: number): Promise<{ at: number } | { again_s: number }> {
       // Once more after each pause that began while it waited; pauses end, and `latest` does.
       for (;;) {
         const now = performance.now()
@@ -94,11 +81,17 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>): Pa
         if (pausedUntil(call) <= performance.now()) return { at: turn.at }
       }
     },
-    ended(call, at, now = performance.now()) {
+    /**
+     * The call whose turn came at `at` has ended: the platform may have counted it as late as now. Without this a slow first
+     * call (a token, opening a conversation) would let more into a window than it allows.
+     */
+    ended(call: Call, at: number, now = performance.now()): void {
       for (const lane of taken(call)) lane.ended(at, now)
     },
-    count: (call, now = performance.now()) => taken(call)[0]?.take(now, now),
-    pause(call, seconds, now = performance.now()) {
+    /** A call turned out to count in the first of this call's lanes as well. */
+    count: (call: Call, now = performance.now()): void => taken(call)[0]?.take(now, now),
+    /** The platform refused this call for so many seconds: those like it wait as long. */
+    pause(call: Call, seconds: number, now = performance.now()): void {
       if (paused.size >= most) forgetEnded(paused, now)
       const until = now + Math.min(seconds, LONGEST_REST_SECONDS) * 1000
       const keys = keysOf(call)
