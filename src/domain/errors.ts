@@ -34,7 +34,10 @@ export const REFUSALS = {
   ],
   // what is asked for
   not_found: [404, 'There is no such resource, or it is not yours.'],
-  approver_not_found: [404, 'No user has the e-mail address in `X-Approver-Email`.'],
+  approver_not_found: [
+    404,
+    'No user has the e-mail address in `X-Approver-Email`, or the operator has not confirmed that it is theirs (`countersign user confirm`).',
+  ],
   not_pending: [409, 'The request is no longer pending.'],
   not_approved: [409, 'The request is not approved; do not go ahead.'],
   already_consumed: [409, 'This approval was used before; ask for a new one.'],
