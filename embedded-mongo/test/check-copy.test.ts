@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, it, onTestFinished } from 'vitest'
@@ -24,5 +24,14 @@ it('what is not as it was written is found by reading every document of a copy',
   )
   expect(() => openToCheck('/live', copy)).toThrow(
     expect.objectContaining({ name: 'StoreFileError', message }),
+  )
+  truncateSync(join(copy, 'store.db'), 20_000)
+  expect(() => openToCheck('/live', copy)).toThrow(
+    expect.objectContaining({
+      name: 'StoreFileError',
+      message: expect.stringMatching(
+        /^the store file \/live\/store\.db is damaged: .*\. The copy was removed/s,
+      ),
+    }),
   )
 })
