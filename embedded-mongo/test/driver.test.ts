@@ -150,7 +150,7 @@ describe('find', () => {
   it('gives up after maxTimeMS', async () => {
     await items().insertMany(Array.from({ length: 20_000 }, (_, i) => ({ _id: i, text: 'a'.repeat(200) })))
     const slow = items()
-      .find({ text: { $regex: '(x+x+)+y' } })
+      .find({ text: { $regex: 'xy' } })
       .maxTimeMS(1)
       .toArray()
     expect(await refusal(slow)).toMatchObject({ code: 50, codeName: 'MaxTimeMSExpired' })

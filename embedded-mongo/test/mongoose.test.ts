@@ -128,7 +128,7 @@ describe('unmodified mongoose', () => {
       { $group: { _id: null, n: { $sum: 1 } } },
     ])
     expect(groups).toEqual([{ _id: null, n: 10 }])
-    expect(await Person.distinct('tags', { email: /^p[12]@/ })).toEqual(['t1', 'z', 't2'])
+    expect(await Person.distinct('tags', { email: { $in: [/^p1@/, /^p2@/] } })).toEqual(['t1', 'z', 't2'])
   })
 
   it('is refused transactions', async () => {
