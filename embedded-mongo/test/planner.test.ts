@@ -14,9 +14,10 @@ import { finish } from '../src/engine/slice.ts'
 import { StoreEngine } from '../src/engine/store-engine.ts'
 import type { StoreRecord } from '../src/engine/store-record.ts'
 import { compileFilter } from '../src/semantics/filter.ts'
-import { compileSortKeys, parseSort, sortDocuments } from '../src/semantics/sort.ts'
+import { compileSortKeys, parseSort } from '../src/semantics/sort.ts'
 import type { BsonDocument, BsonValue } from '../src/semantics/values.ts'
 import { changes, documents, indexes, questions } from './arbitrary-questions.ts'
+import { sortDocuments } from './semantics/sort-documents.ts'
 import { temporaryDirectory } from './support.ts'
 
 function doc(fields: Record<string, BsonValue>): BsonDocument {

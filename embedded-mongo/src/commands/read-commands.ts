@@ -7,7 +7,7 @@ import { valuesAtPath } from '../semantics/field-paths.ts'
 import { encodeValue } from '../semantics/key-encoding.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { countValue } from '../semantics/numbers.ts'
-import { compilePipeline } from '../semantics/pipeline.ts'
+import { compilePipeline, groupOf } from '../semantics/pipeline.ts'
 import { compileProjection, type Project } from '../semantics/projection.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 import {
@@ -227,19 +227,13 @@ function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument
   return compilePipeline(rest)(yield* contents(selectRecords(collection, selection, call)), call.now)
 }
 
-/** What `countDocuments` sends, one group of everything with `$sum: 1`: the result for so many documents, read or not. */
+/** What `countDocuments` sends, one group of everything: the result for so many documents, read or not. */
 function countingGroup(stages: readonly BsonDocument[]): ((count: number) => BsonDocument[]) | undefined {
   const group = stages.at(-1)?.get('$group')
   if (!isDocument(group) || stages.length !== 1) return undefined
   const id = group.get('_id') ?? null
-  const sums = [...group].filter(([name]) => name !== '_id')
-  const ones = sums.map(([, sum]) => isDocument(sum) && sum.size === 1 && sum.get('$sum'))
   if (id !== null && !isNumber(id)) return undefined
-  if (!ones.every((one) => one instanceof Int32 && one.value === 1)) return undefined
-  return (count) => {
-    const fields = sums.map(([name]) => [name, countValue(count)] as const)
-    return count === 0 ? [] : [new Map<string, BsonValue>([['_id', id], ...fields])]
-  }
+  return (count) => (count === 0 ? [] : [groupOf(group, id, count)])
 }
 
 /** Bytes of documents a pipeline runs over; decoded they take about four times that. */

@@ -14,9 +14,6 @@ import {
   isNumber,
 } from './values.ts'
 
-/** Who asks: `find` knows $slice, $elemMatch and `path.$`; the `$project` stage does not. */
-export type ProjectionKind = 'find' | 'stage'
-
 /**
  * Parses a projection (manual, "Project Fields to Return"). Errors carry MongoDB's codes: 31253 and 31254 for mixing
  * inclusion with exclusion, 31249 and 31250 for colliding paths, 168 for an unknown operator.
@@ -24,17 +21,15 @@ export type ProjectionKind = 'find' | 'stage'
  */
 export function parseProjection(
   projection: BsonDocument,
-  kind: ProjectionKind,
   filter: CompiledFilter | undefined,
 ): ParsedProjection {
-  const parser = new ProjectionParser(kind, filter)
+  const parser = new ProjectionParser(filter)
   for (const [name, value] of projection) parser.add(name, value, parser.root, undefined)
   return parser.finish()
 }
 
 class ProjectionParser {
   readonly root: ProjectionBranch = { kind: 'branch', children: new Map() }
-  readonly #kind: ProjectionKind
   readonly #filter: CompiledFilter | undefined
   #isInclusion: boolean | undefined
   #positional: string[] | undefined
@@ -43,8 +38,7 @@ class ProjectionParser {
   #idNamed = false
   #idIncluded = false
 
-  constructor(kind: ProjectionKind, filter: CompiledFilter | undefined) {
-    this.#kind = kind
+  constructor(filter: CompiledFilter | undefined) {
     this.#filter = filter
   }
 
@@ -52,9 +46,6 @@ class ProjectionParser {
     const isRoot = parent === this.root
     if (isRoot && (name === '_id' || name.startsWith('_id.'))) this.#idNamed = true
     const isPositional = name.endsWith('.$') || name.includes('.$.') || name === '$'
-    if (isPositional && this.#kind === 'stage') {
-      throw new MongoError(31324, 'Cannot use positional projection in aggregation projection')
-    }
     if (isDocument(value)) {
       if (isPositional) {
         throw new MongoError(31271, 'positional projection cannot be used with an expression or sub object')
@@ -143,10 +134,10 @@ class ProjectionParser {
         `An empty sub-projection is not a valid value. Found empty object at path ${name}`,
       )
     }
-    if (this.#kind === 'find' && first === '$slice' && value.size === 1) {
+    if (first === '$slice' && value.size === 1) {
       addAtPath(parent, name, parseSlice(value.get('$slice') ?? null))
       this.#hasSlice = true
-    } else if (this.#kind === 'find' && first === '$elemMatch' && value.size === 1) {
+    } else if (first === '$elemMatch' && value.size === 1) {
       this.#addElemMatch(name, value, parent)
     } else if (first.startsWith('$')) this.#compute(name, value, parent, 31252)
     else {

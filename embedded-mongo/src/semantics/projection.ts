@@ -22,7 +22,7 @@ export function compileProjection(
   filter?: CompiledFilter,
   now: Date = new Date(),
 ): Project {
-  const { isInclusion, root, positional } = parseProjection(projection, 'find', filter)
+  const { isInclusion, root, positional } = parseProjection(projection, filter)
   const project: Project = (document) => {
     const projected = new Projector(document, now, isInclusion).project(document, root)
     return positional && filter ? keepMatched(projected, positional, document, filter, now) : projected
@@ -33,20 +33,6 @@ export function compileProjection(
     project.fields = new Set(included.map(([name]) => name))
   }
   return project
-}
-
-/** Compiles a `$project` stage. Throws MongoError 51272 if it is empty, else as `compileProjection`. */
-export function compileStageProjection(
-  projection: BsonDocument,
-): (document: BsonDocument, now: Date) => BsonDocument {
-  if (projection.size === 0) {
-    throw new MongoError(
-      51272,
-      'Invalid $project :: caused by :: projection specification must have at least one field',
-    )
-  }
-  const { isInclusion, root } = parseProjection(projection, 'stage', undefined)
-  return (document, now) => new Projector(document, now, isInclusion).project(document, root)
 }
 
 class Projector {

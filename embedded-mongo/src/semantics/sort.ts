@@ -44,18 +44,6 @@ function direction(value: BsonValue): 1 | -1 {
   throw new MongoError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)')
 }
 
-/** Sorts into a new array; equal documents keep their order. Throws as `parseSort` and `compileSortKeys`. */
-export function sortDocuments(
-  documents: Iterable<BsonDocument>,
-  sort: BsonDocument,
-  options: SortOptions = {},
-): BsonDocument[] {
-  const { keyOf, compareKeys } = compileSortKeys(parseSort(sort), options)
-  const keyed = Array.from(documents, (document) => ({ document, key: keyOf(document) }))
-  keyed.sort((left, right) => compareKeys(left.key, right.key))
-  return keyed.map(({ document }) => document)
-}
-
 /** A sort in two steps, for a caller that has its own way to order: reads a key of a document, compares two keys. */
 export interface SortKeys {
   readonly keyOf: (document: BsonDocument) => KeyTuple

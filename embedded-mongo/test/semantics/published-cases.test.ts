@@ -5,10 +5,10 @@ import { compileCollation } from '../../src/semantics/collation.ts'
 import { compileFilter } from '../../src/semantics/filter.ts'
 import { MongoError } from '../../src/semantics/mongo-error.ts'
 import { compileProjection } from '../../src/semantics/projection.ts'
-import { sortDocuments } from '../../src/semantics/sort.ts'
 import { compileUpdate } from '../../src/semantics/update.ts'
 import type { BsonDocument, BsonValue } from '../../src/semantics/values.ts'
 import { doc } from './bson-literals.ts'
+import { sortDocuments } from './sort-documents.ts'
 
 interface Case {
   readonly name: string
