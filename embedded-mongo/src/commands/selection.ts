@@ -17,8 +17,8 @@ import { rootOf, rootsOf } from './filter-fields.ts'
 
 /** Which records a command means, and in which order. A `limit` of 0 is none. */
 export interface Selection extends Question {
-  /** The top-level fields the filter looks at; undefined for all. */
-  fields: ReadonlySet<string> | undefined
+  /** The top-level fields the filter looks at. */
+  fields: ReadonlySet<string>
   /** Documents that are damaged are left out instead of refused, and a damaged index is done without. */
   partial?: boolean
 }

@@ -38,10 +38,10 @@ export class StoreRecord {
     return this.#document
   }
 
-  /** The document, or at least these top-level fields of it: all, if none are named. */
-  fields(names: ReadonlySet<string> | undefined): BsonDocument {
+  /** The document, or at least these top-level fields of it. */
+  fields(names: ReadonlySet<string>): BsonDocument {
     this.#looks += 1
-    if (names === undefined || this.#looks >= OFTEN) return this.document
+    if (this.#looks >= OFTEN) return this.document
     return this.#document ?? decodeFields(this.body, names)
   }
 }

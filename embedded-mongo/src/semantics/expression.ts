@@ -1,10 +1,8 @@
-import { Double } from 'bson'
-import { Summation, subtractNumbers } from './arithmetic.ts'
 import { compareValues } from './compare.ts'
-import { describeValue, shownTypeOf } from './describe-value.ts'
+import { describeValue } from './describe-value.ts'
 import { splitFieldPath } from './field-paths.ts'
-import { MongoError, mongoError } from './mongo-error.ts'
-import { countValue, isZero, toDouble, toLong } from './numbers.ts'
+import { MongoError } from './mongo-error.ts'
+import { isZero } from './numbers.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isNumber } from './values.ts'
 
 /** What an expression sees: the document and the store's clock. */
@@ -17,8 +15,8 @@ interface ExpressionContext {
 export type CompiledExpression = (context: ExpressionContext) => BsonValue | undefined
 
 /**
- * Compiles an aggregation expression: "$path", "$$ROOT", "$$CURRENT", "$$NOW", literals, documents and arrays of
- * expressions, the operators below, $literal, $and and $or.
+ * Compiles an aggregation expression: "$path", "$$NOW", literals, documents and arrays of expressions, the comparisons below,
+ * $literal, $and, $or and $not.
  * Throws MongoError 168 for any other operator, 17276 for any other variable.
  */
 export function compileExpression(value: BsonValue): CompiledExpression {
@@ -34,11 +32,8 @@ function compileReference(reference: string): CompiledExpression {
     const path = fieldPath(reference.slice(1))
     return ({ root }) => valueOnPath(root, path, 0)
   }
-  const [variable = '', ...rest] = reference.slice(2).split('.')
-  const path = rest.length > 0 ? fieldPath(rest.join('.')) : []
-  if (variable === 'ROOT' || variable === 'CURRENT') return ({ root }) => valueOnPath(root, path, 0)
-  if (variable !== 'NOW') throw new MongoError(17276, `Use of undefined variable: ${variable}`)
-  return ({ now }) => (path.length === 0 ? now : undefined)
+  if (reference === '$$NOW') return ({ now }) => now
+  throw new MongoError(17276, `Use of undefined variable: ${reference.slice(2)}`)
 }
 
 function fieldPath(path: string): string[] {
@@ -96,115 +91,37 @@ function compileOperator(name: string, document: BsonDocument): CompiledExpressi
   }
   const argument = document.get(name) ?? null
   if (name === '$literal') return () => argument
-  const operator = expressionOperators.get(name)
-  if (!operator && name !== '$and' && name !== '$or') {
+  const accepts = comparisons.get(name)
+  if (!accepts && name !== '$and' && name !== '$or' && name !== '$not') {
     throw new MongoError(168, `Unrecognized expression '${name}': this store has no such operator`)
   }
   const operands = (Array.isArray(argument) ? argument : [argument]).map(compileExpression)
   if (name === '$and') return (context) => operands.every((operand) => isTruthy(operand(context)))
-  if (!operator) return (context) => operands.some((operand) => isTruthy(operand(context)))
-  const count = operands.length
-  if (operator.arity !== undefined && count !== operator.arity) {
-    const takes = `Expression ${name} takes exactly ${operator.arity} arguments. ${count} were passed in.`
+  if (name === '$or') return (context) => operands.some((operand) => isTruthy(operand(context)))
+  const [left = missing, right = missing] = operands
+  const arity = accepts ? 2 : 1
+  if (operands.length !== arity) {
+    const takes = `Expression ${name} takes exactly ${arity} arguments. ${operands.length} were passed in.`
     throw new MongoError(16020, takes)
   }
-  if (name === '$ifNull' && count < 2) {
-    throw new MongoError(1257300, `$ifNull needs at least two arguments, had: ${count}`)
-  }
-  return (context) => operator.apply(operands.map((operand) => operand(context)))
+  if (!accepts) return (context) => !isTruthy(left(context))
+  return (context) => accepts(compareValues(present(left(context)), present(right(context))))
 }
 
-type Operand = BsonValue | undefined
-
-/** An operator on evaluated operands. `arity` undefined: any number. */
-interface ExpressionOperator {
-  readonly arity: number | undefined
-  readonly apply: (operands: readonly Operand[]) => Operand
-}
-
-/** The operators this store evaluates, besides $literal, $and and $or. */
-const expressionOperators = new Map<string, ExpressionOperator>([
-  ['$eq', comparison((order) => order === 0)],
-  ['$ne', comparison((order) => order !== 0)],
-  ['$gt', comparison((order) => order > 0)],
-  ['$gte', comparison((order) => order >= 0)],
-  ['$lt', comparison((order) => order < 0)],
-  ['$lte', comparison((order) => order <= 0)],
-  ['$not', { arity: 1, apply: ([operand]) => !isTruthy(operand) }],
-  ['$add', { arity: undefined, apply: add }],
-  ['$subtract', { arity: 2, apply: ([left, right]) => subtract(left, right) }],
-  ['$ifNull', { arity: undefined, apply: firstPresent }],
-  ['$size', { arity: 1, apply: ([operand]) => size(operand) }],
-  ['$in', { arity: 2, apply: ([needle, haystack]) => contains(needle, haystack) }],
+/** They compare in full BSON order, without type bracketing; a missing value counts as "undefined", below null. */
+const comparisons = new Map<string, (order: number) => boolean>([
+  ['$eq', (order) => order === 0],
+  ['$ne', (order) => order !== 0],
+  ['$gt', (order) => order > 0],
+  ['$gte', (order) => order >= 0],
+  ['$lt', (order) => order < 0],
+  ['$lte', (order) => order <= 0],
 ])
 
-/** Expressions compare in full BSON order, without type bracketing; a missing value counts as "undefined", below null. */
-function comparison(accepts: (order: number) => boolean): ExpressionOperator {
-  return { arity: 2, apply: ([left, right]) => accepts(compareValues(present(left), present(right))) }
-}
+const missing: CompiledExpression = () => undefined
 
-function present(value: Operand): BsonValue {
+function present(value: BsonValue | undefined): BsonValue {
   return value === undefined ? bsonUndefined : value
-}
-
-function isNullish(value: Operand): boolean {
-  return value === undefined || value === null || value === bsonUndefined
-}
-
-function firstPresent(operands: readonly Operand[]): Operand {
-  return operands.find((operand) => !isNullish(operand)) ?? operands.at(-1)
-}
-
-function add(operands: readonly Operand[]): Operand {
-  const sum = new Summation()
-  let date: Date | undefined
-  for (const operand of operands) {
-    if (isNullish(operand)) return null
-    if (operand instanceof Date) {
-      if (date) throw new MongoError(16612, 'only one date allowed in an $add expression')
-      date = operand
-    } else if (isNumber(operand)) sum.add(operand)
-    else
-      throw mongoError(
-        'TypeMismatch',
-        `$add only supports numeric or date types, not ${shownTypeOf(operand)}`,
-      )
-  }
-  if (date) return shiftDate(date, toDouble(sum.result()))
-  return sum.result()
-}
-
-function subtract(left: Operand, right: Operand): Operand {
-  if (isNullish(left) || isNullish(right)) return null
-  if (isNumber(left) && isNumber(right)) {
-    return subtractNumbers(left, right) ?? new Double(toDouble(left) - toDouble(right))
-  }
-  if (left instanceof Date && right instanceof Date) return toLong(BigInt(left.getTime() - right.getTime()))
-  if (left instanceof Date && isNumber(right)) return shiftDate(left, -toDouble(right))
-  throw mongoError('TypeMismatch', `can't $subtract ${shownTypeOf(right)} from ${shownTypeOf(left)}`)
-}
-
-function shiftDate(date: Date, milliseconds: number): Date {
-  // Halves round away from zero, as the server's llround does.
-  const shift = Math.sign(milliseconds) * Math.round(Math.abs(milliseconds))
-  const shifted = new Date(date.getTime() + shift)
-  if (Number.isNaN(shifted.getTime())) throw mongoError('Overflow', 'date overflow')
-  return shifted
-}
-
-function size(operand: Operand): BsonValue {
-  if (Array.isArray(operand)) return countValue(operand.length)
-  throw new MongoError(
-    17124,
-    `The argument to $size must be an array, but was of type: ${shownTypeOf(operand)}`,
-  )
-}
-
-function contains(needle: Operand, haystack: Operand): boolean {
-  if (!Array.isArray(haystack)) {
-    throw new MongoError(40081, `$in requires an array as a second argument, found: ${shownTypeOf(haystack)}`)
-  }
-  return haystack.some((item) => compareValues(item, present(needle)) === 0)
 }
 
 /** MongoDB's truth: false for missing, null, undefined, false and zero; everything else, even "" and NaN, is true. */

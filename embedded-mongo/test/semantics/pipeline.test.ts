@@ -15,15 +15,12 @@ function run(stages: readonly object[], documents: readonly object[]): unknown {
 
 const long = (value: string): object => ({ $numberLong: value })
 const double = (value: string): object => ({ $numberDouble: value })
-const decimal = (value: string): object => ({ $numberDecimal: value })
 const date = (value: number): object => ({ $date: { $numberLong: String(value) } })
 
 describe('expressions', () => {
   it.each<[unknown, object, unknown]>([
     ['$a.b', { a: { b: 1 } }, 1],
     ['$a.b', { a: [{ b: 1 }, { c: 2 }, 5, [{ b: 3 }]] }, [1]],
-    ['$$ROOT.a', { a: 1 }, 1],
-    ['$$CURRENT.a', { a: 1 }, 1],
     ['$$NOW', {}, date(1767225600000)],
     [{ $literal: '$a' }, {}, '$a'],
     [{ x: '$a', y: '$b', z: 1 }, { a: 1 }, { x: 1, z: 1 }],
@@ -42,25 +39,6 @@ describe('expressions', () => {
     [{ $or: [0, null, '$missing', false] }, {}, false],
     [{ $not: ['$a'] }, { a: 0 }, true],
     [{ $not: '$a' }, { a: '' }, false],
-    [{ $add: [1, 2] }, {}, 3],
-    [{ $add: [] }, {}, 0],
-    [{ $add: [2147483647, 1] }, {}, long('2147483648')],
-    [{ $add: [long('9223372036854775807'), 1] }, {}, double('9223372036854775807')],
-    [{ $add: [double('0.1'), double('0.2'), double('0.3')] }, {}, double('0.6')],
-    [{ $add: [1, decimal('0.5')] }, {}, decimal('1.5')],
-    [{ $add: ['$a', 1] }, {}, null],
-    [{ $add: [date(1000), 500] }, {}, date(1500)],
-    [{ $add: [double('2.5'), date(0)] }, {}, date(3)],
-    [{ $subtract: [date(1500), date(1000)] }, {}, long('500')],
-    [{ $subtract: [date(1500), 500] }, {}, date(1000)],
-    [{ $subtract: ['$$NOW', 1000] }, {}, date(1767225599000)],
-    [{ $subtract: [1, double('0.5')] }, {}, double('0.5')],
-    [{ $subtract: [null, 1] }, {}, null],
-    [{ $ifNull: ['$a', '$b', 7] }, { b: null }, 7],
-    [{ $ifNull: ['$a', 7] }, { a: 0 }, 0],
-    [{ $size: '$a' }, { a: [1, 2] }, 2],
-    [{ $in: [2, '$a'] }, { a: [1, double('2.0')] }, true],
-    [{ $in: ['x', ['y']] }, {}, false],
   ])('%j on %j', (expression, document, expected) => {
     expect(evaluate(expression, document)).toEqual(shown(bson(expected)))
   })
@@ -70,28 +48,22 @@ describe('expressions', () => {
     [{ $eq: [1, 2], $ne: [1, 2] }, 15983, 'must have exactly one field'],
     [{ $eq: [1] }, 16020, 'takes exactly 2 arguments. 1 were passed in.'],
     [{ $not: [1, 2] }, 16020, 'takes exactly 1 arguments'],
-    [{ $ifNull: [1] }, 1257300, 'needs at least two arguments'],
+    [{ $add: [1, 2] }, 168, "Unrecognized expression '$add'"],
+    [{ $subtract: [2, 1] }, 168, "Unrecognized expression '$subtract'"],
+    [{ $ifNull: ['$a', 1] }, 168, "Unrecognized expression '$ifNull'"],
+    [{ $size: '$a' }, 168, "Unrecognized expression '$size'"],
+    [{ $in: [1, '$a'] }, 168, "Unrecognized expression '$in'"],
     ['$', 16872, "'$' by itself"],
     ['$a..b', 15998, 'may not be empty'],
     ['$a.$b', 16410, "may not start with '$'"],
     ['$$FOO', 17276, 'undefined variable: FOO'],
+    ['$$ROOT', 17276, 'undefined variable: ROOT'],
+    ['$$CURRENT.a', 17276, 'undefined variable: CURRENT.a'],
+    ['$$NOW.a', 17276, 'undefined variable: NOW.a'],
     [{ a: 1, $b: 1 }, 16410, "may not start with '$'"],
     [{ 'a.b': 1 }, 16412, "may not contain '.'"],
   ])('refuses %j with code %i', (expression, code, message) => {
     expect(() => compileExpression(bson(expression))).toThrow(
-      expect.objectContaining({ code, message: expect.stringContaining(message) }),
-    )
-  })
-
-  it.each<[unknown, number, string]>([
-    [{ $size: '$a' }, 17124, 'but was of type: missing'],
-    [{ $in: [1, '$a'] }, 40081, 'found: missing'],
-    [{ $add: [1, 'x'] }, 14, 'not string'],
-    [{ $add: [date(0), date(0)] }, 16612, 'only one date'],
-    [{ $subtract: [1, 'x'] }, 14, "can't $subtract string from int"],
-    [{ $add: [date(8.64e15), 1] }, 15, 'overflow'],
-  ])('fails on %j with code %i', (expression, code, message) => {
-    expect(() => evaluate(expression)).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(message) }),
     )
   })
