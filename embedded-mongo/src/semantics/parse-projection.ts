@@ -1,22 +1,14 @@
 import { describeValue, shownTypeOf } from './describe-value.ts'
-import { type CompiledExpression, compileExpression, isTruthy } from './expression.ts'
+import { isTruthy } from './expression.ts'
 import { dbRefFields, splitFieldPath } from './field-paths.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import type { FilterNode } from './filter-tree.ts'
-import { MongoError } from './mongo-error.ts'
-import { toDouble } from './numbers.ts'
-import {
-  type BsonDocument,
-  type BsonNumber,
-  type BsonValue,
-  documentOf,
-  isDocument,
-  isNumber,
-} from './values.ts'
+import { MongoError, mongoError } from './mongo-error.ts'
+import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber } from './values.ts'
 
 /**
  * Parses a projection (manual, "Project Fields to Return"). Errors carry MongoDB's codes: 31253 and 31254 for mixing
- * inclusion with exclusion, 31249 and 31250 for colliding paths, 168 for an unknown operator.
+ * inclusion with exclusion, 31249 and 31250 for colliding paths, 168 for a computed field.
  * `filter` is the query a positional `path.$` refers to.
  */
 export function parseProjection(
@@ -33,7 +25,6 @@ class ProjectionParser {
   readonly #filter: CompiledFilter | undefined
   #isInclusion: boolean | undefined
   #positional: string[] | undefined
-  #hasSlice = false
   #hasElemMatch = false
   #idNamed = false
   #idIncluded = false
@@ -45,26 +36,17 @@ class ProjectionParser {
   add(name: string, value: BsonValue, parent: ProjectionBranch, parentPath: string | undefined): void {
     const isRoot = parent === this.root
     if (isRoot && (name === '_id' || name.startsWith('_id.'))) this.#idNamed = true
-    const isPositional = name.endsWith('.$') || name.includes('.$.') || name === '$'
-    if (isDocument(value)) {
-      if (isPositional) {
-        throw new MongoError(31271, 'positional projection cannot be used with an expression or sub object')
-      }
-      this.#addDocument(name, value, parent, parentPath)
-    } else if (typeof value === 'boolean' || isNumber(value)) {
-      if (!isTruthy(value)) this.#exclude(name, parent, isRoot)
-      else if (isPositional) this.#includePositional(name, parentPath)
-      else this.#include(name, parent, isRoot)
-    } else {
-      if (isPositional) throw new MongoError(31308, 'positional projection cannot be used with a literal')
-      this.#compute(name, value, parent, 31310)
-    }
+    if (isDocument(value)) this.#addDocument(name, value, parent, parentPath)
+    else if (typeof value !== 'boolean' && !isNumber(value)) throw computed(name, value)
+    else if (!isTruthy(value)) this.#exclude(name, parent, isRoot)
+    else if (name.endsWith('.$') || name.includes('.$.') || name === '$')
+      this.#includePositional(name, parentPath)
+    else this.#include(name, parent, isRoot)
   }
 
-  /** Settles what was left open, as MongoDB does: `$slice` alone keeps the other fields, `$elemMatch` alone drops them. */
+  /** Settles what was left open, as MongoDB does: `$elemMatch` alone drops the other fields. */
   finish(): ParsedProjection {
-    const isInclusion =
-      this.#isInclusion ?? (this.#hasSlice ? this.#idIncluded : this.#hasElemMatch || this.#idIncluded)
+    const isInclusion = this.#isInclusion ?? (this.#hasElemMatch || this.#idIncluded)
     if (isInclusion && !this.#idNamed) this.root.children.set('_id', { kind: 'include' })
     if (!isInclusion && this.#idIncluded) this.root.children.delete('_id')
     return { isInclusion, root: this.root, positional: this.#positional }
@@ -88,17 +70,6 @@ class ProjectionParser {
         : new MongoError(31254, `Cannot do exclusion on field ${name} in inclusion projection`)
     }
     this.#isInclusion = isInclusion
-  }
-
-  #compute(name: string, value: BsonValue, parent: ProjectionBranch, exclusionCode: number): void {
-    if (this.#isInclusion === false) {
-      throw new MongoError(
-        exclusionCode,
-        `Cannot use an expression ${name}: ${describeValue(value)} in an exclusion projection`,
-      )
-    }
-    addAtPath(parent, name, { kind: 'computed', expression: compileExpression(value) })
-    this.#isInclusion = true
   }
 
   #includePositional(name: string, parentPath: string | undefined): void {
@@ -134,12 +105,8 @@ class ProjectionParser {
         `An empty sub-projection is not a valid value. Found empty object at path ${name}`,
       )
     }
-    if (first === '$slice' && value.size === 1) {
-      addAtPath(parent, name, parseSlice(value.get('$slice') ?? null))
-      this.#hasSlice = true
-    } else if (first === '$elemMatch' && value.size === 1) {
-      this.#addElemMatch(name, value, parent)
-    } else if (first.startsWith('$')) this.#compute(name, value, parent, 31252)
+    if (first === '$elemMatch' && value.size === 1) this.#addElemMatch(name, value, parent)
+    else if (first.startsWith('$')) throw computed(name, value)
     else {
       const branch = branchAt(parent, name)
       const path = parentPath === undefined ? name : `${parentPath}.${name}`
@@ -160,6 +127,14 @@ class ProjectionParser {
     addAtPath(parent, name, { kind: 'elemMatch', filter: compileFilter(documentOf([name, value])) })
     this.#hasElemMatch = true
   }
+}
+
+function computed(name: string, value: BsonValue): MongoError {
+  const shown = `${name}: ${describeValue(value)}`
+  return mongoError(
+    'InvalidPipelineOperator',
+    `Unrecognized expression ${shown}: this store computes no fields`,
+  )
 }
 
 function mentionsRoot(node: FilterNode, root: string): boolean {
@@ -203,9 +178,7 @@ function checkedParts(path: string): string[] {
 export type ProjectionNode =
   | { readonly kind: 'include' }
   | { readonly kind: 'exclude' }
-  | { readonly kind: 'slice'; readonly skip: number | undefined; readonly limit: number }
   | { readonly kind: 'elemMatch'; readonly filter: CompiledFilter }
-  | { readonly kind: 'computed'; readonly expression: CompiledExpression }
   | ProjectionBranch
 
 /** Projections of the fields of an embedded document. */
@@ -219,32 +192,4 @@ interface ParsedProjection {
   readonly isInclusion: boolean
   readonly root: ProjectionBranch
   readonly positional: readonly string[] | undefined
-}
-
-const maxInt32 = 0x7fffffff
-
-/** Parses `$slice: n` or `$slice: [skip, limit]`. Throws MongoError 31272, 31273 and 31257–31259. */
-function parseSlice(value: BsonValue): ProjectionNode {
-  if (isNumber(value)) return { kind: 'slice', skip: undefined, limit: asInt32(value) }
-  if (!Array.isArray(value))
-    throw new MongoError(31273, '$slice only supports numbers and [skip, limit] arrays')
-  const [skip, limit] = value
-  if (skip === undefined || limit === undefined || value.length !== 2) {
-    throw new MongoError(31272, '$slice array argument should be of form [skip, limit]')
-  }
-  if (!isNumber(skip)) {
-    throw new MongoError(31257, `$slice expects the skip argument to be a number, got ${shownTypeOf(skip)}`)
-  }
-  if (!isNumber(limit)) {
-    throw new MongoError(31258, `$slice expects the limit argument to be a number, got ${shownTypeOf(limit)}`)
-  }
-  const count = asInt32(limit)
-  if (count <= 0) throw new MongoError(31259, `$slice limit must be positive, got ${count}`)
-  return { kind: 'slice', skip: asInt32(skip), limit: count }
-}
-
-/** Fractions are cut off and large values clamped, as the server's numberInt does. */
-function asInt32(value: BsonNumber): number {
-  const number = Math.trunc(toDouble(value))
-  return Number.isNaN(number) ? 0 : Math.max(-maxInt32, Math.min(maxInt32, number))
 }

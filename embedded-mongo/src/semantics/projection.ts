@@ -12,8 +12,8 @@ export interface Project {
 }
 
 /**
- * Compiles a `find` projection: inclusion or exclusion, nested paths, $slice, $elemMatch, `path.$` and computed
- * fields. `filter` is the query, which `path.$` needs; `now` is the store's clock for `$$NOW`.
+ * Compiles a `find` projection: inclusion or exclusion, nested paths, $elemMatch and `path.$`. `filter` is the query, which
+ * `path.$` needs; `now` is the store's clock for `$$NOW`.
  * Throws MongoError with MongoDB's codes (see `parse-projection.ts`); the result throws 51246 or 51247 when
  * `path.$` finds no element.
  */
@@ -24,8 +24,16 @@ export function compileProjection(
 ): Project {
   const { isInclusion, root, positional } = parseProjection(projection, filter)
   const project: Project = (document) => {
-    const projected = new Projector(document, now, isInclusion).project(document, root)
-    return positional && filter ? keepMatched(projected, positional, document, filter, now) : projected
+    const result = projected(document, root, isInclusion)
+    // They come after the stored fields, in the order of the projection.
+    for (const [name, node] of root.children) {
+      const stored = document.get(name)
+      if (node.kind !== 'elemMatch' || !Array.isArray(stored)) continue
+      const { arrayIndex } = node.filter.matchDetail(document, now)
+      const found = arrayIndex === undefined ? undefined : stored[arrayIndex]
+      if (found !== undefined) result.set(name, [found])
+    }
+    return positional && filter ? keepMatched(result, positional, document, filter, now) : result
   }
   const kinds = [...root.children].map(([, { kind }]) => kind)
   if (isInclusion && !positional && kinds.every((kind) => kind === 'include' || kind === 'exclude')) {
@@ -35,75 +43,31 @@ export function compileProjection(
   return project
 }
 
-class Projector {
-  readonly #root: BsonDocument
-  readonly #now: Date
-  readonly #isInclusion: boolean
-
-  constructor(root: BsonDocument, now: Date, isInclusion: boolean) {
-    this.#root = root
-    this.#now = now
-    this.#isInclusion = isInclusion
+function projected(document: BsonDocument, branch: ProjectionBranch, isInclusion: boolean): BsonDocument {
+  const result: BsonDocument = new Map()
+  for (const [name, value] of document) {
+    const kept = projectedValue(value, branch.children.get(name), isInclusion)
+    if (kept !== undefined) result.set(name, kept)
   }
-
-  project(document: BsonDocument, branch: ProjectionBranch): BsonDocument {
-    const result: BsonDocument = new Map()
-    for (const [name, value] of document) {
-      const projected = this.#field(value, branch.children.get(name))
-      if (projected !== undefined) result.set(name, projected)
-    }
-    // Computed fields come after the stored ones, in the order of the projection.
-    for (const [name, node] of branch.children) {
-      const added = this.#computed(document.get(name), node)
-      if (added !== undefined) result.set(name, added)
-    }
-    return result
-  }
-
-  #field(value: BsonValue, node: ProjectionNode | undefined): BsonValue | undefined {
-    if (!node) return this.#isInclusion ? undefined : value
-    switch (node.kind) {
-      case 'include':
-        return value
-      case 'slice':
-        return Array.isArray(value) ? sliced(value, node.skip, node.limit) : value
-      case 'branch':
-        return this.#embedded(value, node)
-      default:
-        return undefined
-    }
-  }
-
-  #embedded(value: BsonValue, branch: ProjectionBranch): BsonValue | undefined {
-    if (isDocument(value)) return this.project(value, branch)
-    if (Array.isArray(value)) {
-      return value.map((item) => this.#embedded(item, branch)).filter((item) => item !== undefined)
-    }
-    if (!this.#isInclusion) return value
-    return computes(branch) ? this.project(new Map(), branch) : undefined
-  }
-
-  #computed(stored: BsonValue | undefined, node: ProjectionNode): BsonValue | undefined {
-    if (node.kind === 'computed') return node.expression({ root: this.#root, now: this.#now })
-    if (node.kind === 'branch' && stored === undefined && computes(node)) return this.project(new Map(), node)
-    if (node.kind !== 'elemMatch' || !Array.isArray(stored)) return undefined
-    const { arrayIndex } = node.filter.matchDetail(this.#root, this.#now)
-    const found = arrayIndex === undefined ? undefined : stored[arrayIndex]
-    return found === undefined ? undefined : [found]
-  }
+  return result
 }
 
-function computes(branch: ProjectionBranch): boolean {
-  for (const node of branch.children.values()) {
-    if (node.kind === 'computed' || (node.kind === 'branch' && computes(node))) return true
-  }
-  return false
+function projectedValue(
+  value: BsonValue,
+  node: ProjectionNode | undefined,
+  isInclusion: boolean,
+): BsonValue | undefined {
+  if (!node) return isInclusion ? undefined : value
+  if (node.kind === 'include') return value
+  return node.kind === 'branch' ? embedded(value, node, isInclusion) : undefined
 }
 
-function sliced(array: readonly BsonValue[], skip: number | undefined, limit: number): BsonValue[] {
-  if (skip === undefined) return limit >= 0 ? array.slice(0, limit) : array.slice(limit)
-  const start = skip >= 0 ? skip : Math.max(0, array.length + skip)
-  return array.slice(start, start + limit)
+function embedded(value: BsonValue, branch: ProjectionBranch, isInclusion: boolean): BsonValue | undefined {
+  if (isDocument(value)) return projected(value, branch, isInclusion)
+  if (Array.isArray(value)) {
+    return value.map((item) => embedded(item, branch, isInclusion)).filter((item) => item !== undefined)
+  }
+  return isInclusion ? undefined : value
 }
 
 /** Cuts the first array on the path of `path.$` down to the element the query matched. */
