@@ -199,6 +199,22 @@ describe('refused commands', () => {
       72,
       "'create.capped' is not supported by the embedded store",
     ],
+    ...(
+      [
+        { find: 'x', collation: { locale: 'en' } },
+        { find: 'x', collation: { locale: 'simple', strength: 1 } },
+        { count: 'x', collation: { locale: 'fr' } },
+        { distinct: 'x', key: 'a', collation: {} },
+        { aggregate: 'x', pipeline: [], cursor: {}, collation: { locale: 'en', strength: 2 } },
+        { findAndModify: 'x', remove: true, collation: { locale: 'en' } },
+        { createIndexes: 'x', indexes: [{ key: { a: 1 }, name: 'a_1', collation: { locale: 'en' } }] },
+      ] as const
+    ).map((command): [string, object, number, string] => [
+      `a collation in ${JSON.stringify(command)}`,
+      { ...command, $db: 'test' },
+      72,
+      "no collation but {locale: 'simple'} is supported by the embedded store",
+    ]),
     [
       'an unknown statement field',
       { update: 'x', updates: [{ q: {}, u: { $set: { a: 1 } }, sort: {} }], $db: 'test' },
@@ -240,4 +256,23 @@ describe('refused commands', () => {
     expect(reply).toMatchObject({ ok: 0, code })
     expect(reply.errmsg).toContain(message)
   })
+
+  it.each([
+    { update: 'x', updates: [{ q: {}, u: { $set: { a: 1 } }, collation: { locale: 'en' } }] },
+    { delete: 'x', deletes: [{ q: {}, limit: 0, collation: { locale: 'en' } }] },
+  ])('refuses a collation in a statement of %j', async (command) => {
+    const { writeErrors } = await client.command({ ...command, $db: 'test' })
+    expect(writeErrors).toMatchObject([{ code: 72, errmsg: expect.stringContaining('no collation but') }])
+  })
+
+  it.each([{ find: 'x' }, { distinct: 'x', key: 'a' }, { aggregate: 'x', pipeline: [], cursor: {} }])(
+    'takes the collation simple in %j',
+    async (command) => {
+      expect(
+        await client.command({ ...command, collation: { locale: 'simple' }, $db: 'test' }),
+      ).toMatchObject({
+        ok: 1,
+      })
+    },
+  )
 })

@@ -8,7 +8,6 @@ import { compileFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 import { type Command, type CommandCall, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
-import { CommandFields } from './command-fields.ts'
 import { readSelection, selectRecords } from './selection.ts'
 
 /** Options of MongoDB's `create` that change what a collection is; the store has plain collections only. */
@@ -124,13 +123,7 @@ function* bytesOf(call: CommandCall, database: string): Steps<number> {
   let bytes = 0
   for (const collection of call.engine.collectionsOf(database)) {
     if (collection.dropped) continue
-    const everything = readSelection(
-      new CommandFields('listDatabases', new Map(), new Set()),
-      'filter',
-      collection,
-      {},
-    )
-    for (const record of selectRecords(collection, everything, call)) {
+    for (const record of selectRecords(collection, readSelection(call.fields, undefined, collection), call)) {
       if (record === undefined) yield
       else bytes += record.body.length
     }

@@ -88,14 +88,9 @@ export class CommandFields {
 
   /** A whole number of any numeric type from 0 up. */
   count(field: string): number | undefined {
-    const value = this.raw(field)
-    if (value === undefined) return undefined
-    const number = integerOf(value)
-    if (number === undefined) throw this.#wrongType(field, value, 'long')
-    if (number < 0) {
-      throw new MongoError(51024, `BSON field '${field}' value must be >= 0, actual value '${number}'`)
-    }
-    return number
+    const number = this.integer(field)
+    if (number === undefined || number >= 0) return number
+    throw new MongoError(51024, `BSON field '${field}' value must be >= 0, actual value '${number}'`)
   }
 
   /** Any whole number. */

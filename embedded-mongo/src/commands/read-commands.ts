@@ -18,7 +18,6 @@ import {
   namespaceOf,
   openCursor,
 } from './command.ts'
-import { CommandFields } from './command-fields.ts'
 import { sessionId } from './generic-arguments.ts'
 import { countRecords, readSelection, selectRecords } from './selection.ts'
 
@@ -54,11 +53,9 @@ export const find: Command = {
   run(call) {
     call.fields.refuse(...UNSUPPORTED_OF_FIND)
     const namespace = namespaceOf(call, 'find')
-    const limit = call.fields.integer('limit') ?? 0
-    if (limit < 0)
-      throw new MongoError(51024, `BSON field 'limit' value must be >= 0, actual value '${limit}'`)
+    const limit = call.fields.count('limit') ?? 0
     const collection = call.engine.collection(namespace)
-    const selection = readSelection(call.fields, 'filter', collection, {
+    const selection = readSelection(call.fields, call.fields.document('filter'), collection, {
       limit,
       skip: call.fields.count('skip') ?? 0,
     })
@@ -148,7 +145,7 @@ export const count: Command = {
     // A negative limit means the same as its absolute value.
     const limit = Math.abs(call.fields.integer('limit') ?? 0)
     const skip = call.fields.count('skip') ?? 0
-    const selection = readSelection(call.fields, 'query', collection, { limit, skip })
+    const selection = readSelection(call.fields, call.fields.document('query'), collection, { limit, skip })
     const found = collection === undefined ? 0 : yield* countRecords(collection, selection, call)
     return new Map([['n', countValue(found)]])
   },
@@ -159,10 +156,7 @@ export const distinct: Command = {
   *run(call) {
     const collection = call.engine.collection(namespaceOf(call, 'distinct'))
     const key = call.fields.required('key', call.fields.text('key'))
-    if (call.fields.has('collation')) {
-      throw new MongoError(72, "'distinct.collation' is not supported by the embedded store")
-    }
-    const selection = readSelection(call.fields, 'query', collection, {})
+    const selection = readSelection(call.fields, call.fields.document('query'), collection)
     const seen = new Map<string, BsonValue>()
     if (collection !== undefined) {
       for (const record of selectRecords(collection, selection, call)) {
@@ -196,9 +190,6 @@ export const aggregate: Command = {
       )
     }
     const batchSize = cursorBatchSize(call)
-    if (call.fields.has('collation')) {
-      throw new MongoError(72, "'aggregate.collation' is not supported by the embedded store")
-    }
     const results = yield* runPipeline(call, namespace, stages)
     return yield* openCursor(
       call,
@@ -213,14 +204,9 @@ function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument
   // All stages are checked, and in their order, before the first is run.
   const whole = compilePipeline(stages)
   const collection = call.engine.collection(namespace)
-  if (collection === undefined) return whole([], call.now)
   const match = stages[0]?.get('$match')
-  const fields = new CommandFields(
-    'aggregate',
-    new Map<string, BsonValue>([['filter', isDocument(match) ? match : new Map()], ...hintOf(call)]),
-    new Set(['filter', 'hint']),
-  )
-  const selection = readSelection(fields, 'filter', collection, {})
+  const selection = readSelection(call.fields, isDocument(match) ? match : undefined, collection)
+  if (collection === undefined) return whole([], call.now)
   const rest = isDocument(match) ? stages.slice(1) : stages
   const counted = countingGroup(rest)
   if (counted !== undefined) return counted(yield* countRecords(collection, selection, call))
@@ -253,11 +239,4 @@ function* contents(records: Iterable<StoreRecord | undefined>): Steps<BsonDocume
       throw new MongoError(292, `the pipeline reads more than ${PIPELINE_BYTES} bytes`)
   }
   return documents
-}
-
-function hintOf(call: CommandCall): [string, BsonDocument | string][] {
-  const hint = call.fields.raw('hint')
-  if (hint === undefined) return []
-  if (typeof hint === 'string' || isDocument(hint)) return [['hint', hint]]
-  throw new MongoError(9, 'Hint must be a string or an object')
 }

@@ -4,13 +4,13 @@ import { choosePlan, type Plan, type Question } from '../engine/planner.ts'
 import { readEntries, readRecords } from '../engine/read-plan.ts'
 import { finish, type Steps, sortInSlices } from '../engine/slice.ts'
 import { StoreRecord } from '../engine/store-record.ts'
-import { compileCollation } from '../semantics/collation.ts'
+import { checkCollation } from '../semantics/compare.ts'
 import { compileFilter } from '../semantics/filter.ts'
 import { pathsOf } from '../semantics/filter-tree.ts'
 import type { KeyTuple } from '../semantics/index-keys.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { compileSortKeys, parseSort } from '../semantics/sort.ts'
-import { isDocument } from '../semantics/values.ts'
+import { type BsonDocument, isDocument } from '../semantics/values.ts'
 import type { CommandCall } from './command.ts'
 import type { CommandFields } from './command-fields.ts'
 import { rootOf, rootsOf } from './filter-fields.ts'
@@ -27,19 +27,18 @@ export interface Selection extends Question {
 type Call = Pick<CommandCall, 'command' | 'engine' | 'now' | 'deadline'>
 
 /**
- * Reads filter, sort, collation and hint of a command; everything is validated even if the collection
+ * Reads sort, collation and hint of a command, beside its filter; everything is validated even if the collection
  * does not exist.
  * @throws MongoError
  */
 export function readSelection(
   fields: CommandFields,
-  filterField: string,
+  asked: BsonDocument = new Map(),
   collection: Collection | undefined,
-  window: { skip?: number; limit?: number },
+  window: { skip?: number; limit?: number } = {},
 ): Selection {
-  const collation = compileCollation(fields.document('collation'))
-  const asked = fields.document(filterField) ?? new Map()
-  const filter = compileFilter(asked, { collation })
+  checkCollation(fields.raw('collation'))
+  const filter = compileFilter(asked)
   const sort = parseSort(fields.document('sort') ?? new Map())
   return {
     filter,
@@ -196,9 +195,9 @@ interface Keyed {
 function* sorted(
   collection: Collection,
   records: Iterable<StoreRecord | undefined>,
-  { sort, filter, skip, limit }: Selection,
+  { sort, skip, limit }: Selection,
 ): Generator<StoreRecord | undefined> {
-  const { keyOf, compareKeys } = compileSortKeys(sort ?? [], { collation: filter.collation })
+  const { keyOf, compareKeys } = compileSortKeys(sort ?? [])
   const roots = new Set(sort?.map(({ path }) => rootOf(path)))
   const compare = (left: Keyed, right: Keyed) => compareKeys(left.key, right.key)
   const wanted = limit > 0 ? skip + limit : Number.POSITIVE_INFINITY
@@ -230,7 +229,7 @@ function* sorted(
 }
 
 function readHint(fields: CommandFields, collection: Collection | undefined): CollectionIndex | undefined {
-  const hint = fields.has('hint') ? fields.raw('hint') : undefined
+  const hint = fields.raw('hint')
   if (hint === undefined) return undefined
   if (typeof hint !== 'string' && !isDocument(hint)) {
     throw new MongoError(9, 'Hint must be a string or an object')

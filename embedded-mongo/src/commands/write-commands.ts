@@ -5,7 +5,6 @@ import { StoreDamageError } from '../engine/file-errors.ts'
 import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
-import { compileCollation } from '../semantics/collation.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { checkInsertedId, stamped, withId } from '../semantics/new-document.ts'
@@ -89,7 +88,7 @@ function* updateMatching(
     throw new MongoError(9, 'multi update is not supported for replacement-style update')
   }
   const collection = call.engine.collection(namespace)
-  const selection = readSelection(fields, 'q', collection, { limit: multi ? 0 : 1 })
+  const selection = readSelection(fields, filter, collection, { limit: multi ? 0 : 1 })
   const upsert = fields.flag('upsert')
   let matched = 0
   let modified = 0
@@ -140,7 +139,9 @@ function readDelete(document: BsonDocument): CommandFields {
 
 function* removeMatching(call: CommandCall, namespace: string, statement: CommandFields): Steps<number> {
   const collection = call.engine.collection(namespace)
-  const selection = readSelection(statement, 'q', collection, { limit: statement.integer('limit') ?? 0 })
+  const selection = readSelection(statement, statement.document('q'), collection, {
+    limit: statement.integer('limit') ?? 0,
+  })
   if (collection === undefined) return 0
   return yield* eachMatch(call, { collection, selection, none: false }, (record) => collection.remove(record))
 }
@@ -259,7 +260,6 @@ function readChange(fields: CommandFields, field: string, filter: BsonDocument):
   const raw = fields.required(field, fields.raw(field))
   const update = Array.isArray(raw) ? raw : fields.required(field, fields.document(field))
   const compiled = compileUpdate(update, {
-    collation: compileCollation(fields.document('collation')),
     arrayFilters: fields.documents('arrayFilters'),
   })
   return {
@@ -309,7 +309,8 @@ export const findAndModify: Command = {
     call.fields.flag('bypassDocumentValidation')
     checkCombination(call)
     const collection = call.engine.collection(namespace)
-    const selection = readSelection(call.fields, 'query', collection, { limit: 1 })
+    const query = call.fields.document('query')
+    const selection = readSelection(call.fields, query, collection, { limit: 1 })
     const none = call.fields.flag('upsert')
     const record = collection && (yield* selectOne(collection, selection, call, { none }))
     const project = projectionOf(call, selection.filter)

@@ -184,9 +184,9 @@ function rememberedCount(collection: Collection, plan: IndexPlan): number {
 function sortOrder(
   index: CollectionIndex,
   pinned: number,
-  { sort, filter }: Question,
+  { sort }: Question,
 ): 'forwards' | 'backwards' | undefined {
-  if (sort === undefined || index.multikey || filter.collation !== undefined) return undefined
+  if (sort === undefined || index.multikey) return undefined
   const { fields, sparse } = index.spec
   // An element of an array that lacks the field has no entry here, and counts for the order all the same.
   if (sparse && fields.some(({ path }) => path.includes('.'))) return undefined

@@ -1,5 +1,4 @@
 import { childOf } from './change-path.ts'
-import type { Collation } from './collation.ts'
 import { describeValue } from './describe-value.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
 import type { FilterNode } from './filter-tree.ts'
@@ -19,11 +18,10 @@ const identifierForm = /^[a-z][a-zA-Z0-9]*$/
 export function compileArrayFilters(
   arrayFilters: readonly BsonDocument[],
   changes: readonly PathHolder[],
-  collation: Collation | undefined,
 ): ReadonlyMap<string, ElementFilter> {
   const filters = new Map<string, ElementFilter>()
   for (const document of arrayFilters) {
-    const compiled = compileFilter(document, { collation })
+    const compiled = compileFilter(document)
     const identifier = identifierOf(compiled, document)
     if (filters.has(identifier)) {
       throw mongoError(

@@ -1,5 +1,5 @@
 import { type FieldOperator, type OperatorFactory, shownId } from './change-path.ts'
-import { compareValues, equalValues, type StringOrder } from './compare.ts'
+import { compareValues, equalValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { dbRefFields } from './field-paths.ts'
 import { compileFilter } from './filter.ts'
@@ -10,8 +10,8 @@ import { integerValue } from './numbers.ts'
 import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber, isRegex } from './values.ts'
 
 /** $push, with $each, $position, $sort and $slice. */
-export const pushOperator: OperatorFactory = (_path, argument, order) => {
-  const extend = parsePush(argument, order)
+export const pushOperator: OperatorFactory = (_path, argument) => {
+  const extend = parsePush(argument)
   return {
     onMissing: 'create',
     apply: (current, context) => {
@@ -26,7 +26,7 @@ export const pushOperator: OperatorFactory = (_path, argument, order) => {
 }
 
 /** $addToSet, with $each: adds what no element equals. */
-export const addToSetOperator: OperatorFactory = (_path, argument, order) => {
+export const addToSetOperator: OperatorFactory = (_path, argument) => {
   const additions = parseAdditions(argument)
   return {
     onMissing: 'create',
@@ -38,22 +38,17 @@ export const addToSetOperator: OperatorFactory = (_path, argument, order) => {
           `Cannot apply $addToSet to non-array field. Field named '${context.path}' has non-array type ${shown}`,
         )
       }
-      return withMembers(current ?? [], additions, order)
+      return withMembers(current ?? [], additions)
     },
   }
 }
 
-function withMembers(
-  current: readonly BsonValue[],
-  additions: readonly BsonValue[],
-  order: StringOrder | undefined,
-): BsonValue[] {
+function withMembers(current: readonly BsonValue[], additions: readonly BsonValue[]): BsonValue[] {
   const result = [...current]
   // Many against many are compared by key, or the cost would be their product.
-  const keys =
-    order === undefined && additions.length > linearScanLimit ? new Set(current.map(encodeValue)) : undefined
+  const keys = additions.length > linearScanLimit ? new Set(current.map(encodeValue)) : undefined
   for (const value of additions) {
-    if (keys?.has(encodeValue(value)) ?? result.some((item) => equalValues(item, value, order))) continue
+    if (keys?.has(encodeValue(value)) ?? result.some((item) => equalValues(item, value))) continue
     result.push(value)
     keys?.add(encodeValue(value))
   }
@@ -79,18 +74,17 @@ function parseAdditions(argument: BsonValue): readonly BsonValue[] {
 }
 
 /** $pull: removes the elements a value equals or a condition matches. */
-export const pullOperator: OperatorFactory = (_path, argument, order) =>
-  cullOperator('$pull', pullTest(argument, order))
+export const pullOperator: OperatorFactory = (_path, argument) => cullOperator('$pull', pullTest(argument))
 
 /** $pullAll: removes the elements equal to any of the values. */
-export const pullAllOperator: OperatorFactory = (_path, argument, order) => {
+export const pullAllOperator: OperatorFactory = (_path, argument) => {
   if (!Array.isArray(argument)) {
     throw mongoError(
       'BadValue',
       `$pullAll requires an array argument but was given a ${shownTypeOf(argument)}`,
     )
   }
-  return cullOperator('$pullAll', membership(argument, order))
+  return cullOperator('$pullAll', membership(argument))
 }
 
 type ElementTest = (element: BsonValue, now: Date) => boolean
@@ -109,19 +103,18 @@ function cullOperator(name: '$pull' | '$pullAll', isCulled: ElementTest): FieldO
 const logicalOperators = new Set(['$and', '$or', '$nor'])
 
 /** A document of fields is a query on document elements; one of operators, or a regex, is put to the element itself. */
-function pullTest(argument: BsonValue, order: StringOrder | undefined): ElementTest {
-  const collation = order && { order }
+function pullTest(argument: BsonValue): ElementTest {
   if (isDocument(argument)) {
     const first = argument.keys().next().value
     if (first === '$expr' || first === '$comment') {
       throw mongoError('QueryFeatureNotAllowed', `${first} is not allowed in this context`)
     }
     if (!first?.startsWith('$') || logicalOperators.has(first) || dbRefFields.has(first)) {
-      const filter = compileFilter(argument, { collation })
+      const filter = compileFilter(argument)
       return (element, now) => isDocument(element) && filter.matches(element, now)
     }
-  } else if (!isRegex(argument)) return (element) => equalValues(element, argument, order)
-  const filter = compileFilter(documentOf(['', argument]), { collation })
+  } else if (!isRegex(argument)) return (element) => equalValues(element, argument)
+  const filter = compileFilter(documentOf(['', argument]))
   return (element, now) => filter.matches(documentOf(['', element]), now)
 }
 
@@ -150,7 +143,7 @@ type Extend = (current: readonly BsonValue[]) => BsonValue[]
 const clauses = new Set(['$each', '$slice', '$sort', '$position'])
 
 /** Parses the argument of `$push`: a value, or `{$each: […], $position, $sort, $slice}`, applied in that order. */
-function parsePush(argument: BsonValue, order: StringOrder | undefined): Extend {
+function parsePush(argument: BsonValue): Extend {
   if (!isDocument(argument) || !argument.has('$each')) return (current) => [...current, argument]
   for (const name of argument.keys()) {
     if (!clauses.has(name)) throw mongoError('BadValue', `Unrecognized clause in $push: ${name}`)
@@ -165,7 +158,7 @@ function parsePush(argument: BsonValue, order: StringOrder | undefined): Extend 
   const position = integerClause(argument, '$position')
   const slice = integerClause(argument, '$slice')
   const sort = argument.get('$sort')
-  const comparator = sort === undefined ? undefined : parsePushSort(sort, order)
+  const comparator = sort === undefined ? undefined : parsePushSort(sort)
   return (current) => {
     const result = inserted(current, each, position)
     if (comparator) result.sort(comparator)
@@ -202,10 +195,10 @@ function integerClause(argument: BsonDocument, name: '$slice' | '$position'): nu
 
 type Comparator = (left: BsonValue, right: BsonValue) => number
 
-function parsePushSort(sort: BsonValue, order: StringOrder | undefined): Comparator {
+function parsePushSort(sort: BsonValue): Comparator {
   if (isNumber(sort)) {
     const direction = directionOf(sort, 'The $sort element value must be either 1 or -1')
-    return (left, right) => compareValues(left, right, order) * direction
+    return (left, right) => compareValues(left, right) * direction
   }
   if (!isDocument(sort)) {
     throw mongoError(
@@ -221,7 +214,7 @@ function parsePushSort(sort: BsonValue, order: StringOrder | undefined): Compara
   }))
   return (left, right) => {
     for (const { path, direction } of fields) {
-      const result = compareValues(fieldOf(left, path), fieldOf(right, path), order)
+      const result = compareValues(fieldOf(left, path), fieldOf(right, path))
       if (result !== 0) return result * direction
     }
     return 0

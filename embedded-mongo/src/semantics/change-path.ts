@@ -1,4 +1,4 @@
-import { identicalValues, type StringOrder } from './compare.ts'
+import { identicalValues } from './compare.ts'
 import { describeValue } from './describe-value.ts'
 import { dbRefFields } from './field-paths.ts'
 import { mongoError } from './mongo-error.ts'
@@ -25,12 +25,8 @@ export interface FieldOperator {
   readonly apply: (current: BsonValue | undefined, context: UpdateContext) => BsonValue | undefined
 }
 
-/** Makes an operator of its argument; throws MongoError if the argument is malformed. `order` collates strings. */
-export type OperatorFactory = (
-  path: string,
-  argument: BsonValue,
-  order: StringOrder | undefined,
-) => FieldOperator
+/** Makes an operator of its argument; throws MongoError if the argument is malformed. */
+export type OperatorFactory = (path: string, argument: BsonValue) => FieldOperator
 
 /** MongoDB pads an array with at most this many nulls to reach an index. */
 const maxPadding = 1_500_000

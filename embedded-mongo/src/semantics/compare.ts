@@ -1,9 +1,7 @@
 import type { Binary, BSONRegExp, ObjectId, Timestamp } from 'bson'
+import { mongoError } from './mongo-error.ts'
 import { compareNumbers } from './numbers.ts'
-import { type BsonDocument, type BsonValue, isNumber, type JavaScriptCode } from './values.ts'
-
-/** Orders two strings; a collation supplies its own (see `collation.ts`). */
-export type StringOrder = (left: string, right: string) => number
+import { type BsonDocument, type BsonValue, isDocument, isNumber, type JavaScriptCode } from './values.ts'
 
 type Order = -1 | 0 | 1
 
@@ -40,25 +38,32 @@ export function typeRank(value: BsonValue): number {
 
 /**
  * Total BSON order: -1, 0 or 1. Numbers of all types compare exactly, documents by (type, name, value) of each
- * field in turn, strings by code point unless `order` says otherwise. Zero means equal to MongoDB's `$eq`.
+ * field in turn, strings by code point. Zero means equal to MongoDB's `$eq`.
  */
-export function compareValues(left: BsonValue, right: BsonValue, order?: StringOrder): Order {
+export function compareValues(left: BsonValue, right: BsonValue): Order {
   if (left === right) return 0
   const rank = typeRank(left)
   const rightRank = typeRank(right)
   if (rank !== rightRank) return rank < rightRank ? -1 : 1
-  if (rank === 15) return compareText(textOf(left), textOf(right), order)
+  if (rank === 15) return compareCodePoints(textOf(left), textOf(right))
   if (isNumber(left) && isNumber(right)) return compareNumbers(left, right)
-  if (left instanceof Map && right instanceof Map) return compareDocuments(left, right, order)
-  if (Array.isArray(left) && Array.isArray(right)) return compareArrays(left, right, order)
+  if (left instanceof Map && right instanceof Map) return compareDocuments(left, right)
+  if (Array.isArray(left) && Array.isArray(right)) return compareArrays(left, right)
   if (left instanceof Date && right instanceof Date) return sign(left.getTime() - right.getTime())
   if (typeof left === 'boolean') return left === right ? 0 : left ? 1 : -1
   return compareTagged(left, right)
 }
 
+/** Strings compare by code point, as the collation `simple` says. @throws MongoError 72 for any other */
+export function checkCollation(collation: BsonValue | undefined): void {
+  const isSimple = isDocument(collation) && collation.size === 1 && collation.get('locale') === 'simple'
+  if (collation === undefined || isSimple) return
+  throw mongoError('InvalidOptions', "no collation but {locale: 'simple'} is supported by the embedded store")
+}
+
 /** True if MongoDB's `$eq` holds between two whole values: 1 equals 1.0, field order matters. */
-export function equalValues(left: BsonValue, right: BsonValue, order?: StringOrder): boolean {
-  return compareValues(left, right, order) === 0
+export function equalValues(left: BsonValue, right: BsonValue): boolean {
+  return compareValues(left, right) === 0
 }
 
 /** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is recognised by it. */
@@ -115,10 +120,6 @@ function textOf(value: BsonValue): string {
     : ''
 }
 
-function compareText(left: string, right: string, order: StringOrder | undefined): Order {
-  return order ? sign(order(left, right)) : compareCodePoints(left, right)
-}
-
 /** Orders strings by code point, which is the byte order of their UTF-8; JavaScript's `<` orders by UTF-16 unit. */
 export function compareCodePoints(left: string, right: string): Order {
   const shared = Math.min(left.length, right.length)
@@ -134,7 +135,7 @@ export function compareCodePoints(left: string, right: string): Order {
   return sign(left.length - right.length)
 }
 
-function compareDocuments(left: BsonDocument, right: BsonDocument, order: StringOrder | undefined): Order {
+function compareDocuments(left: BsonDocument, right: BsonDocument): Order {
   const others = right.entries()
   for (const [name, value] of left) {
     const other = others.next().value
@@ -143,17 +144,17 @@ function compareDocuments(left: BsonDocument, right: BsonDocument, order: String
     if (ranks !== 0) return ranks
     const names = compareCodePoints(name, other[0])
     if (names !== 0) return names
-    const values = compareValues(value, other[1], order)
+    const values = compareValues(value, other[1])
     if (values !== 0) return values
   }
   return left.size < right.size ? -1 : 0
 }
 
-function compareArrays(left: BsonValue[], right: BsonValue[], order: StringOrder | undefined): Order {
+function compareArrays(left: BsonValue[], right: BsonValue[]): Order {
   for (const [index, value] of left.entries()) {
     const other = right[index]
     if (other === undefined) return 1
-    const result = compareValues(value, other, order)
+    const result = compareValues(value, other)
     if (result !== 0) return result
   }
   return left.length < right.length ? -1 : 0
@@ -173,7 +174,7 @@ function compareTagged(left: BsonValue, right: BsonValue): Order {
   }
   if (left._bsontype === 'JavaScript' && right._bsontype === 'JavaScript') {
     const codes = compareCodePoints(left.code, right.code)
-    return codes || compareDocuments(left.scope ?? new Map(), right.scope ?? new Map(), undefined)
+    return codes || compareDocuments(left.scope ?? new Map(), right.scope ?? new Map())
   }
   return 0
 }

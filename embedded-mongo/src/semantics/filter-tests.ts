@@ -1,4 +1,4 @@
-import { compareValues, equalValues, type StringOrder, typeRank } from './compare.ts'
+import { compareValues, equalValues, typeRank } from './compare.ts'
 import { typeNameOf } from './describe-value.ts'
 import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
 import { encodeValue } from './key-encoding.ts'
@@ -23,15 +23,11 @@ export interface NodeCompilers {
   readonly forDocuments: (node: FilterNode) => DocumentTest
 }
 
-/** Compiles what is asked of a value. `order` collates strings. */
-export function compileTest(
-  test: FieldTest,
-  order: StringOrder | undefined,
-  compilers: NodeCompilers,
-): ValueTest {
+/** Compiles what is asked of a value. */
+export function compileTest(test: FieldTest, compilers: NodeCompilers): ValueTest {
   switch (test.op) {
     case 'in':
-      return inTest(test.values, test.regexes, order)
+      return inTest(test.values, test.regexes)
     case 'exists':
       return (value) => value !== undefined
     case 'type':
@@ -47,7 +43,7 @@ export function compileTest(
     case 'elemMatchObject':
       return elementTest(embeddedTest(compilers.forDocuments(test.node)))
     default:
-      return comparisonTest(test.op, test.value, order)
+      return comparisonTest(test.op, test.value)
   }
 }
 
@@ -55,7 +51,7 @@ export function compileTest(
  * Comparisons hold only within one type rank (type bracketing), save that everything is below MaxKey and above
  * MinKey, and that null stands for a missing field too. NaN is neither above nor below any number.
  */
-function comparisonTest(op: Comparison, wanted: BsonValue, order: StringOrder | undefined): ValueTest {
+function comparisonTest(op: Comparison, wanted: BsonValue): ValueTest {
   const rank = typeRank(wanted)
   const includesEqual = op !== 'gt' && op !== 'lt'
   const wantedIsNaN = isNumber(wanted) && isNaNNumber(wanted)
@@ -66,7 +62,7 @@ function comparisonTest(op: Comparison, wanted: BsonValue, order: StringOrder | 
     if (op !== 'eq' && isNumber(value) && (wantedIsNaN || isNaNNumber(value))) {
       return includesEqual && wantedIsNaN && isNaNNumber(value)
     }
-    return accepts(compareValues(value, wanted, order))
+    return accepts(compareValues(value, wanted))
   }
 }
 
@@ -89,13 +85,9 @@ function beyondEnds(op: Comparison, wantedRank: number): boolean {
 /** Up to this many values are compared one by one. */
 export const linearScanLimit = 8
 
-function inTest(
-  values: readonly BsonValue[],
-  regexes: readonly RegexTest[],
-  order: StringOrder | undefined,
-): ValueTest {
+function inTest(values: readonly BsonValue[], regexes: readonly RegexTest[]): ValueTest {
   const hasNull = values.includes(null)
-  const isMember = membership(values, order)
+  const isMember = membership(values)
   return (value) => {
     if (value === undefined) return hasNull
     return isMember(value) || regexes.some((regex) => regexMatches(value, regex))
@@ -103,12 +95,9 @@ function inTest(
 }
 
 /** Whether a value equals one of many. */
-export function membership(
-  values: readonly BsonValue[],
-  order: StringOrder | undefined,
-): (value: BsonValue) => boolean {
-  if (order !== undefined || values.length <= linearScanLimit) {
-    return (value) => values.some((wanted) => equalValues(value, wanted, order))
+export function membership(values: readonly BsonValue[]): (value: BsonValue) => boolean {
+  if (values.length <= linearScanLimit) {
+    return (value) => values.some((wanted) => equalValues(value, wanted))
   }
   const keys = new Set(values.map(encodeValue))
   return (value) => keys.has(encodeValue(value))

@@ -1,5 +1,3 @@
-import type { Collation } from './collation.ts'
-import type { StringOrder } from './compare.ts'
 import { isTruthy } from './expression.ts'
 import { walkPath } from './field-paths.ts'
 import {
@@ -10,14 +8,8 @@ import {
   type ValueTest,
 } from './filter-tests.ts'
 import { conjuncts, type FilterNode } from './filter-tree.ts'
-import { mongoError } from './mongo-error.ts'
 import { parseFilter } from './parse-filter.ts'
 import type { BsonDocument } from './values.ts'
-
-/** Options of a filter: the collation of its string comparisons. */
-export interface FilterOptions {
-  readonly collation?: Collation | undefined
-}
 
 /** A filter compiled once and run on many documents. */
 export interface CompiledFilter {
@@ -29,20 +21,18 @@ export interface CompiledFilter {
   readonly tree: FilterNode
   /** What must hold all together. */
   readonly conditions: readonly FilterNode[]
-  readonly collation: Collation | undefined
 }
 
 /**
  * Compiles a query filter (manual, "Query and Projection Operators"; the allow-list is in `parse-filter.ts`).
  * Throws MongoError: 2 for an unknown operator or a malformed argument, 9, 14, 51091, 168 … as MongoDB does.
  */
-export function compileFilter(filter: BsonDocument, options: FilterOptions = {}): CompiledFilter {
+export function compileFilter(filter: BsonDocument): CompiledFilter {
   const tree = parseFilter(filter)
-  const test = compileNode(tree, options.collation?.order)
+  const test = compileNode(tree)
   return {
     tree,
     conditions: conjuncts(tree),
-    collation: options.collation,
     matches: (document, now) => test(document, { now, arrayIndex: -1 }),
     matchDetail: (document, now) => {
       const context: MatchContext = { now, arrayIndex: -1 }
@@ -52,30 +42,29 @@ export function compileFilter(filter: BsonDocument, options: FilterOptions = {})
   }
 }
 
-function compileNode(node: FilterNode, order: StringOrder | undefined): DocumentTest {
+function compileNode(node: FilterNode): DocumentTest {
   switch (node.kind) {
     case 'and':
-      return allOf(node.children.map((child) => compileNode(child, order)))
+      return allOf(node.children.map(compileNode))
     case 'or':
-      return anyOf(node.children.map((child) => compileNode(child, order)))
+      return anyOf(node.children.map(compileNode))
     case 'nor':
-      return negated(anyOf(node.children.map((child) => compileNode(child, order))))
+      return negated(anyOf(node.children.map(compileNode)))
     case 'not':
-      return negated(compileNode(node.child, order))
+      return negated(compileNode(node.child))
     case 'never':
       return () => false
     case 'expression':
-      if (order) throw mongoError('NotImplemented', '$expr with a collation is not supported by this store')
       return (document, context) => isTruthy(node.expression({ root: document, now: context.now }))
     case 'field':
-      return compileField(node, order)
+      return compileField(node)
   }
 }
 
 type FieldNode = Extract<FilterNode, { kind: 'field' }>
 
-function compileField(node: FieldNode, order: StringOrder | undefined): DocumentTest {
-  const test = compileTest(node.test, order, compilersFor(order))
+function compileField(node: FieldNode): DocumentTest {
+  const test = compileTest(node.test, compilers)
   const path = node.path.split('.')
   const { op } = node.test
   const leaf =
@@ -89,26 +78,21 @@ function compileField(node: FieldNode, order: StringOrder | undefined): Document
     })
 }
 
-function compilersFor(order: StringOrder | undefined): NodeCompilers {
-  return {
-    forDocuments: (node) => compileNode(node, order),
-    forValues: (node) => compileForValue(node, order),
-  }
-}
+const compilers: NodeCompilers = { forDocuments: compileNode, forValues: compileForValue }
 
 /** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
-function compileForValue(node: FilterNode, order: StringOrder | undefined): ValueTest {
+function compileForValue(node: FilterNode): ValueTest {
   switch (node.kind) {
     case 'field':
-      return compileTest(node.test, order, compilersFor(order))
+      return compileTest(node.test, compilers)
     case 'not':
-      return negated(compileForValue(node.child, order))
+      return negated(compileForValue(node.child))
     case 'and':
-      return allOf(node.children.map((child) => compileForValue(child, order)))
+      return allOf(node.children.map(compileForValue))
     case 'or':
-      return anyOf(node.children.map((child) => compileForValue(child, order)))
+      return anyOf(node.children.map(compileForValue))
     case 'nor':
-      return negated(anyOf(node.children.map((child) => compileForValue(child, order))))
+      return negated(anyOf(node.children.map(compileForValue)))
     default:
       return () => false
   }

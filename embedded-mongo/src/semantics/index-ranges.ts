@@ -47,8 +47,6 @@ export function indexRanges(
   shape: IndexShape,
   multikey: boolean,
 ): IndexPlan | undefined {
-  // A collation makes different keys equal, so keys ordered by code point say nothing.
-  if (filter.collation) return undefined
   const { conditions } = filter
   const partial = shape.partial?.conditions ?? []
   const nodes = conditions.filter((node) => node.kind === 'field')
@@ -64,7 +62,6 @@ export function indexRanges(
 
 /** True if every match of a filter is in an index with this partial filter. Conservative. */
 export function impliesPartial(filter: CompiledFilter, partial: CompiledFilter): boolean {
-  if (filter.collation) return false
   const nodes = filter.conditions.filter((node) => node.kind === 'field')
   return implies(nodes, partial.conditions)
 }
@@ -247,7 +244,7 @@ function pointsSatisfy(test: FieldTest, wanted: FieldTest): boolean {
   const never = (): never => {
     throw new TypeError('a partial index has no $elemMatch')
   }
-  const accepts = compileTest(wanted, undefined, { forDocuments: never, forValues: never })
+  const accepts = compileTest(wanted, { forDocuments: never, forValues: never })
   return points.every((point) => accepts(point, { now: new Date(0), arrayIndex: -1 }))
 }
 

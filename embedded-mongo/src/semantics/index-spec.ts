@@ -1,3 +1,4 @@
+import { checkCollation } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { dbRefFields } from './field-paths.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
@@ -139,11 +140,7 @@ function checkVersionAndCollation(spec: BsonDocument): void {
       `Invalid index specification: only v: 2 is supported, found ${describeValue(version)}`,
     )
   }
-  const collation = spec.get('collation')
-  if (collation === undefined) return
-  if (!isDocument(collation) || collation.get('locale') !== 'simple' || collation.size !== 1) {
-    throw mongoError('NotImplemented', 'Indexes with a collation are not supported by this store')
-  }
+  checkCollation(spec.get('collation'))
 }
 
 function parseName(name: BsonValue | undefined, key: BsonDocument): string {

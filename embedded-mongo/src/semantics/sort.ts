@@ -1,15 +1,9 @@
-import type { Collation } from './collation.ts'
-import { compareValues, type StringOrder } from './compare.ts'
+import { compareValues } from './compare.ts'
 import { splitFieldPath } from './field-paths.ts'
 import { type KeyTuple, keyTuples } from './index-keys.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { integerValue } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isNumber } from './values.ts'
-
-/** Options of a sort: the collation of its strings. */
-export interface SortOptions {
-  readonly collation?: Collation | undefined
-}
 
 /** One field of a sort. */
 export interface SortField {
@@ -54,10 +48,9 @@ export interface SortKeys {
  * Compiles a sort, in full BSON order. An array sorts by its smallest element when ascending and its largest when
  * descending, a missing field as null. `keyOf` throws MongoError 2 for parallel arrays.
  */
-export function compileSortKeys(fields: readonly SortField[], options: SortOptions = {}): SortKeys {
+export function compileSortKeys(fields: readonly SortField[]): SortKeys {
   const paths = fields.map(({ path }) => path.split('.'))
-  const order = options.collation?.order
-  const compareKeys = (left: KeyTuple, right: KeyTuple): number => compareTuples(left, right, fields, order)
+  const compareKeys = (left: KeyTuple, right: KeyTuple): number => compareTuples(left, right, fields)
   const parallel = (): MongoError => mongoError('BadValue', 'cannot sort with keys that are parallel arrays')
   return {
     compareKeys,
@@ -68,14 +61,9 @@ export function compileSortKeys(fields: readonly SortField[], options: SortOptio
   }
 }
 
-function compareTuples(
-  left: KeyTuple,
-  right: KeyTuple,
-  fields: readonly SortField[],
-  order: StringOrder | undefined,
-): number {
+function compareTuples(left: KeyTuple, right: KeyTuple, fields: readonly SortField[]): number {
   for (const [index, { direction }] of fields.entries()) {
-    const result = compareValues(left[index] ?? null, right[index] ?? null, order)
+    const result = compareValues(left[index] ?? null, right[index] ?? null)
     if (result !== 0) return result * direction
   }
   return 0

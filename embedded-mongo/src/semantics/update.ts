@@ -7,8 +7,7 @@ import {
   pushOperator,
 } from './array-operators.ts'
 import { DocumentDraft, type FieldOperator, type OperatorFactory } from './change-path.ts'
-import type { Collation } from './collation.ts'
-import { equalValues, identicalValues, type StringOrder } from './compare.ts'
+import { equalValues, identicalValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
 import { idFirst, stamped } from './new-document.ts'
@@ -28,7 +27,6 @@ import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 /** Options of an update. */
 export interface UpdateOptions {
   readonly arrayFilters?: readonly BsonDocument[] | undefined
-  readonly collation?: Collation | undefined
 }
 
 /** What one application of an update may depend on besides the document. */
@@ -102,8 +100,8 @@ function compileReplacement(replacement: BsonDocument, options: UpdateOptions): 
 }
 
 function compileOperators(update: BsonDocument, options: UpdateOptions): CompiledUpdate {
-  const changes = parseOperatorUpdate(update, options.collation?.order)
-  const filters = compileArrayFilters(options.arrayFilters ?? [], changes, options.collation)
+  const changes = parseOperatorUpdate(update)
+  const filters = compileArrayFilters(options.arrayFilters ?? [], changes)
   const isDynamic = changes.some(({ path }) => isDynamicPath(path))
   return {
     replacement: false,
@@ -182,7 +180,7 @@ const operators = new Map<string, OperatorFactory>([
  * Parses an update made of operators into changes in path order. Throws MongoError 9 for an unknown operator,
  * 40 for conflicting paths, and what the operators throw for their arguments.
  */
-function parseOperatorUpdate(update: BsonDocument, order: StringOrder | undefined): PathUpdate[] {
+function parseOperatorUpdate(update: BsonDocument): PathUpdate[] {
   const changes: PathUpdate[] = []
   for (const [name, argument] of update) {
     const factory = operators.get(name)
@@ -199,21 +197,16 @@ function parseOperatorUpdate(update: BsonDocument, order: StringOrder | undefine
           `{$mod: {<field>: ...}} not {${name}: ${describeValue(argument)}}`,
       )
     }
-    const parsed = factory ? parseFields(name, argument, factory, order) : parseRenames(argument)
+    const parsed = factory ? parseFields(name, argument, factory) : parseRenames(argument)
     for (const change of parsed) changes.push(change)
   }
   return inPathOrder(changes)
 }
 
-function parseFields(
-  name: string,
-  fields: BsonDocument,
-  factory: OperatorFactory,
-  order: StringOrder | undefined,
-): PathUpdate[] {
+function parseFields(name: string, fields: BsonDocument, factory: OperatorFactory): PathUpdate[] {
   return Array.from(fields, ([text, argument]): PathUpdate => {
     const path = parseUpdatePath(text)
-    const operator = factory(text, argument, order)
+    const operator = factory(text, argument)
     return { kind: 'field', path, operator, onInsertOnly: name === '$setOnInsert' }
   })
 }

@@ -66,17 +66,15 @@ function notNumeric(name: string, current: BsonValue, context: UpdateContext): E
 }
 
 /** $min: takes the smaller value in full BSON order. */
-export const minOperator: OperatorFactory = (_path, argument, order) => ({
+export const minOperator: OperatorFactory = (_path, argument) => ({
   onMissing: 'create',
-  apply: (current) =>
-    current === undefined || compareValues(argument, current, order) < 0 ? argument : current,
+  apply: (current) => (current === undefined || compareValues(argument, current) < 0 ? argument : current),
 })
 
 /** $max: takes the larger value in full BSON order. */
-export const maxOperator: OperatorFactory = (_path, argument, order) => ({
+export const maxOperator: OperatorFactory = (_path, argument) => ({
   onMissing: 'create',
-  apply: (current) =>
-    current === undefined || compareValues(argument, current, order) > 0 ? argument : current,
+  apply: (current) => (current === undefined || compareValues(argument, current) > 0 ? argument : current),
 })
 
 /** $currentDate: a date, or a timestamp with `{$type: 'timestamp'}`. */

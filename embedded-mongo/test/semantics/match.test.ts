@@ -1,6 +1,5 @@
 import { BSONRegExp, BSONSymbol, MaxKey, MinKey } from 'bson'
 import { describe, expect, it } from 'vitest'
-import { compileCollation } from '../../src/semantics/collation.ts'
 import { compileFilter } from '../../src/semantics/filter.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, documentOf } from '../../src/semantics/values.ts'
 import { decimal, doc, double, int, long } from './bson-literals.ts'
@@ -226,14 +225,6 @@ describe('operators', () => {
     expect(testsField(operator, wanted, stored)).toBe(expected)
   })
 
-  it('compares strings by collation when asked', () => {
-    const collation = compileCollation(doc({ locale: 'en', strength: 1 }))
-    const filter = compileFilter(doc({ a: { $in: ['résumé', 'x'] } }), { collation })
-    expect(filter.matches(doc({ a: 'RESUME' }), now)).toBe(true)
-    expect(filter.matches(doc({ a: 'resumes' }), now)).toBe(false)
-    expect(compileCollation(doc({ locale: 'simple' }))).toBeUndefined()
-  })
-
   it('compares with the clock it is given, not with the computer’s', () => {
     const filter = compileFilter(doc({ $expr: { $lte: ['$expires', '$$NOW'] } }))
     const document = doc({ expires: { $date: '2026-01-01T00:00:00.000Z' } })
@@ -344,17 +335,5 @@ describe('refused filters', () => {
       ]),
     ])
     expect(refusal(twice)).toEqual({ code: 51075, message: 'options set in both $regex and $options' })
-  })
-
-  it.each<[object, number, string]>([
-    [{ locale: 'fr' }, 238, 'not supported'],
-    [{ locale: 'en', strength: 4 }, 2, 'strength'],
-    [{ locale: 'en', numericOrdering: true }, 238, 'numericOrdering'],
-    [{ strength: 1 }, 40414, 'locale'],
-    [{ locale: 'en', foo: 1 }, 40415, 'foo'],
-  ])('collation %j: code %i', (spec, code, message) => {
-    expect(() => compileCollation(doc(spec))).toThrow(
-      expect.objectContaining({ code, message: expect.stringContaining(message) }),
-    )
   })
 })

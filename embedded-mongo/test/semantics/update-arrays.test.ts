@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { compileCollation } from '../../src/semantics/collation.ts'
-import { compileUpdate } from '../../src/semantics/update.ts'
-import { applyUpdate, type Extra, now } from './apply-update.ts'
-import { bson, doc, shown } from './bson-literals.ts'
+import { applyUpdate, type Extra } from './apply-update.ts'
+import { bson, shown } from './bson-literals.ts'
 
 const double = (value: string): object => ({ $numberDouble: value })
 
@@ -274,12 +272,5 @@ describe('array operators', () => {
     ],
   ])('%s', (_name, document, change, expected, extra) => {
     expect(shown(applyUpdate(document, change, extra).doc)).toEqual(shown(bson(expected)))
-  })
-
-  it('collate strings when asked', () => {
-    const collation = compileCollation(doc({ locale: 'en', strength: 2 }))
-    const change = compileUpdate(doc({ $addToSet: { a: 'X' }, $pull: { b: 'Y' } }), { collation })
-    const after = change.apply(doc({ a: ['x'], b: ['y', 'z'] }), { now, insert: false }).doc
-    expect(shown(after)).toEqual(shown(bson({ a: ['x'], b: ['z'] })))
   })
 })
