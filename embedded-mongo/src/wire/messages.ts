@@ -5,7 +5,6 @@ import { HEADER_BYTES } from './frame-reader.ts'
 
 export const OP_MSG = 2013
 
-const CHECKSUM_PRESENT = 1
 const MORE_TO_COME = 2
 /** A set bit below 16 that we do not know must be refused; bits from 16 on are optional. */
 const REQUIRED_BITS = 0xffff
@@ -22,18 +21,18 @@ export type Parsing = Generator<undefined, BsonDocument>
 const STEP_BYTES = 1 << 16
 
 /**
- * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags, one kind-0 section, any kind-1 sections, checksum).
- * @throws MongoError with MongoDB's code for the defect: 22, 223, 17, 40430, 40431, 40432, 40433, 40587.
+ * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags,
+ * one kind-0 section, any kind-1 sections). A checksum at its end no driver sends; its flag is refused as one that is unknown.
+ * @throws MongoError with MongoDB's code for the defect: 22, 223, 40430, 40431, 40432, 40433, 40587.
  */
 export function* parseOpMsg(bytes: Buffer): Parsing {
-  if (bytes.length < HEADER_BYTES + 5) throw malformed('OP_MSG is too short')
+  if (bytes.length < HEADER_BYTES + 5) throw new MongoError(22, 'OP_MSG is too short')
   const flags = bytes.readUInt32LE(HEADER_BYTES)
-  if ((flags & REQUIRED_BITS & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) {
+  if ((flags & REQUIRED_BITS & ~MORE_TO_COME) !== 0) {
     const bits = flags.toString(2).padStart(32, '0')
     throw new MongoError(223, `Message contains illegal flags value: Ob${bits}`)
   }
-  const end = (flags & CHECKSUM_PRESENT) === 0 ? bytes.length : checkedEnd(bytes)
-  return yield* readSections(bytes, HEADER_BYTES + 4, end)
+  return yield* readSections(bytes)
 }
 
 /** What comes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
@@ -51,36 +50,28 @@ function headOf(opCode: number, rest: Buffer, size: number, requestId: number, r
   return head
 }
 
-function checkedEnd(bytes: Buffer): number {
-  const end = bytes.length - 4
-  if (bytes.readUInt32LE(end) !== crc32c(bytes.subarray(0, end))) {
-    throw new MongoError(17, 'OP_MSG checksum does not match contents')
-  }
-  return end
-}
-
-function* readSections(bytes: Buffer, start: number, end: number): Parsing {
+function* readSections(bytes: Buffer): Parsing {
   let body: BsonDocument | undefined
   const sequences = new Map<string, BsonValue[]>()
-  let offset = start
-  while (offset < end) {
+  let offset = HEADER_BYTES + 4
+  while (offset < bytes.length) {
     const kind = bytes.readUInt8(offset)
     offset += 1
     if (kind === 0) {
-      if (body !== undefined) throw located(40430, 'Multiple body sections in message')
-      const section = readDocument(bytes, offset, end)
+      if (body !== undefined) throw new MongoError(40430, 'Multiple body sections in message')
+      const section = readDocument(bytes, offset, bytes.length)
       body = section.document
       offset = section.next
     } else if (kind === 1) {
-      offset = yield* readSequence(bytes, offset, end, sequences)
+      offset = yield* readSequence(bytes, offset, sequences)
     } else {
-      throw located(40432, `Unknown section kind ${kind}`)
+      throw new MongoError(40432, `Unknown section kind ${kind}`)
     }
   }
-  if (body === undefined) throw located(40587, 'OP_MSG messages must have a body')
+  if (body === undefined) throw new MongoError(40587, 'OP_MSG messages must have a body')
   for (const [name, documents] of sequences) {
     if (body.has(name)) {
-      throw located(40433, `Duplicate field between body and document sequence ${name}`)
+      throw new MongoError(40433, `Duplicate field between body and document sequence ${name}`)
     }
     body.set(name, documents)
   }
@@ -90,17 +81,17 @@ function* readSections(bytes: Buffer, start: number, end: number): Parsing {
 function* readSequence(
   bytes: Buffer,
   start: number,
-  end: number,
   sequences: Map<string, BsonValue[]>,
 ): Generator<undefined, number> {
-  if (start + 5 > end) throw malformed('document sequence is cut short')
+  if (start + 5 > bytes.length) throw new MongoError(22, 'document sequence is cut short')
   const size = bytes.readInt32LE(start)
-  if (size < 5 || start + size > end) throw malformed(`document sequence length ${size} is invalid`)
+  if (size < 5 || start + size > bytes.length)
+    throw new MongoError(22, `document sequence length ${size} is invalid`)
   const stop = start + size
   const zero = bytes.indexOf(0, start + 4)
-  if (zero < 0 || zero >= stop) throw malformed('document sequence has no name')
+  if (zero < 0 || zero >= stop) throw new MongoError(22, 'document sequence has no name')
   const name = bytes.toString('utf8', start + 4, zero)
-  if (sequences.has(name)) throw located(40431, `Duplicate document sequence: ${name}`)
+  if (sequences.has(name)) throw new MongoError(40431, `Duplicate document sequence: ${name}`)
   const documents: BsonValue[] = []
   let offset = zero + 1
   for (let pause = offset + STEP_BYTES; offset < stop; ) {
@@ -113,14 +104,6 @@ function* readSequence(
   }
   sequences.set(name, documents)
   return stop
-}
-
-function malformed(message: string): MongoError {
-  return new MongoError(22, message)
-}
-
-function located(code: number, message: string): MongoError {
-  return new MongoError(code, message)
 }
 
 export const OP_QUERY = 2004
@@ -151,17 +134,4 @@ export function opReplyHead(size: number, requestId: number, responseTo: number)
   rest.writeInt32LE(8, 0)
   rest.writeInt32LE(1, 16)
   return headOf(OP_REPLY, rest, size, requestId, responseTo)
-}
-
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte
-  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1
-  return value >>> 0
-})
-
-/** CRC-32C (Castagnoli, RFC 3720 §B.4) as an unsigned integer: the checksum of an OP_MSG. */
-export function crc32c(bytes: Uint8Array): number {
-  let crc = 0xffffffff
-  for (const byte of bytes) crc = (crc >>> 8) ^ (TABLE[(crc ^ byte) & 0xff] ?? 0)
-  return (crc ^ 0xffffffff) >>> 0
 }
