@@ -1,4 +1,4 @@
-import { Decimal128, Int32, Long } from 'bson'
+import { type Decimal128, Int32, Long } from 'bson'
 import type { BsonNumber } from './values.ts'
 
 const nan: ExactNumber = { kind: 'nan' }
@@ -133,14 +133,6 @@ export function toDouble(value: BsonNumber): number {
   return value._bsontype === 'Long' ? Number(longToBigInt(value)) : Number(value.toString())
 }
 
-/** The value as decimal128; a double keeps 15 significant digits, as MongoDB's conversion does. */
-export function toDecimal(value: BsonNumber): Decimal128 {
-  if (value._bsontype === 'Decimal128') return value
-  if (value._bsontype !== 'Double') return roundToDecimal(exactNumber(value))
-  if (!Number.isFinite(value.value) || value.value === 0) return Decimal128.fromString(String(value.value))
-  return Decimal128.fromString(value.value.toPrecision(15))
-}
-
 /** Int32 if it fits, else Long, else undefined (int64 overflow). */
 export function smallestInteger(value: bigint): Int32 | Long | undefined {
   if (value >= -0x80000000n && value <= 0x7fffffffn) return new Int32(Number(value))
@@ -167,12 +159,10 @@ export type ExactNumber =
   | { readonly kind: 'nan' }
 
 const exponentBias = 6176
-const maxExponent = 6111
-const maxDigits = 34
 const maxCoefficient = 10n ** 34n - 1n
 
 /** Reads a decimal128 (IEEE 754-2008, binary integer significand). Non-canonical coefficients count as zero. */
-export function exactDecimal(value: Decimal128): ExactNumber {
+function exactDecimal(value: Decimal128): ExactNumber {
   let bits = 0n
   for (let index = 15; index >= 0; index--) bits = (bits << 8n) | BigInt(value.bytes[index] ?? 0)
   const negative = bits >> 127n === 1n
@@ -187,49 +177,4 @@ export function exactDecimal(value: Decimal128): ExactNumber {
   const coefficient = magnitude > maxCoefficient ? 0n : magnitude
   const exponent = Number((bits >> 113n) & 0x3fffn) - exponentBias
   return { kind: 'finite', coefficient: negative ? -coefficient : coefficient, exponent }
-}
-
-/** Rounds an exact number to decimal128: 34 digits, ties to even, preferred exponent kept where possible. */
-export function roundToDecimal(value: ExactNumber): Decimal128 {
-  if (value.kind === 'nan') return Decimal128.fromString('NaN')
-  if (value.kind === 'infinite') return Decimal128.fromString(value.negative ? '-Infinity' : 'Infinity')
-  const negative = value.coefficient < 0n
-  let magnitude = negative ? -value.coefficient : value.coefficient
-  let exponent = value.exponent
-  const surplus = Math.max(magnitude.toString().length - maxDigits, -exponentBias - exponent, 0)
-  if (surplus > 0) {
-    magnitude = divideTiesToEven(magnitude, surplus)
-    exponent += surplus
-    if (magnitude > maxCoefficient) {
-      magnitude /= 10n
-      exponent += 1
-    }
-  }
-  while (exponent > maxExponent && magnitude !== 0n && magnitude * 10n <= maxCoefficient) {
-    magnitude *= 10n
-    exponent -= 1
-  }
-  if (magnitude === 0n) exponent = Math.min(exponent, maxExponent)
-  if (exponent > maxExponent) return Decimal128.fromString(negative ? '-Infinity' : 'Infinity')
-  return encodeDecimal(negative, magnitude, exponent)
-}
-
-function divideTiesToEven(magnitude: bigint, digits: number): bigint {
-  if (digits > magnitude.toString().length) return 0n
-  const divisor = 10n ** BigInt(digits)
-  const quotient = magnitude / divisor
-  const twice = (magnitude % divisor) * 2n
-  const up = twice > divisor || (twice === divisor && quotient % 2n === 1n)
-  return up ? quotient + 1n : quotient
-}
-
-function encodeDecimal(negative: boolean, magnitude: bigint, exponent: number): Decimal128 {
-  let bits = (BigInt(exponent + exponentBias) << 113n) | magnitude
-  if (negative) bits |= 1n << 127n
-  const bytes = new Uint8Array(16)
-  for (let index = 0; index < 16; index++) {
-    bytes[index] = Number(bits & 0xffn)
-    bits >>= 8n
-  }
-  return new Decimal128(bytes)
 }

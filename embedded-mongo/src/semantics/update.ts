@@ -13,7 +13,6 @@ import { mongoError } from './mongo-error.ts'
 import { idFirst, stamped } from './new-document.ts'
 import { inPathOrder, isDynamicPath, parseUpdatePath } from './update-paths.ts'
 import {
-  bitOperator,
   currentDateOperator,
   incOperator,
   maxOperator,
@@ -168,7 +167,6 @@ const operators = new Map<string, OperatorFactory>([
   ['$min', minOperator],
   ['$max', maxOperator],
   ['$currentDate', currentDateOperator],
-  ['$bit', bitOperator],
   ['$push', pushOperator],
   ['$addToSet', addToSetOperator],
   ['$pull', pullOperator],

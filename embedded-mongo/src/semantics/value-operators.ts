@@ -1,11 +1,10 @@
-import { Int32, type Long } from 'bson'
-import { addNumbers, multiplyNumbers } from './arithmetic.ts'
+import { type Decimal128, Double, Int32, type Long } from 'bson'
 import { type FieldOperator, type OperatorFactory, shownId, type UpdateContext } from './change-path.ts'
 import { compareValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
 import { serverTimestamp } from './new-document.ts'
-import { longToBigInt, toLong } from './numbers.ts'
+import { longToBigInt, smallestInteger, toDouble, toLong } from './numbers.ts'
 import { type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** $set and $setOnInsert. */
@@ -20,20 +19,22 @@ export const unsetOperator: OperatorFactory = () => ({ onMissing: 'ignore', appl
 /** $inc: a missing field starts from the increment itself. */
 export const incOperator: OperatorFactory = (path, argument) =>
   arithmeticOperator('$inc', path, argument, (current, operand) =>
-    current === undefined ? operand : addNumbers(current, operand),
+    current === undefined ? operand : combine(current, operand, addition),
   )
 
 /** $mul: a missing field becomes zero, of the multiplier's type. */
 export const mulOperator: OperatorFactory = (path, argument) =>
-  arithmeticOperator('$mul', path, argument, (current, operand) =>
-    multiplyNumbers(current ?? new Int32(0), operand),
+  arithmeticOperator('$mul', path, argument, (current = new Int32(0), operand) =>
+    combine(current, operand, multiplication),
   )
+
+type Operand = Exclude<BsonNumber, Decimal128>
 
 function arithmeticOperator(
   name: '$inc' | '$mul',
   path: string,
   argument: BsonValue,
-  combine: (current: BsonNumber | undefined, operand: BsonNumber) => BsonNumber | undefined,
+  compute: (current: Operand | undefined, operand: Operand) => Operand | undefined,
 ): FieldOperator {
   if (!isNumber(argument)) {
     const verb = name === '$inc' ? 'increment' : 'multiply'
@@ -42,11 +43,12 @@ function arithmeticOperator(
       `Cannot ${verb} with non-numeric argument: {${path}: ${describeValue(argument)}}`,
     )
   }
+  const operand = noDecimal(name, argument)
   return {
     onMissing: 'create',
     apply: (current, context) => {
       if (current !== undefined && !isNumber(current)) throw notNumeric(name, current, context)
-      const result = combine(current, argument)
+      const result = compute(current && noDecimal(name, current), operand)
       if (result !== undefined) return result
       const shown = current === undefined ? 'missing' : describeValue(current)
       throw mongoError(
@@ -55,6 +57,38 @@ function arithmeticOperator(
       )
     },
   }
+}
+
+function noDecimal(name: string, value: BsonNumber): Operand {
+  if (value._bsontype !== 'Decimal128') return value
+  throw mongoError('NotImplemented', `${name} with decimal128 values is not supported by this store`)
+}
+
+interface Operation {
+  readonly integers: (left: bigint, right: bigint) => bigint
+  readonly doubles: (left: number, right: number) => number
+}
+
+const addition: Operation = {
+  integers: (left, right) => left + right,
+  doubles: (left, right) => left + right,
+}
+
+const multiplication: Operation = {
+  integers: (left, right) => left * right,
+  doubles: (left, right) => left * right,
+}
+
+/** Double wins over integers; what two int32 come to widens to int64 when it must. Undefined when an int64 overflows. */
+function combine(left: Operand, right: Operand, operation: Operation): Operand | undefined {
+  if (left._bsontype === 'Double' || right._bsontype === 'Double')
+    return new Double(operation.doubles(toDouble(left), toDouble(right)))
+  const result = operation.integers(integer(left), integer(right))
+  return left._bsontype === 'Long' || right._bsontype === 'Long' ? toLong(result) : smallestInteger(result)
+}
+
+function integer(value: Int32 | Long): bigint {
+  return value._bsontype === 'Long' ? longToBigInt(value) : BigInt(value.value)
 }
 
 function notNumeric(name: string, current: BsonValue, context: UpdateContext): Error {
@@ -105,72 +139,4 @@ function wantsTimestamp(argument: BsonValue): boolean {
     'BadValue',
     "The '$type' string field is required to be 'date' or 'timestamp': {$currentDate: {field : {$type: 'date'}}}",
   )
-}
-
-const bitOperations = new Map<string, (left: bigint, right: bigint) => bigint>([
-  ['and', (left, right) => left & right],
-  ['or', (left, right) => left | right],
-  ['xor', (left, right) => left ^ right],
-])
-
-const bitFormat = 'The format is: {$bit: {field: {and/or/xor: #}}'
-
-/** $bit: and, or, xor of int32 and int64 values; a missing field counts as zero. */
-export const bitOperator: OperatorFactory = (_path, argument) => {
-  if (!isDocument(argument)) {
-    throw mongoError(
-      'BadValue',
-      `The $bit modifier is not compatible with a ${shownTypeOf(argument)}. ${bitFormat}`,
-    )
-  }
-  if (argument.size === 0) {
-    throw mongoError('BadValue', `You must pass in at least one bitwise operation. ${bitFormat}`)
-  }
-  const steps = Array.from(argument, ([name, operand]) => {
-    const operation = bitOperations.get(name)
-    if (!operation) {
-      throw mongoError('BadValue', `The $bit modifier only supports 'and', 'or', and 'xor', not '${name}'`)
-    }
-    if (!isIntegral(operand)) {
-      throw mongoError(
-        'BadValue',
-        `The $bit modifier field must be an Integer(32/64 bit); a '${shownTypeOf(operand)}' is not supported here`,
-      )
-    }
-    return { operation, operand }
-  })
-  return {
-    onMissing: 'create',
-    apply: (current, context) => {
-      let value: BsonValue = current === undefined ? new Int32(0) : current
-      for (const { operation, operand } of steps) value = applyBit(value, operand, operation, context)
-      return value
-    },
-  }
-}
-
-function isIntegral(value: BsonValue): value is Int32 | Long {
-  return isNumber(value) && (value._bsontype === 'Int32' || value._bsontype === 'Long')
-}
-
-function applyBit(
-  current: BsonValue,
-  operand: Int32 | Long,
-  operation: (left: bigint, right: bigint) => bigint,
-  context: UpdateContext,
-): BsonValue {
-  if (!isIntegral(current)) {
-    throw mongoError(
-      'BadValue',
-      `Cannot apply $bit to a value of non-integral type. ${shownId(context.document)} has the field ` +
-        `${context.path} of non-integer type ${shownTypeOf(current)}`,
-    )
-  }
-  const result = operation(integerOf(current), integerOf(operand))
-  const isLong = current._bsontype === 'Long' || operand._bsontype === 'Long'
-  return isLong ? (toLong(result) ?? current) : new Int32(Number(result))
-}
-
-function integerOf(value: Int32 | Long): bigint {
-  return value._bsontype === 'Long' ? longToBigInt(value) : BigInt(value.value)
 }
