@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { copyFile, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { makeDirectory, storeFiles } from './data-directory.ts'
 import { explainFileError, StoreFileError } from './engine/file-errors.ts'
@@ -17,8 +17,8 @@ const GAP_MS = 250
  * are there. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log begins again only after
  * one, so where neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left
  * out, since it covers later writes. Never in the process that serves the store: closing a file there would let go of its locks.
- * The file gets its name last, so that a copy that was cut off is not taken for a whole one. What fails leaves nothing in the
- * directory.
+ * The file gets its name last, when everything else is durable, so that a copy that was cut off is not taken for a whole one. What
+ * fails leaves nothing in the directory.
  * @throws StoreFileError
  */
 export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
@@ -26,6 +26,7 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   const target = storeFiles(to)
   const size = (await stat(from.database).catch(() => undefined))?.size ?? 0
   if (size === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
+  const entered = directoriesOf(target.directory)
   try {
     makeDirectory(target.directory)
   } catch (error) {
@@ -37,7 +38,9 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
     const part = partOf(target.database)
     await copyAtRest(from.database, part, logOf(target.database))
     for (const name of beside) await copyIfThere(join(from.directory, name), join(target.directory, name))
+    for (const name of await readdir(target.directory)) await makeDurable(join(target.directory, name))
     await rename(part, target.database)
+    if (process.platform !== 'win32') for (const directory of entered) await makeDurable(directory)
   } catch (error) {
     await emptyDirectory(target.directory)
     throw explainFileError(error, target.database)
@@ -57,7 +60,7 @@ async function copyAtRest(from: string, to: string, log: string): Promise<void> 
     await copyFile(from, to)
     await rm(log, { force: true })
     await copyIfThere(logOf(from), log)
-    if ((await stateOf(from)) === before) return makeDurable(to)
+    if ((await stateOf(from)) === before) return
   }
   throw new StoreFileError(
     `${from} was written to faster than it could be copied, ${TRIES} times; try again when less is asked of it`,
@@ -73,8 +76,14 @@ async function copyIfThere(from: string, to: string): Promise<void> {
   }
 }
 
+/** A directory, and those above it that hold the name of one that is still to be made. */
+function directoriesOf(directory: string): string[] {
+  return existsSync(directory) ? [directory] : [directory, ...directoriesOf(dirname(directory))]
+}
+
+/** The content of a file, or the names in a directory. Windows asks for the right to write. */
 async function makeDurable(path: string): Promise<void> {
-  const file = await open(path, 'r+')
+  const file = await open(path, process.platform === 'win32' ? 'r+' : 'r')
   await file.sync().finally(() => file.close())
 }
 
