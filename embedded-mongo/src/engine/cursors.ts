@@ -108,7 +108,7 @@ export class Cursors {
     for (const [id, cursor] of this.#open) if (cursor.session === session) this.#open.delete(id)
   }
 
-  /** Forgets the cursors of a dropped namespace, or all of a database given as `name.`. */
+  /** Forgets the cursors of these namespaces. */
   killNamespaces(matches: (namespace: string) => boolean): void {
     for (const [id, cursor] of this.#open) if (matches(cursor.namespace)) this.#open.delete(id)
   }

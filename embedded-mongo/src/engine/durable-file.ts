@@ -263,8 +263,10 @@ export class DurableFile {
     this.#db.exec(`PRAGMA incremental_vacuum(${count})`)
   }
 
-  /** Undoes what was not committed, and lets other processes in. */
-  /** Again: nothing. libsql ends the whole process over a file that it has closed. */
+  /**
+   * Undoes what was not committed, and lets other processes in. Once only: libsql ends the whole process over a file that it has
+   * closed.
+   */
   close(): void {
     if (this.#closed) return
     this.#closed = true

@@ -27,7 +27,6 @@ const knownOptions = new Set([
   'v',
   'key',
   'name',
-  'ns',
   'unique',
   'sparse',
   'background',
@@ -38,6 +37,7 @@ const knownOptions = new Set([
 
 /** What MongoDB takes besides, for kinds of indexes and for promises this store does not have. */
 const unsupportedOptions = new Set([
+  'ns',
   'hidden',
   'storageEngine',
   'weights',

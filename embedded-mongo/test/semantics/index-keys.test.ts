@@ -127,7 +127,7 @@ describe('parseIndexSpec', () => {
     [{ key: { '$**': 1 } }, 238, 'Wildcard'],
     [{ key: { 'a.': 1 } }, 67, 'empty field'],
     [{ key: { $a: 1 } }, 67, "starts with '$'"],
-    ...['hidden', 'weights', 'min', 'dropDups'].map((name): [object, number, string] => [
+    ...['ns', 'hidden', 'weights', 'min', 'dropDups'].map((name): [object, number, string] => [
       { key: { a: 1 }, [name]: 1 },
       238,
       `The index option '${name}' is not supported by this store`,
