@@ -26,7 +26,6 @@ const codeNames = {
   53: 'InvalidIdField',
   54: 'NotSingleValueField',
   56: 'EmptyFieldName',
-  57: 'DottedFieldName',
   59: 'CommandNotFound',
   66: 'ImmutableField',
   67: 'CannotCreateIndex',

@@ -81,7 +81,7 @@ export function stamped(document: BsonDocument, now: Date): BsonDocument {
 let latest = { second: 0, count: 0 }
 
 /** A timestamp of now that is like no other of this process. */
-export function serverTimestamp(now: Date): Timestamp {
+function serverTimestamp(now: Date): Timestamp {
   const second = Math.max(latest.second, Math.floor(now.getTime() / 1000))
   latest = { second, count: second === latest.second ? latest.count + 1 : 1 }
   return new Timestamp({ t: latest.second, i: latest.count })

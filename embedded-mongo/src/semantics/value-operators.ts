@@ -3,9 +3,8 @@ import { type FieldOperator, type OperatorFactory, shownId, type UpdateContext }
 import { compareValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
-import { serverTimestamp } from './new-document.ts'
 import { longToBigInt, smallestInteger, toDouble, toLong } from './numbers.ts'
-import { type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
+import { type BsonNumber, type BsonValue, isNumber } from './values.ts'
 
 /** $set and $setOnInsert. */
 export const setOperator: OperatorFactory = (_path, argument) => ({
@@ -111,32 +110,14 @@ export const maxOperator: OperatorFactory = (_path, argument) => ({
   apply: (current) => (current === undefined || compareValues(argument, current) > 0 ? argument : current),
 })
 
-/** $currentDate: a date, or a timestamp with `{$type: 'timestamp'}`. */
+/** $currentDate: a date. Timestamps, and other words for either, this store has not. */
 export const currentDateOperator: OperatorFactory = (_path, argument) => {
-  const asTimestamp = wantsTimestamp(argument)
-  return {
-    onMissing: 'create',
-    apply: (_current, { now }) => (asTimestamp ? serverTimestamp(now) : new Date(now.getTime())),
-  }
-}
-
-function wantsTimestamp(argument: BsonValue): boolean {
-  if (typeof argument === 'boolean') return false
-  if (!isDocument(argument)) {
+  if (typeof argument !== 'boolean') {
+    const shown = describeValue(argument)
     throw mongoError(
       'BadValue',
-      `${shownTypeOf(argument)} is not valid type for $currentDate. ` +
-        "Please use a boolean ('true') or a $type expression ({$type: 'timestamp/date'}).",
+      `${shown} is not valid for $currentDate in this store: use a boolean ('true')`,
     )
   }
-  for (const name of argument.keys()) {
-    if (name !== '$type') throw mongoError('BadValue', `Unrecognized $currentDate option: ${name}`)
-  }
-  const type = argument.get('$type')
-  if (type === 'timestamp') return true
-  if (type === 'date') return false
-  throw mongoError(
-    'BadValue',
-    "The '$type' string field is required to be 'date' or 'timestamp': {$currentDate: {field : {$type: 'date'}}}",
-  )
+  return { onMissing: 'create', apply: (_current, { now }) => new Date(now.getTime()) }
 }

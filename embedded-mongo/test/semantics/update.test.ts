@@ -66,12 +66,6 @@ describe('update operators', () => {
     ['$rename next to $set', { a: 1 }, { $rename: { a: 'b' }, $set: { c: 1 } }, { b: 1, c: 1 }],
     ['$currentDate', {}, { $currentDate: { a: true } }, { a: { $date: { $numberLong: '1767225600000' } } }],
     [
-      '$currentDate by type',
-      {},
-      { $currentDate: { a: { $type: 'date' } } },
-      { a: { $date: { $numberLong: '1767225600000' } } },
-    ],
-    [
       '$setOnInsert on insert',
       { _id: 1 },
       { $set: { a: 1 }, $setOnInsert: { b: 2 } },
