@@ -114,7 +114,7 @@ describe('the size of what is loaded first', () => {
     expect(await gzipped(BUILT_PAGE, /\.css\.gz$/)).toBeLessThanOrEqual(8_000)
   })
 
-  it('is at most 24 kB of script for the inbox and 12 kB of style, gzipped', async () => {
+  it('is at most 24.5 kB of script for the inbox and 12 kB of style, gzipped', async () => {
     const [main = ''] = (await readdir(join(BUILT_DASHBOARD, 'assets'))).filter((name) =>
       /^index-[\w-]+\.js$/.test(name),
     )
@@ -122,7 +122,7 @@ describe('the size of what is loaded first', () => {
       /(?:from|import)\s*"\.\/(\w+)-/g,
     )
     expect([...new Set([...imports].map(([, name]) => name))], 'comes with the shell').toEqual(['toolkit'])
-    expect(await gzipped(BUILT_DASHBOARD, /^(index|toolkit)-[\w-]+\.js\.gz$/)).toBeLessThanOrEqual(24_000)
+    expect(await gzipped(BUILT_DASHBOARD, /^(index|toolkit)-[\w-]+\.js\.gz$/)).toBeLessThanOrEqual(24_500)
     expect(await gzipped(BUILT_DASHBOARD, /\.css\.gz$/)).toBeLessThanOrEqual(12_000)
   })
 })

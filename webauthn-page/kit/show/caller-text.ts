@@ -19,21 +19,14 @@ export function markedText(
   const nodes = visibleText(text).flatMap((segment) =>
     segment.kind === 'text' ? mark(segment.text) : [labelOf(segment)],
   )
-  const shown = el('bdi', { class: 'caller-text' }, ...nodes)
-  if (mixedDirection(text) === 'left') keepOrder(shown)
-  return shown
+  // By itself a browser draws numbers and words around what runs from right to left in other places than they are signed in.
+  const ordered = mixedDirection(text) === 'left'
+  const shown = nodes.flatMap((node) => (ordered && typeof node === 'string' ? inOrder(node) : node))
+  return el('bdi', { class: 'caller-text', dir: ordered && 'ltr' }, ...shown)
 }
 
-/** Isolates what runs from right to left, so that nothing around it changes places: the text is seen as it is signed (T16). */
-function keepOrder(shown: HTMLElement): void {
-  shown.dir = 'ltr'
-  const walker = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT)
-  const texts: Node[] = []
-  while (walker.nextNode() !== null) texts.push(walker.currentNode)
-  for (const node of texts) if (node instanceof Text) node.replaceWith(...inOrder(node.data))
-}
-
-function inOrder(text: string): (Node | string)[] {
+/** Isolates what runs from right to left, so that nothing beside it changes places. */
+export function inOrder(text: string): (Node | string)[] {
   return directions(text).map(({ text, turned }) => (turned ? el('bdi', { dir: 'rtl' }, text) : text))
 }
 

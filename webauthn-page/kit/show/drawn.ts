@@ -1,5 +1,13 @@
 import { div, el } from '../dom/element.ts'
-import { fieldName, isJsonObject, type JsonValue, markedText, textBox, valueTree } from './caller-text.ts'
+import {
+  fieldName,
+  inOrder,
+  isJsonObject,
+  type JsonValue,
+  markedText,
+  textBox,
+  valueTree,
+} from './caller-text.ts'
 
 /** Draws a value of a known form; undefined for any other, which is then shown as ever. */
 type Draw = (value: JsonValue) => HTMLElement | undefined
@@ -56,7 +64,7 @@ function diffLines(): (plain: string) => (Node | string)[] {
       if (open === '' && /^(?:@@|diff )/.test(line)) hunk = line.startsWith('@@')
       const look = open === '' ? lookOf(line, hunk) : open
       open = line.endsWith('\n') ? '' : look
-      return look === ' ' ? line : el('span', { class: look }, line)
+      return look === ' ' ? line : el('span', { class: look }, ...inOrder(line))
     })
 }
 
