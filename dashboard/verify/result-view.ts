@@ -65,7 +65,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
     votesView(report, source.nameOf),
     input &&
       div(
-        'card',
+        'card raw',
         result.valid && compareForm(input, source.keys),
         rawView(input, main.outcomes.get('signature') === 'passed'),
         note('A comment next to a receipt is not part of it.'),

@@ -125,5 +125,12 @@ describeInBrowser('the public page for everybody', () => {
     for (const gone of ['.site-header', '.drop-zone', '.buttons'])
       expect(await page.locator(gone).first().isVisible(), gone).toBe(false)
     expect(await page.locator('.verdict').isVisible()).toBe(true)
+    expect(await page.evaluate(`getComputedStyle(document.querySelector('main')).padding`)).toBe('0px')
+    await page.emulateMedia({ media: 'screen' })
+    // Nothing of it can be read, so that there is no raw text to leave out.
+    await paste(page, { ...ana, signature: '!' })
+    await shownVerdict(page)
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.getByRole('heading', { name: 'Checks' }).isVisible()).toBe(true)
   })
 })
