@@ -1,6 +1,7 @@
 import { visibleString } from '../../src/domain/text.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { type Child, div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { keepInAddress } from '../shell/shown-address.ts'
 import { type InboxRow, inboxRow } from './inbox-row.ts'
 import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
 
@@ -287,13 +288,7 @@ export interface WaitingFilter {
 export function waitingFilter(changed: () => void): WaitingFilter {
   const query = new URLSearchParams(location.search)
   const chosen = (): void => {
-    const now = new URLSearchParams(location.search)
-    for (const { name, value } of [asker, of, impact].map((part) => part.inAddress())) {
-      if (value === '') now.delete(name)
-      else now.set(name, value)
-    }
-    const search = now.toString()
-    history.replaceState(history.state, '', `${location.pathname}${search && `?${search}`}`)
+    keepInAddress([asker, of, impact].map((part) => part.inAddress()))
     changed()
   }
   const asker = nameChoice('by', 'Asked by', 'Asked by anyone', query, chosen)

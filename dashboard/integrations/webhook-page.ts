@@ -8,6 +8,7 @@ import { type Filters, filtersIn, withFilters } from '../parts/filters.ts'
 import { rowPanel } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { replaceAddress } from '../shell/shown-address.ts'
 import { deliveryRow, loadDeliveries } from './deliveries.ts'
 import { type Delivery, type DeliveryPage, type Webhook, webhookShape } from './integration-shapes.ts'
 import { logTools } from './log-tools.ts'
@@ -83,7 +84,7 @@ function logSection(
   const list = new DeliveryList(webhook, part.slot, context, () => look())
   const tools = logTools(webhook.id, part.slot, place, (filters) => {
     place = filters
-    history.replaceState(history.state, '', pageHref(webhook.id, place, context))
+    replaceAddress(pageHref(webhook.id, place, context))
     look()
   })
   const trouble = el('p', { class: 'note', hidden: true })

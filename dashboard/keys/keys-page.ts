@@ -24,6 +24,7 @@ import { ENDS, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
+import { keepInAddress } from '../shell/shown-address.ts'
 import { loadKeys, makeKey, revokeKey, secretOnDemand, signingSecret } from './key-actions.ts'
 import { editKey, newKeySection, onceOnly, SCOPES, save } from './key-forms.ts'
 import type { Key } from './key-shapes.ts'
@@ -59,7 +60,7 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
     el('ul', { class: 'entries' }, ...wanted.map((key) => keyEntry(key, calledIn(key), context)))
   const live = keys.filter((key) => key.revoked_at === null)
   const revoked = keys.filter((key) => key.revoked_at !== null)
-  const folded = el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
+  const gone = el('details', {}, el('summary', {}, `Revoked keys (${revoked.length})`), rows(revoked))
   const shown = (): readonly Key[] => {
     const found = [...part.body.querySelectorAll<HTMLElement>('.entry:not([hidden])')].map(({ id }) => id)
     return keys.filter(({ id }) => found.includes(id))
@@ -71,11 +72,11 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
     rows: shown,
     slot: part.slot,
   })
-  const search = keys.length > 1 || context.query.has('q') ? keySearch(part.body, folded, context) : ''
+  const search = keys.length > 1 || context.query.has('q') ? keySearch(part.body, gone, context) : ''
   part.body.append(
     div('list-tools', search, file),
     live.length > 0 ? rows(live) : none,
-    revoked.length > 0 ? folded : '',
+    revoked.length > 0 ? gone : '',
   )
   return part.element
 }
@@ -99,11 +100,7 @@ function keyCells(key: Key): string[] {
 }
 
 /** Narrows the keys as one types, by name, prefix or id; what is typed is kept in the address. */
-function keySearch(
-  list: HTMLElement,
-  revoked: HTMLDetailsElement,
-  { query, href }: PageContext,
-): HTMLElement {
+function keySearch(list: HTMLElement, revoked: HTMLDetailsElement, { query }: PageContext): HTMLElement {
   const search = field({
     label: 'Find a key',
     name: 'q',
@@ -117,7 +114,7 @@ function keySearch(
   }
   search.input.addEventListener('input', () => {
     narrow()
-    history.replaceState(history.state, '', withFilters(href('/keys'), asFilter(search.input)))
+    keepInAddress([{ name: 'q', value: search.input.value.trim() }])
   })
   queueMicrotask(narrow)
   return search.row
@@ -125,10 +122,6 @@ function keySearch(
 
 function folded(text: string): string {
   return text.normalize('NFC').toLowerCase()
-}
-
-function asFilter({ name, value }: { name: string; value: string }): [string, string][] {
-  return value.trim() === '' ? [] : [[name, value.trim()]]
 }
 
 /**

@@ -5,6 +5,7 @@ import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageContext } from '../shell/page-entry.ts'
+import { replaceAddress } from '../shell/shown-address.ts'
 import type { ChoiceField } from './fields.ts'
 import { downloadWords } from './file-buttons.ts'
 import { type Filters, filtersIn, forService, withFilters } from './filters.ts'
@@ -78,7 +79,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
     // Enter may come while what was typed is looked for: the focus goes to what that finds.
     if (withFilters('', now) === withFilters('', filters)) return finding
     filters = now
-    history.replaceState(history.state, '', withFilters(context.href(path), filters))
+    replaceAddress(withFilters(context.href(path), filters))
     say(filters)
     finding = find()
     return finding

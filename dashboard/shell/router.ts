@@ -5,12 +5,13 @@ import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
 import { endSession, noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/element.ts'
-import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type AccountInvitation, type AccountView, accountsOf, currentSessionShape } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
+import { isShown, noteShown } from './shown-address.ts'
 import { retryWhenBack } from './when-back.ts'
 
 /** How a page came to be opened: it decides where focus and scrolling go. */
@@ -25,7 +26,6 @@ interface Opening {
 export class Router {
   readonly #pages: readonly PageEntry[]
   #visit = new AbortController()
-  #path = ''
   /** How often in a row a page could not be loaded. */
   #failed = 0
 
@@ -42,7 +42,7 @@ export class Router {
     })
     addEventListener('popstate', (event) => {
       // A jump within the page is a step in the history, too.
-      if (location.pathname + location.search === this.#path) return
+      if (isShown()) return
       void this.#open({ scroll: scrollOf(event.state) })
     })
     // The browser would scroll before the page is there. A page of a request is a document of its own: on the way back from
@@ -70,7 +70,7 @@ export class Router {
     this.#visit.abort()
     this.#visit = new AbortController()
     const { signal } = this.#visit
-    this.#path = location.pathname + location.search
+    noteShown()
     const main = document.querySelector('main')
     main?.setAttribute('aria-busy', 'true')
     const looked = this.#view(signal).then((view) => {
@@ -82,7 +82,7 @@ export class Router {
         this.#failed += 1
         return failureView(error, { failed: this.#failed - 1, again: () => this.#open({}), signal })
       }
-      location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
+      location.replace(signInHref())
       return undefined
     })
     // The person may have gone on while this page was loading.
@@ -100,7 +100,7 @@ export class Router {
     if (signal.aborted) return undefined
     // It takes no sign-in to learn that an address leads nowhere.
     if (session === undefined && found !== undefined && found.entry.public !== true) {
-      location.replace(`/signin?next=${encodeURIComponent(this.#path)}`)
+      location.replace(signInHref())
       return undefined
     }
     this.#frame(session, account)

@@ -166,6 +166,21 @@ describeInBrowser('the shell of the dashboard', () => {
     await expect.poll(() => page.evaluate('scrollY')).toBe(600)
   })
 
+  it('opens nothing again for a jump within a page whose filters changed its address', async () => {
+    await open('/requests', 'Requests')
+    await page.getByLabel('Search').fill('deploy')
+    await page.waitForURL('**/requests?q=deploy')
+    await page.getByRole('heading', { name: 'Nothing matches' }).waitFor()
+    const { calls } = suite.server()
+    calls.length = 0
+    await page.locator('.skip-link').press('Enter')
+    await page.waitForURL('**/requests?q=deploy#content')
+    await page.goBack()
+    await page.evaluate(`fetch('/api/v1/account/policy')`)
+    expect(calls).toEqual(['GET /account/policy'])
+    expect(await page.getByLabel('Search').inputValue()).toBe('deploy')
+  })
+
   it('says who is signed in, and signs out', async () => {
     await open('/account', 'Your account')
     expect(await page.locator('#signed-in').innerText()).toContain('ana@example.com')

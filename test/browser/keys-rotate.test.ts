@@ -109,6 +109,11 @@ describeInBrowser('rotating an API key', () => {
     fresh.last_used_at = '2026-11-21T11:59:00.000Z'
     await page.clock.runFor(5500)
     await said.getByText('You can revoke the old one.').waitFor()
+    // Coming back by its address must be possible still.
+    await page.getByLabel('Find a key').fill('ops')
+    expect(await page.evaluate('location.search')).toBe('?old=key_1&new=key_9&q=ops')
+    await page.getByLabel('Find a key').fill('')
+    expect(await page.evaluate('location.search')).toBe('?old=key_1&new=key_9')
     await press('Revoke the old key')
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('The API key is revoked.').waitFor()
