@@ -215,7 +215,7 @@ function sessionRow(
     [hint('Signed in ', ago(created_at), ' · last used ', ago(last_seen_at))],
     !current &&
       button('End', 'quiet', end, {
-        'aria-label': `End the session of ${name}, signed in ${exactly(created_at)}`,
+        'aria-label': `End the session of ${visibleString(name)}, signed in ${exactly(created_at)}`,
       }),
   )
 }

@@ -1,3 +1,4 @@
+import { visibleString } from '../../src/domain/text.ts'
 import {
   backupCodesShape,
   creationOptionsShape,
@@ -89,7 +90,7 @@ function passkeyRow(
     [hint(authenticatorWords(made), ' · created ', day(created_at), ' · ', ...used)],
     removable &&
       button('Remove', 'quiet', () => part.slot.attempt(drop), {
-        'aria-label': `Remove the passkey ${name}`,
+        'aria-label': `Remove the passkey ${visibleString(name)}`,
         class: ENDS,
       }),
   )

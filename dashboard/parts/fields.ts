@@ -1,5 +1,6 @@
+import { visibleString } from '../../src/domain/text.ts'
 import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, tick, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, type Marked, tick, wrong } from '../../webauthn-page/kit/dom/form.ts'
 
 /** A box to tick, its label and, below, what it means. */
 export function checkBox(
@@ -51,11 +52,11 @@ export function allOrSome<T>(wanted: AllOrSome<T>): {
   const name = freshId('choice')
   const all = tick('radio', wanted.all, { name, checked: wanted.isAll })
   const some = tick('radio', wanted.some, { name, checked: !wanted.isAll })
-  const { boxes, error, read } = boxesFor(wanted)
+  const { boxes, error, read, clear } = boxesFor(wanted)
   const list = div('sub-fields', ...boxes.map(({ row }) => row))
   const follow = (): void => {
     list.hidden = !some.input.checked
-    error.replaceChildren()
+    clear()
   }
   for (const { input } of [all, some]) input.addEventListener('change', follow)
   follow()
@@ -72,24 +73,20 @@ function boxesFor<T>({ choices, missing }: SomeOf<T>) {
     value,
     ...tick('checkbox', label, { checked }),
   }))
-  const mark = (invalid: boolean): void => {
-    for (const { input } of boxes) input.setAttribute('aria-invalid', String(invalid))
+  const say = (message: string): void => {
+    error.textContent = message
+    for (const { input } of boxes) input.setAttribute('aria-invalid', String(message !== ''))
   }
-  for (const { input } of boxes) {
-    input.addEventListener('change', () => {
-      error.replaceChildren()
-      mark(false)
-    })
-  }
+  const clear = (): void => say('')
+  for (const { input } of boxes) input.addEventListener('change', clear)
   const read = (): T[] | undefined => {
     const chosen = boxes.filter(({ input }) => input.checked).map(({ value }) => value)
     if (chosen.length > 0) return chosen
-    error.textContent = missing
-    mark(true)
+    say(missing)
     boxes[0]?.input.focus()
     return undefined
   }
-  return { boxes, error, read }
+  return { boxes, error, read, clear }
 }
 
 function fieldset(legend: string, error: HTMLElement, ...parts: Child[]): HTMLElement {
@@ -97,11 +94,9 @@ function fieldset(legend: string, error: HTMLElement, ...parts: Child[]): HTMLEl
 }
 
 /** A labelled list to choose one value from, with a place for its error. */
-export interface ChoiceField {
+export interface ChoiceField extends Marked {
   row: HTMLElement
   input: HTMLSelectElement
-  /** Shows what is wrong and marks the field; undefined clears it. */
-  setError(message?: string): void
 }
 
 /** One value and how people call it, or several under a name. */
@@ -139,8 +134,9 @@ function choiceElement(choice: Choice): HTMLElement {
   return el('optgroup', { label: choice.group }, ...choice.choices.map(optionOf))
 }
 
+/** An option cannot isolate the direction of its text: hidden characters are written out (T43). */
 function optionOf([value, label]: readonly [string, string]): HTMLOptionElement {
-  return el('option', { value }, label)
+  return el('option', { value }, visibleString(label))
 }
 
 /** A field for a day of the reader's own calendar. */

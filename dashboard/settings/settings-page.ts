@@ -2,7 +2,15 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import {
+  type Field,
+  field,
+  filled,
+  form,
+  type Marked,
+  NAME_LENGTH,
+  wrong,
+} from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -294,15 +302,10 @@ function reminderField(reminders: readonly number[]): ReminderField {
 /** Which passkeys count. */
 type Rule = NonNullable<Policy['authenticators']> | null
 
-interface AuthenticatorsField extends Field {
-  /** Undefined when something is wrong, and the field says so. */
-  read(): { rule: Rule } | undefined
-}
-
 const AAGUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Any passkey, those whose make is proven, or some models of these. */
-function authenticatorsField(rule: Rule): AuthenticatorsField {
+function authenticatorsField(rule: Rule) {
   const kind = choiceField({
     label: 'Authenticators',
     name: 'authenticators',
@@ -328,6 +331,7 @@ function authenticatorsField(rule: Rule): AuthenticatorsField {
   }
   kind.input.addEventListener('change', follow)
   follow()
+  /** Undefined when something is wrong, and the field says so. */
   const read = (): { rule: Rule } | undefined => {
     if (kind.input.value === 'any') return { rule: null }
     if (kind.input.value === 'attested') return { rule: 'attested' }
@@ -338,7 +342,15 @@ function authenticatorsField(rule: Rule): AuthenticatorsField {
     if (listed.length > 0 && listed.every((one) => AAGUID.test(one))) return { rule: [...new Set(listed)] }
     return wrong(models, 'Enter AAGUIDs, such as ee882879-721c-4913-9775-3dfcce97072a.')
   }
-  return { ...models, row: div('', kind.row, models.row), read }
+  const seen = (): Marked => (models.row.hidden ? kind : models)
+  return {
+    row: div('', kind.row, models.row),
+    read,
+    get input() {
+      return seen().input
+    },
+    setError: (message?: string) => seen().setError(message),
+  }
 }
 
 /** In words, for what is confirmed. */

@@ -99,6 +99,41 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     )
   })
 
+  it('T43: writes out what is hidden in the name of a delegate, a passkey and a program', async () => {
+    area.candidates = [{ user_id: 'usr_3', email: 'cy@example.com', name: 'Cy\u202e' }]
+    area.sessions.push({
+      ...(area.sessions[0] ?? expect.unreachable()),
+      id: 'ses_9',
+      current: false,
+      user_agent: 'cu\u202erl',
+    })
+    Object.assign(suite.server().state.factors.passkeys[0] ?? expect.unreachable(), { name: 'Key\u202e' })
+    await open('/account')
+    expect(await page.getByLabel('Who decides for you').innerText()).toBe('Cy[U+202E] (cy@example.com)')
+    await page.getByRole('button', { name: 'Remove the passkey Key[U+202E]' }).waitFor()
+    await page.getByRole('button', { name: 'End the session of cu[U+202E]rl' }).waitFor()
+  })
+
+  it.each(['attested', 'models'])(
+    'says what is wrong with the authenticators where it is seen: %s',
+    async (kind) => {
+      area.policy.can_attest = true
+      area.refuse = {
+        code: 'invalid_field',
+        details: { field: 'authenticators', detail: 'must count yours' },
+      }
+      await open('/settings')
+      await page.getByLabel('Authenticators').selectOption(kind)
+      if (kind === 'models') await page.getByLabel('Models').fill('ee882879-721c-4913-9775-3dfcce97072a')
+      await press('Save the policy')
+      await confirm()
+      await page.getByText('It must count yours.').waitFor()
+      expect(await page.evaluate('document.activeElement.name')).toBe(
+        kind === 'models' ? kind : 'authenticators',
+      )
+    },
+  )
+
   it('says of a policy that nobody could reach what is wrong with it, and of the one before no “Done” any more', async () => {
     await open('/settings')
     await press('Save the policy')

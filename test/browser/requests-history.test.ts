@@ -157,13 +157,13 @@ describeInBrowser('the history of requests', () => {
     expect(visitor.incidents).toEqual([])
   })
 
-  it('tells keys of one name apart in the filter, by their prefix', async () => {
+  it('tells keys of one name apart in the filter, by their prefix, and writes out what is hidden in it (T43)', async () => {
     const [first, second] = suite.server().state.keys
     if (first === undefined || second === undefined) return expect.unreachable()
     suite.server().state.keys = [
       first,
       { ...second, name: first.name },
-      { ...first, id: 'key_3', name: 'ci' },
+      { ...first, id: 'key_3', name: 'ci\u202e' },
     ]
     await open()
     const labels = await visitor.page.getByLabel('API key').locator('option').allTextContents()
@@ -171,7 +171,7 @@ describeInBrowser('the history of requests', () => {
       'Any',
       'ops-agent-prod (sa_live_4f9Kq2…)',
       'ops-agent-prod (sa_test_81bZx0…)',
-      'ci',
+      'ci[U+202E]',
     ])
   })
 

@@ -22,12 +22,17 @@ export function form(
 export const NAME_LENGTH = 80
 const EMAIL_LENGTH = 254
 
+/** Where what is wrong is said. */
+export interface Marked {
+  input: HTMLElement
+  /** Shows what is wrong and marks the input; undefined clears it. */
+  setError(message?: string): void
+}
+
 /** A labelled input with its hint and its error, tied together for assistive technology. */
-export interface Field {
+export interface Field extends Marked {
   row: HTMLElement
   input: HTMLInputElement | HTMLTextAreaElement
-  /** Shows what is wrong and marks the field; undefined clears it. */
-  setError(message?: string): void
 }
 
 interface FieldOptions {
@@ -75,7 +80,7 @@ export function readEmail(entry: Field, message: string): string | undefined {
 }
 
 /** Says what is wrong with a field and takes the focus there, which has it read; where the focus is there already, it is told. */
-export function wrong({ input, setError }: Pick<Field, 'input' | 'setError'>, message: string): undefined {
+export function wrong({ input, setError }: Marked, message: string): undefined {
   setError(message)
   if (document.activeElement === input) announce(message)
   else input.focus()

@@ -1,7 +1,7 @@
 import { RequestFailure } from '../api/request.ts'
 import { ShapeError } from '../api/shape.ts'
 import { type Child, el, link, p } from './element.ts'
-import { type Field, wrong } from './form.ts'
+import { type Marked, wrong } from './form.ts'
 
 export type NoticeKind = 'error' | 'failed' | 'warning' | 'success' | 'info' | 'working'
 
@@ -29,10 +29,10 @@ export interface NoticeSlot {
   element: HTMLElement
   show(kind: NoticeKind, ...children: Child[]): void
   /** Shows what went wrong; with `fields`, at the field the service named. */
-  fail(error: unknown, fields?: Record<string, Field>): void
+  fail(error: unknown, fields?: Record<string, Marked>): void
   clear(): void
   /** Empties the place and runs `work`; what that throws it shows as `fail` does. */
-  attempt(work: () => void | Promise<void>, fields?: Record<string, Field>): Promise<void>
+  attempt(work: () => void | Promise<void>, fields?: Record<string, Marked>): Promise<void>
 }
 
 export function noticeSlot(): NoticeSlot {
@@ -41,7 +41,7 @@ export function noticeSlot(): NoticeSlot {
     element.replaceChildren(notice(kind, ...children))
   }
   const clear = (): void => element.replaceChildren()
-  const fail = (error: unknown, fields: Record<string, Field> = {}): void => {
+  const fail = (error: unknown, fields: Record<string, Marked> = {}): void => {
     const named =
       error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
     if (named === undefined) show(...whatFailed(error))
