@@ -137,6 +137,21 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByRole('heading', { name: 'Expired' }).waitFor()
   })
 
+  it('leaves the form as it is while the passkey is asked for, though the time is up', async () => {
+    await page().clock.install()
+    state().one = sampleConsent({ expires_at: new Date(Date.now() + 10_000).toISOString() })
+    await page().route('**/decision/options', () => {})
+    await open()
+    await page().getByRole('button', { name: 'Reject' }).click()
+    state().one = { ...state().one, status: 'expired' }
+    suite.server().calls.length = 0
+    await page().clock.runFor(11_000)
+    await page().getByText('The time is up').waitFor()
+    await page().evaluate(`fetch('/api/v1/session')`)
+    expect(suite.server().calls).toEqual(['GET /session'])
+    expect(await page().locator('.decision-form').count()).toBe(1)
+  })
+
   it('lists what waits in the inbox, which says nothing of it otherwise', async () => {
     await page().goto('/')
     await page().getByRole('heading', { name: 'Waiting for you' }).waitFor()

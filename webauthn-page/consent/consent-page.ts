@@ -21,9 +21,11 @@ export class ConsentPage {
   #user: User | undefined
   #busy = false
   #stopClock: () => void = () => {}
+  #lookNow: () => void = () => {}
 
   constructor(id: string) {
     this.#id = id
+    addEventListener('online', () => this.#lookNow())
   }
 
   /** Loads the request and shows its state, with `message` above it. */
@@ -52,16 +54,12 @@ export class ConsentPage {
     const scene = consentScene(consent, panel, message)
     showScene(headingOf(consent), scene, { wide: true, focus: !first })
     const moving = consent.status === 'pending' || isUncollected(consent)
-    if (moving)
-      addEventListener(
-        'online',
-        whileVisible(scene, POLL_MS, () => this.#look(scene)),
-      )
+    if (moving) this.#lookNow = whileVisible(scene, POLL_MS, () => this.#look(scene))
   }
 
   #openPanel(consent: Consent, user: User): HTMLElement {
     const clock = Date.parse(consent.server_time) - steadyNow()
-    const time = timeLeft({ review: consent, clock }, () => void this.open())
+    const time = timeLeft({ review: consent, clock }, () => this.#lookNow())
     this.#stopClock = time.stop
     const form = consentForm(consent, {
       user,
