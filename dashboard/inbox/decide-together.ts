@@ -95,7 +95,8 @@ export class DecideTogether {
     await closed
   }
 
-  async #load(): Promise<void> {
+  /** @returns whether the list is shown */
+  async #load(): Promise<boolean> {
     this.#show(
       `${this.#verb()} together`,
       el('p', { class: 'loading' }, 'Loading what you would sign…'),
@@ -103,13 +104,16 @@ export class DecideTogether {
     )
     try {
       const reviews = await loadBatch(this.#ids)
-      if (!this.#dialog.open) return
+      if (!this.#dialog.open) return false
       if (reviews.length > 0) this.#showItems(reviews)
       else this.#show('Nothing is left to decide', p('It is all decided.'), this.#closing('Close'))
+      return true
     } catch (error) {
-      if (!this.#dialog.open) return
+      if (!this.#dialog.open) return false
       if (error instanceof MismatchError) this.#showMismatch(error)
+      else if (error instanceof RequestFailure && error.status === 401) this.signedOut('')
       else this.#showFailure(error)
+      return false
     }
   }
 
@@ -238,7 +242,7 @@ export class DecideTogether {
   }
 
   async #reload({ ids }: RequestFailure): Promise<void> {
-    await this.#load()
+    if (!(await this.#load())) return
     const some = ids.length === 0 ? 'something' : counted(ids.length)
     this.#slot.show(
       'warning',
@@ -279,9 +283,9 @@ export class DecideTogether {
     this.#show(
       'The requests could not be loaded',
       buttonRow(
-        button('Try again', 'primary', () => {
+        button('Try again', 'primary', async () => {
           this.#slot.clear()
-          return this.#load()
+          await this.#load()
         }),
         button('Close', 'quiet', () => this.#dialog.close()),
       ),

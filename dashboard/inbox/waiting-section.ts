@@ -137,7 +137,7 @@ class WaitingSection {
   }
 
   #decide(decision: Outcome): void {
-    const chosen = this.#list.chosen()
+    const chosen = this.#list.place() < 0 ? undefined : this.#list.chosen()
     if (!this.#trouble.hidden) this.#pointAtTrouble()
     else if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
     else if (chosen === undefined || !canDecide(chosen)) announce('Choose a request first, with j')

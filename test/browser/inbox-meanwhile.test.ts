@@ -96,6 +96,19 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     expect(await edge(together)).toBeLessThan(700)
   })
 
+  it('decides by a key only what is seen: not what a filter hides', async () => {
+    await page.goto('/')
+    await page.keyboard.press('j')
+    const chosen = page.locator('[aria-current=true].inbox-open')
+    const words = await chosen.innerText()
+    await page.getByLabel('High impact only').check()
+    expect(await chosen.isVisible(), words).toBe(false)
+    await page.keyboard.press('a')
+    const said = page.locator('#announcements')
+    await expect.poll(() => said.innerText()).toBe('Choose a request first, with j')
+    expect(new URL(page.url()).pathname).toBe('/')
+  })
+
   it('counts the time of each down as the list does, while it is open', async () => {
     await stopClock(page)
     await page.addInitScript(`{

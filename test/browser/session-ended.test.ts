@@ -200,6 +200,16 @@ describeInBrowser('a session that ends while several are decided', () => {
     },
   )
 
+  it('is said by the dialog, too, where it ended before the requests are loaded', async () => {
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    suite.server().state.signedIn = false
+    await page.getByRole('button', { name: 'Reject 3 selected' }).click()
+    await dialog().getByText('Careful: your session has ended.').waitFor()
+    await dialog().getByRole('link', { name: 'Sign in' }).waitFor()
+    expect(await dialog().innerText()).not.toContain('Try again')
+  })
+
   it('is noticed without a press, by the dialog and by the inbox, which keeps the selection', async () => {
     suite.server().state.signedIn = false
     await expect
