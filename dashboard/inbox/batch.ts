@@ -29,7 +29,7 @@ import { everythingSigned } from './reading.ts'
 /**
  * Gets one fresh proof of presence for exactly the list that is shown, then posts it.
  * @param totp a code instead of the passkey
- * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure
+ * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure, UnknownOutcome
  */
 export async function submitBatch(
   shown: ShownBatch,

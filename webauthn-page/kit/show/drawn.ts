@@ -110,7 +110,7 @@ function table(value: JsonValue): HTMLElement | undefined {
   )
   if (!flat || names.length === 0 || names.length > room) return undefined
   const size = sizeOf(names.map((name) => [name, ...value.map((row) => shownText(row[name]))]))
-  if (size === '' && names.length > COLUMNS.phone) return undefined
+  if (size === '') return undefined
   const figures = names.filter((name) => value.every((row) => isFigure(row[name])))
   const look = (name: string) => (figures.includes(name) ? ' figure' : '')
   const head = (name: string) =>
