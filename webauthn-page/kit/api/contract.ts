@@ -16,7 +16,6 @@ import {
   anyObject,
   count,
   flag,
-  isRecord,
   list,
   moment,
   nullable,
@@ -24,7 +23,6 @@ import {
   oneOf,
   optional,
   type Shape,
-  ShapeError,
   text,
 } from './shape.ts'
 
@@ -33,21 +31,16 @@ export const factor = oneOf('passkey', 'totp')
 /** Ways of proving presence. */
 export type Factor = ReturnType<typeof factor>
 
-function withChallenge(value: unknown, path: string): void {
-  if (!isRecord(value)) throw new ShapeError(path, 'an object')
-  text(value.challenge, `${path}.challenge`)
-}
-
 /** Only the challenge is looked at here; the browser itself checks the rest of the options. */
-const creationOptions: Shape<PublicKeyCredentialCreationOptionsJSON> = (value, path) => {
-  withChallenge(value, path)
-  return value as PublicKeyCredentialCreationOptionsJSON
+function withChallenge<T>(): Shape<T> {
+  return (value, path) => {
+    text(anyObject(value, path).challenge, `${path}.challenge`)
+    return value as T
+  }
 }
 
-export const requestOptions: Shape<PublicKeyCredentialRequestOptionsJSON> = (value, path) => {
-  withChallenge(value, path)
-  return value as PublicKeyCredentialRequestOptionsJSON
-}
+const creationOptions = withChallenge<PublicKeyCredentialCreationOptionsJSON>()
+export const requestOptions = withChallenge<PublicKeyCredentialRequestOptionsJSON>()
 
 /** The signed-in person. */
 export type User = Answer<typeof userAnswer>
@@ -92,11 +85,6 @@ export type WaitingConsent = Answer<typeof waitingConsentsAnswer>['data'][number
 const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 
-const revoked: Shape<true> = (value, path) => {
-  if (value !== true) throw new ShapeError(path, 'true')
-  return value
-}
-
 /** What a decision signs (`shownIntent`), and the times that the page counts by. */
 const signedReview = object({
   id: text,
@@ -107,7 +95,7 @@ const signedReview = object({
   expires_at: moment,
   server_time: moment,
   high_impact: flag,
-  requested_by: object({ key_name: text, account_name: text, key_revoked: optional(revoked) }),
+  requested_by: object({ key_name: text, account_name: text, key_revoked: optional(oneOf(true)) }),
   requester: object({ key: text, account: text }),
   policy: object({
     approvers: list(text),

@@ -57,7 +57,7 @@ export function list<T>(inner: Shape<T>): Shape<T[]> {
   }
 }
 
-export function oneOf<const T extends string>(...allowed: readonly T[]): Shape<T> {
+export function oneOf<const T extends string | boolean>(...allowed: readonly T[]): Shape<T> {
   return (value, path) => {
     const found = allowed.find((candidate) => candidate === value)
     if (found === undefined) throw new ShapeError(path, `one of ${allowed.join(', ')}`)

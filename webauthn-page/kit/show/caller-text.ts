@@ -48,27 +48,28 @@ function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
   return el('span', { class: 'chip hidden', role: 'img', 'aria-label': name }, segment.label)
 }
 
+const HIDDEN_MEANS =
+  'This text holds characters that are normally invisible or pile up on others; they are shown in brackets.'
 const ENCODED = /\bxn--\w/i
 const ENCODED_MEANS =
   '“xn--” stands for letters of other alphabets. Opened in a browser, the address can look like another one.'
 
+type Warning = readonly [name: string, sentence: string | HTMLElement]
+
+function warningsOf(text: string): Warning[] {
+  const mixed = mixedScriptWarning(text)
+  const ways = mixedDirection(text)
+  return [
+    ...(hasHidden(text) ? [['Hidden characters', HIDDEN_MEANS] as const] : []),
+    ...(mixed === undefined ? [] : [['Look-alike letters', el('bdi', {}, mixed)] as const]),
+    ...(ENCODED.test(text) ? [['Encoded address', ENCODED_MEANS] as const] : []),
+    ...(ways === undefined ? [] : [['Two directions', directionsMean(text, ways)] as const]),
+  ]
+}
+
 /** Our own warnings about a text: hidden characters, look-alike letters. Empty for most texts. */
 export function textWarnings(text: string): HTMLElement[] {
-  const warnings: HTMLElement[] = []
-  if (hasHidden(text)) {
-    warnings.push(
-      flag(
-        'Hidden characters',
-        'This text holds characters that are normally invisible or pile up on others; they are shown in brackets.',
-      ),
-    )
-  }
-  const mixed = mixedScriptWarning(text)
-  if (mixed !== undefined) warnings.push(flag('Look-alike letters', el('bdi', {}, mixed)))
-  if (ENCODED.test(text)) warnings.push(flag('Encoded address', ENCODED_MEANS))
-  const mixedWays = mixedDirection(text)
-  if (mixedWays !== undefined) warnings.push(flag('Two directions', directionsMean(text, mixedWays)))
-  return warnings
+  return warningsOf(text).map(([name, sentence]) => flag(name, sentence))
 }
 
 /** Where it is drawn from right to left, as its readers expect, the order that is signed stands beside it. */
@@ -81,12 +82,7 @@ function directionsMean(text: string, ways: 'left' | 'right'): HTMLElement {
 
 /** What these warnings are about, where there is no room for their sentences. */
 export function warningNames(text: string): string[] {
-  return [
-    ...(hasHidden(text) ? ['Hidden characters'] : []),
-    ...(mixedScriptWarning(text) === undefined ? [] : ['Look-alike letters']),
-    ...(ENCODED.test(text) ? ['Encoded address'] : []),
-    ...(mixedDirection(text) === undefined ? [] : ['Two directions']),
-  ]
+  return warningsOf(text).map(([name]) => name)
 }
 
 function flag(title: string, sentence: string | HTMLElement): HTMLElement {
@@ -175,9 +171,7 @@ function kindOf(value: JsonValue): string {
     const size = Object.keys(value).length
     return size === 1 ? '1 field' : `${size} fields`
   }
-  return { string: 'text', number: 'number', boolean: 'boolean' }[
-    typeof value as 'string' | 'number' | 'boolean'
-  ]
+  return typeof value === 'string' ? 'text' : typeof value
 }
 
 /** Of one list or object, more entries than these start folded. */
