@@ -1,10 +1,9 @@
-import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { batchAnswer } from '../../src/http/api/batch-decisions.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { factor, type Review, requestOptions } from '../../webauthn-page/kit/api/contract.ts'
-import { post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { orNone, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { answer, anyObject, list, object, optional, text } from '../../webauthn-page/kit/api/shape.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, freshId, link } from '../../webauthn-page/kit/dom/element.ts'
@@ -75,19 +74,10 @@ export async function loadBatch(ids: readonly string[]): Promise<CheckedReview[]
 async function loadAll(ids: readonly string[]): Promise<CheckedReview[]> {
   const found: CheckedReview[] = []
   for (let from = 0; from < ids.length; from += TOGETHER) {
-    const some = await Promise.all(ids.slice(from, from + TOGETHER).map(loadIfThere))
+    const some = await Promise.all(ids.slice(from, from + TOGETHER).map((id) => orNone(loadReview(id))))
     found.push(...some.filter((checked) => checked !== undefined))
   }
   return found
-}
-
-async function loadIfThere(id: string): Promise<CheckedReview | undefined> {
-  try {
-    return await loadReview(id)
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 404) return undefined
-    throw error
-  }
 }
 
 /** What the person has on the screen and the button they pressed. */
@@ -132,11 +122,7 @@ const batchOptionsShape = object({
   options: optional(requestOptions),
 })
 
-interface BatchOptions {
-  batch: Record<string, unknown>
-  intents: Record<string, unknown>[]
-  options: PublicKeyCredentialRequestOptionsJSON | undefined
-}
+type BatchOptions = ReturnType<typeof batchOptionsShape>
 
 const batchAnswerShape = answer<Answer<typeof batchAnswer>>()
 

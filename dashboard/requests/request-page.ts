@@ -1,7 +1,7 @@
 import { cutText } from '../../src/domain/cut-text.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import type { Decision, Review } from '../../webauthn-page/kit/api/contract.ts'
-import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { get, orNone, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, downloadButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   announce,
@@ -16,8 +16,10 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { ago, moment, timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { plainScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
+import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { quorumView, requestPanel } from '../../webauthn-page/kit/request/request-panel.ts'
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { byName, headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
@@ -29,6 +31,7 @@ import {
   DELIVERY_STATES,
   PLATFORMS,
 } from '../parts/delivery-words.ts'
+import { entry } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import { readOn, showMore } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -46,14 +49,14 @@ export async function requestPage(context: PageContext): Promise<PageView> {
   const id = context.params.id ?? ''
   if (!/^req_\w{26}$/.test(id)) return unknownRequest(context)
   try {
-    const [checked, log] = await Promise.all([loadReview(id), context.account.own ? ownLog(id) : undefined])
+    const [checked, log] = await Promise.all([loadReview(id), ownLog(id, context)])
     const person = byName({ ...checked.review.names, [context.user.approver]: context.user.name })
     const scene = sceneOf(checked, context, person)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
     // Hashes are for who doubts; what happened is for everyone.
     below?.querySelector('.evidence')?.before(...(await aboutThePast(checked.review, log, context, person)))
-    if (decision !== undefined) below?.append(recordSection(checked, decision))
+    if (decision !== undefined) below?.append(recordSection(checked.review, decision))
     if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
     const title = `${cutText(visibleString(checked.review.action), IN_TITLE).text} · ${headingOf(checked.review)}`
     return { title, scene, wide: true }
@@ -84,14 +87,9 @@ async function allSent(id: string, log: RequestLog | undefined): Promise<Request
   return log && { ...log, ...(await readOn(log, (cursor) => loadLog(id, cursor))) }
 }
 
-/** Undefined for a request that names this person but belongs to another account. @throws RequestFailure, ShapeError */
-async function ownLog(id: string): Promise<RequestLog | undefined> {
-  try {
-    return await loadLog(id)
-  } catch (error) {
-    if (error instanceof RequestFailure && error.status === 404) return undefined
-    throw error
-  }
+/** Undefined for a request of another account, which names this person. @throws RequestFailure, ShapeError */
+async function ownLog(id: string, { account }: PageContext): Promise<RequestLog | undefined> {
+  return account.own ? orNone(loadLog(id)) : undefined
 }
 
 function sceneOf(checked: CheckedReview, context: PageContext, person: WritePerson): HTMLElement {
@@ -160,10 +158,8 @@ function decideLink({ id }: Review): HTMLElement {
 }
 
 function unknownRequest(context: PageContext): PageView {
-  const scene = el(
-    'div',
-    {},
-    el('h1', {}, 'No such request for you'),
+  const scene = plainScene(
+    'No such request for you',
     lede('It does not exist, or you may not see it. Check the address.'),
     p(link(context.href('/requests'), 'All requests')),
   )
@@ -174,34 +170,27 @@ function unknownRequest(context: PageContext): PageView {
  * The request and its decision in one file, in the form of `GET /approvals/:id`: with what was asked, the signed intent and
  * every vote, so that `/verify` and `countersign verify` check not only that a decision was signed but for what.
  */
-function recordSection({ review, context }: CheckedReview, decision: Decision): HTMLElement {
+function recordSection(review: Review, decision: Decision): HTMLElement {
   const part = section(
     'For your records',
     'What was asked, the decision and every vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
   )
-  const { id, status, action, created_at, expires_at, sandbox } = review
-  const record = {
-    id,
-    status,
-    action,
-    context,
-    created_at,
-    expires_at,
-    ...(sandbox === true ? { sandbox } : {}),
-    decision,
-  }
   part.body.append(
     buttonRow(
       downloadButton(
         'Download the whole record',
-        `${id}.json`,
+        `${review.id}.json`,
         'application/json',
-        `${JSON.stringify(record, null, 2)}\n`,
+        `${JSON.stringify(receiptFile(review, decision), null, 2)}\n`,
       ),
     ),
     hint(
       'To check it later: ',
-      el('code', {}, `npx countersign verify ${id}.json --jwks ${location.origin}/.well-known/jwks.json`),
+      el(
+        'code',
+        {},
+        `npx countersign verify ${review.id}.json --jwks ${location.origin}/.well-known/jwks.json`,
+      ),
     ),
   )
   return part.element
@@ -306,16 +295,12 @@ function row(
   next: string | null,
   attempts: readonly Attempt[],
 ): HTMLElement {
-  return el(
-    'li',
-    { class: 'entry' },
-    el(
-      'div',
-      {},
-      el('p', { class: 'entry-name' }, ...title, el('span', { class: bad ? 'tag warn' : 'tag' }, words)),
+  return entry(
+    [...title, el('span', { class: bad ? 'tag warn' : 'tag' }, words)],
+    [
       hint(...to),
       next !== null && hint('Next attempt ', ago(next)),
       attempts.length > 0 && attemptList(attempts),
-    ),
+    ],
   )
 }

@@ -54,6 +54,16 @@ export function getTimed<T>(path: string, shape: Shape<T>): Promise<Timed<T>> {
   return send('GET', path, shape)
 }
 
+/** What was loaded; undefined where the service says that there is no such thing. @throws as it is thrown otherwise */
+export async function orNone<T>(loaded: Promise<T>): Promise<T | undefined> {
+  try {
+    return await loaded
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 404) return undefined
+    throw error
+  }
+}
+
 /** POST of a JSON body. @throws RequestFailure, ShapeError */
 export async function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
   return (await send('POST', path, shape, body)).value
