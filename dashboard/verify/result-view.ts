@@ -4,7 +4,7 @@ import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
-import { button, buttonRow, copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
+import { button, buttonRow, copyable, copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
   div,
@@ -223,6 +223,7 @@ function kindNote(text: string): HTMLElement {
 /** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */
 function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {
   const text = new TextDecoder().decode(payload)
+  const signed = toBase64(signature)
   const label = believed ? 'Signed text' : 'Text as received, not to be believed'
   return folded(
     'Raw payload and signature',
@@ -232,14 +233,7 @@ function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): 
       note(believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
       el('div', {}, copyButton(text, 'the payload')),
       facts(
-        [
-          'Signature',
-          div(
-            'copyable',
-            el('code', { class: 'mono' }, toBase64(signature)),
-            copyButton(toBase64(signature), 'the signature'),
-          ),
-        ],
+        ['Signature', copyable(el('code', { class: 'mono' }, signed), signed, 'the signature')],
         kid === undefined ? undefined : ['Key id', mono(callerText(kid))],
       ),
     ),

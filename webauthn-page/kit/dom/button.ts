@@ -56,6 +56,11 @@ export function copyButton(
   return element
 }
 
+/** What is shown, and beside it the button that copies it; `what` as in `copyButton`. */
+export function copyable(shown: HTMLElement, text: string, what: string): HTMLElement {
+  return div('copyable', shown, copyButton(text, what))
+}
+
 /** Browsers may refuse the clipboard, or not offer it at all. */
 async function copied(text: string): Promise<boolean> {
   try {

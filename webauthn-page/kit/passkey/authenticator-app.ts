@@ -1,6 +1,6 @@
 import type { TotpSecret } from '../api/contract.ts'
 import { refusedWith } from '../api/request.ts'
-import { button, buttonRow, copyButton, downloadButton, submitButton } from '../dom/button.ts'
+import { button, buttonRow, copyable, copyButton, downloadButton, submitButton } from '../dom/button.ts'
 import { type Child, div, el, hint, link, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick, wrong } from '../dom/form.ts'
 import { noticeSlot, sentenceOf } from '../dom/notice.ts'
@@ -35,7 +35,7 @@ export function totpSetup(
         {},
         ...waysIn(qrImage(qr_svg), otpauth_url),
         hint('If neither works, type this secret into the app:'),
-        div('copyable', el('code', { class: 'secret' }, grouped(secret)), copyButton(secret, 'the secret')),
+        copyable(el('code', { class: 'secret' }, grouped(secret)), secret, 'the secret'),
       ),
       el('li', {}, 'Enter the code the app shows.'),
     ),

@@ -1,6 +1,6 @@
 import { methodWord } from '../../../src/domain/request.ts'
 import type { Decision, Review, Vote } from '../api/contract.ts'
-import { copyButton, downloadButton } from '../dom/button.ts'
+import { copyable, downloadButton } from '../dom/button.ts'
 import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
@@ -78,15 +78,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
         : [closerOf(review), person(decision.approver), mine && ' (you)'],
       sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
-      [
-        'Receipt id',
-        el(
-          'span',
-          { class: 'copyable' },
-          el('code', { class: 'mono' }, decision.id),
-          copyButton(decision.id, 'the receipt id'),
-        ),
-      ],
+      ['Receipt id', copyable(el('code', { class: 'mono' }, decision.id), decision.id, 'the receipt id')],
       decision.comment === null ? undefined : ['Comment', callerValue(decision.comment)],
     ),
     signedReceipt(review, decision),

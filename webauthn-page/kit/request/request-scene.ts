@@ -1,6 +1,6 @@
 import { REVERSIBILITY_WORDS } from '../../../src/domain/request.ts'
 import type { Review } from '../api/contract.ts'
-import { copyButton } from '../dom/button.ts'
+import { copyable } from '../dom/button.ts'
 import { type Child, div, el, facts, folded, hint, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
@@ -125,15 +125,15 @@ export function signedFacts(review: Review): HTMLElement {
       ['Request', mono(review.id)],
       [
         'Details (SHA-256)',
-        div(
-          'copyable',
+        copyable(
           el(
             'div',
             {},
             el('code', { class: 'mono' }, review.context_sha256),
             el('p', { class: 'kind' }, 'computed in this browser from the exact text above'),
           ),
-          copyButton(review.context_sha256, 'the SHA-256 of the details'),
+          review.context_sha256,
+          'the SHA-256 of the details',
         ),
       ],
       ['Created', moment(review.created_at)],

@@ -1,5 +1,5 @@
 import { CONTEXT_KEYS } from '../../../src/domain/request.ts'
-import { button, copyButton } from '../dom/button.ts'
+import { button, copyable } from '../dom/button.ts'
 import { div, el, exactText, folded, freshId, note } from '../dom/element.ts'
 import {
   callerText,
@@ -88,7 +88,7 @@ function knownValue(key: string, context: CallerWords['context']): HTMLElement[]
   const value = context[key] ?? null
   if (key === 'risk_arg_findings') return [riskFindings(value)]
   if (key === 'tool_arguments_fingerprint' && typeof value === 'string') {
-    return [div('copyable', div('mono', callerValue(value)), copyButton(value, 'the fingerprint'))]
+    return [copyable(div('mono', callerValue(value)), value, 'the fingerprint')]
   }
   return [valueTree(value, key === 'tool_arguments' ? drawerFor(context.display) : undefined)]
 }
