@@ -81,64 +81,44 @@ export function followInbox(
   signal: AbortSignal,
   look: () => Promise<'seen' | 'failed' | 'over'>,
 ): void {
-  const stream = new InboxStream(() => now())
+  let stream: EventSource | undefined
+  let over = false
   let looked = performance.now()
   let told = false
   const now = (): void => {
     told = true
     lookNow()
   }
+  /** The browser connects again by itself after an interruption, but not after a refusal. */
+  const open = (): void => {
+    const alive = stream !== undefined && stream.readyState !== EventSource.CLOSED
+    if (over || alive || document.visibilityState !== 'visible') return
+    stream = new EventSource('/api/v1/me/pending/events')
+    stream.addEventListener('changed', now)
+  }
+  const close = (): void => {
+    over = true
+    stream?.close()
+  }
   const lookNow = whileVisible(element, POLL_MS, async () => {
     const fresh = performance.now() - looked < SELDOM_MS
-    if (stream.isOpen() && fresh && !told) return true
+    if (stream?.readyState === EventSource.OPEN && fresh && !told) return true
     told = false
     looked = performance.now()
     const came = await look()
     if (came === 'failed') told = true
-    if (came === 'over') stream.close()
-    else stream.openAgain()
+    if (came === 'over') close()
+    else open()
     return came !== 'over'
   })
   const seen = (): void => {
     // A browser opens only few connections to a service: pages out of sight must not hold one each.
-    if (document.visibilityState !== 'visible') stream.pause()
+    if (document.visibilityState !== 'visible') stream?.close()
     else now()
   }
   document.addEventListener('visibilitychange', seen, { signal })
   addEventListener('offline', now, { signal })
   addEventListener('online', now, { signal })
-  signal.addEventListener('abort', () => stream.close())
-  stream.openAgain()
-}
-
-/** `GET /me/pending/events`, opened again where the browser has given it up. */
-class InboxStream {
-  readonly #changed: () => void
-  #source: EventSource | undefined
-  #over = false
-
-  constructor(changed: () => void) {
-    this.#changed = changed
-  }
-
-  isOpen(): boolean {
-    return this.#source?.readyState === EventSource.OPEN
-  }
-
-  /** The browser connects again by itself after an interruption, but not after a refusal. */
-  openAgain(): void {
-    const alive = this.#source !== undefined && this.#source.readyState !== EventSource.CLOSED
-    if (this.#over || alive || document.visibilityState !== 'visible') return
-    this.#source = new EventSource('/api/v1/me/pending/events')
-    this.#source.addEventListener('changed', this.#changed)
-  }
-
-  pause(): void {
-    this.#source?.close()
-  }
-
-  close(): void {
-    this.#over = true
-    this.pause()
-  }
+  signal.addEventListener('abort', close)
+  open()
 }
