@@ -5,6 +5,7 @@ import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
+import { readOn } from '../parts/show-more.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -123,15 +124,10 @@ export async function loadNewestDeliveries(
   id: string,
   filters: Filters,
 ): Promise<{ all: Delivery[]; more: boolean }> {
-  const all: Delivery[] = []
-  let cursor: string | null = ''
-  while (cursor !== null && all.length < MOST_IN_A_FILE) {
-    const place: [string, string][] = cursor === '' ? [] : [['cursor', cursor]]
-    const page: DeliveryPage = await loadDeliveries(id, new Map([...filters, ['limit', '100'], ...place]))
-    all.push(...page.data)
-    cursor = page.next_cursor
-  }
-  return { all, more: cursor !== null }
+  const load = (...place: [string, string][]): Promise<DeliveryPage> =>
+    loadDeliveries(id, new Map([...filters, ['limit', '100'], ...place]))
+  const { data, complete } = await readOn(await load(), (cursor) => load(['cursor', cursor]), MOST_IN_A_FILE)
+  return { all: data, more: !complete }
 }
 
 /** What was given up, of the whole account. @throws RequestFailure, ShapeError */

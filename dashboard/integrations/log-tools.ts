@@ -8,16 +8,16 @@ import { loadNewestDeliveries, MOST_IN_A_FILE } from './deliveries.ts'
 import type { Delivery } from './integration-shapes.ts'
 import { EVENTS } from './webhook-actions.ts'
 
-const DELIVERY_COLUMNS = [
-  'id',
-  'event_type',
-  'event_id',
-  'request_id',
-  'state',
-  'attempts',
-  'last_outcome',
-  'created_at',
-]
+const DELIVERY_COLUMNS = {
+  id: ({ id }: Delivery) => id,
+  event_type: ({ event_type }: Delivery) => event_type,
+  event_id: ({ event_id }: Delivery) => event_id,
+  request_id: ({ request_id }: Delivery) => request_id ?? '',
+  state: ({ state }: Delivery) => state,
+  attempts: ({ attempts }: Delivery) => attempts.length,
+  last_outcome: ({ attempts }: Delivery) => attempts.at(-1)?.outcome ?? '',
+  created_at: ({ created_at }: Delivery) => created_at,
+}
 
 /** The filters of the log of a webhook, each applied when it is chosen, and the list as a file. */
 export function logTools(
@@ -45,16 +45,6 @@ export function logTools(
   const file = fileButtons({
     name: 'deliveries',
     columns: DELIVERY_COLUMNS,
-    cells: (one: Delivery) => [
-      one.id,
-      one.event_type,
-      one.event_id,
-      one.request_id ?? '',
-      one.state,
-      one.attempts.length,
-      one.attempts.at(-1)?.outcome ?? '',
-      one.created_at,
-    ],
     rows: async () => {
       const { all, more } = await loadNewestDeliveries(id, chosen())
       if (more) slot.show('info', `The file has the newest ${MOST_IN_A_FILE.toLocaleString('en')}.`)

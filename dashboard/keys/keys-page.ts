@@ -68,7 +68,6 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
   const file = fileButtons({
     name: 'api-keys',
     columns: KEY_COLUMNS,
-    cells: keyCells,
     rows: shown,
     slot: part.slot,
   })
@@ -81,22 +80,16 @@ function listSection(keys: readonly Key[], none: HTMLElement, context: PageConte
   return part.element
 }
 
-const KEY_COLUMNS = [
-  'id',
-  'name',
-  'key_prefix',
-  'sandbox',
-  'scopes',
-  'source_control',
-  'created_at',
-  'last_used_at',
-  'revoked_at',
-]
-
-function keyCells(key: Key): string[] {
-  const { id, name, key_prefix, sandbox, scopes, source_control, created_at, last_used_at, revoked_at } = key
-  const facts = [String(sandbox), scopes.join(' '), String(source_control)]
-  return [id, name, key_prefix, ...facts, created_at, last_used_at ?? '', revoked_at ?? '']
+const KEY_COLUMNS = {
+  id: ({ id }: Key) => id,
+  name: ({ name }: Key) => name,
+  key_prefix: ({ key_prefix }: Key) => key_prefix,
+  sandbox: ({ sandbox }: Key) => String(sandbox),
+  scopes: ({ scopes }: Key) => scopes.join(' '),
+  source_control: ({ source_control }: Key) => String(source_control),
+  created_at: ({ created_at }: Key) => created_at,
+  last_used_at: ({ last_used_at }: Key) => last_used_at ?? '',
+  revoked_at: ({ revoked_at }: Key) => revoked_at ?? '',
 }
 
 /** Narrows the keys as one types, by name, prefix or id; what is typed is kept in the address. */
@@ -156,11 +149,7 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
       'entry-buttons',
       panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
-      panel.opener(
-        'Signing secret',
-        { 'aria-label': `Signing secret of the API key ${visibleString(called)}` },
-        () => signingSecret(key, panel),
-      ),
+      panel.opener('Signing secret', named('Signing secret of'), () => signingSecret(key, panel)),
       panel.opener('Revoke', { ...named('Revoke'), class: ENDS }, () =>
         revokeKey(key, panel.slot, context.done),
       ),

@@ -11,8 +11,8 @@ export function downloadWords(format: string): HTMLElement {
 interface FileOfRows<Row> {
   /** Its name begins with this. */
   name: string
-  columns: readonly string[]
-  cells(row: Row): readonly Cell[]
+  /** What stands in each, by its name. */
+  columns: Record<string, (row: Row) => Cell>
   /** Exactly what is listed now, all of it. */
   rows(): readonly Row[] | Promise<readonly Row[]>
   /** Shows what went wrong. */
@@ -20,9 +20,12 @@ interface FileOfRows<Row> {
 }
 
 /** Two buttons that hand out a list as a file which the page makes itself, for lists that the service gives no file of. */
-export function fileButtons<Row>({ name, columns, cells, rows, slot }: FileOfRows<Row>): HTMLElement {
+export function fileButtons<Row>({ name, columns, rows, slot }: FileOfRows<Row>): HTMLElement {
   const files = {
-    csv: (all: readonly Row[]) => [columns, ...all.map(cells)].map(csvLine),
+    csv: (all: readonly Row[]) => {
+      const cells = Object.values(columns)
+      return [Object.keys(columns), ...all.map((row) => cells.map((cell) => cell(row)))].map(csvLine)
+    },
     ndjson: (all: readonly Row[]) => all.map((row) => `${JSON.stringify(row)}\n`),
   }
   const hand = async (format: keyof typeof files): Promise<void> => {
