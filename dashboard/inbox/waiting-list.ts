@@ -1,6 +1,7 @@
 import { visibleString } from '../../src/domain/text.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
-import { type Child, div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { keepInAddress } from '../shell/shown-address.ts'
 import { type InboxRow, inboxRow } from './inbox-row.ts'
 import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
@@ -276,16 +277,11 @@ function topOf(row: Element): number {
   return row.getBoundingClientRect().top
 }
 
-/** Narrows what waits; what is chosen is kept in the address, so that Back and a reload keep it. */
-export interface WaitingFilter {
-  element: HTMLElement
-  fits(request: PendingRequest): boolean
-  /** Takes what waits: only names that occur are offered, and only where there are several. */
-  offer(waiting: readonly PendingRequest[]): void
-}
-
-/** `changed` runs when another one is chosen. */
-export function waitingFilter(changed: () => void): WaitingFilter {
+/**
+ * Narrows what waits; what is chosen is kept in the address, so that Back and a reload keep it. `changed` runs when another
+ * one is chosen.
+ */
+export function waitingFilter(changed: () => void) {
   const query = new URLSearchParams(location.search)
   const chosen = (): void => {
     keepInAddress([asker, of, impact].map((part) => part.inAddress()))
@@ -296,9 +292,10 @@ export function waitingFilter(changed: () => void): WaitingFilter {
   const impact = highImpact(query, chosen)
   return {
     element: div('inbox-filters', impact.element, asker.element, of.element),
-    fits: ({ requested_by, high_impact }) =>
+    fits: ({ requested_by, high_impact }: PendingRequest): boolean =>
       asker.fits(requested_by.key_name) && of.fits(requested_by.account_name) && impact.fits(high_impact),
-    offer(waiting) {
+    /** Takes what waits: only names that occur are offered, and only where there are several. */
+    offer(waiting: readonly PendingRequest[]): void {
       asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
       of.offer(waiting.map(({ requested_by }) => requested_by.account_name))
       impact.offer(waiting.map(({ high_impact }) => high_impact))
@@ -323,7 +320,7 @@ function nameChoice(
 ): Part<string> {
   const id = freshId(name)
   const select = el('select', { id, class: 'select' })
-  const element = labelled(id, label, select)
+  const element = el('p', {}, el('label', { for: id, class: 'visually-hidden' }, label), select)
   const offer = (values: readonly string[]): void => {
     const wanted = select.value
     const names = [...new Set([...values, wanted].filter((value) => value !== ''))].sort()
@@ -349,15 +346,10 @@ function nameChoice(
   }
 }
 
-function labelled(id: string, label: string, control: Child): HTMLElement {
-  return el('p', {}, el('label', { for: id, class: 'visually-hidden' }, label), control)
-}
-
 function highImpact(query: URLSearchParams, chosen: () => void): Part<boolean> {
-  const id = freshId('impact')
-  const checked = query.get('impact') === 'high'
-  const box = el('input', { type: 'checkbox', id, checked })
-  const element = el('p', { class: 'check' }, box, ' ', el('label', { for: id }, 'High impact only'))
+  const { row: element, input: box } = tick('checkbox', 'High impact only', {
+    checked: query.get('impact') === 'high',
+  })
   box.addEventListener('change', chosen)
   return {
     element,
