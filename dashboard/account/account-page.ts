@@ -12,7 +12,7 @@ import { browserName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
-import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { ago, chooseZone, chosenZone, day, exactly } from '../../webauthn-page/kit/dom/moment.ts'
 import { lostFactors } from '../../webauthn-page/kit/passkey/no-factor.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -144,11 +144,7 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
     'Profile',
     'How others see you, and how long a request waits if it does not say so itself.',
   )
-  const called = field({
-    label: 'Your name',
-    name: 'name',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'name', required: true, value: name },
-  })
+  const called = nameField('Your name', undefined, { autocomplete: 'name', required: true, value: name })
   const wanted = String(default_ttl_seconds)
   const known = TTLS.some(([seconds]) => seconds === wanted)
   const ttl = choiceField({

@@ -13,7 +13,7 @@ import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el, hint, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, filled, form, NAME_LENGTH, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, filled, form, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment, timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import {
@@ -103,11 +103,7 @@ function newPasskeyForm(
   done: Done,
   failed: () => void,
 ): HTMLElement {
-  const name = field({
-    label: 'Name of the new passkey',
-    name: 'name',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
-  })
+  const name = nameField('Name of the new passkey', undefined, { value: deviceName() })
   const make = checkBox('Prove its make', {
     hint: 'Your browser asks whether this service may see what the authenticator is. Some accounts count only such passkeys.',
     checked: false,

@@ -8,7 +8,7 @@ import { deviceName, isTablet } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
 import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
-import { field, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -53,11 +53,9 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
 function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const ability = pushAbility()
   if (ability !== 'possible') return hint(ADVICE[ability])
-  const name = field({
-    label: 'Name of this browser',
+  const name = nameField('Name of this browser', 'To tell it from your others.', {
     name: 'device-name',
-    hint: 'To tell it from your others.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
+    value: deviceName(),
   })
   const start = async (): Promise<void> => {
     name.setError()

@@ -15,7 +15,7 @@ import {
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
-import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
+import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -71,16 +71,7 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
   const idField = (name: string, label: string, hint: string): Field =>
     field({ label, name, hint, attributes: { value: value(name), autocomplete: 'off' } })
   return {
-    search: field({
-      label: 'Search',
-      name: 'q',
-      attributes: {
-        type: 'search',
-        value: value('q'),
-        autocomplete: 'off',
-        placeholder: 'Name, id, address, detail',
-      },
-    }),
+    search: searchField(value('q'), 'Name, id, address, detail'),
     others: [
       choiceField({ label: 'What happened', name: 'type', choices: typeChoices(), value: value('type') }),
       idField('subject', 'About', 'A person or key by name, or the whole id of anything.'),

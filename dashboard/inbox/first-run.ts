@@ -1,7 +1,7 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, type Child, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
-import { field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -197,29 +197,24 @@ class Guide implements StartedGuide {
 
 const ENDED = [p('The request ended without a decision. Ask once more: the command of step 2 works again.')]
 
-interface Step {
-  element: HTMLElement
-  heading: HTMLElement
-  fill(...parts: Child[]): void
-}
+type Step = ReturnType<typeof step>
 
-function step(title: string, first: Child): Step {
+function step(title: string, first: Child) {
   const heading = el('h3', { tabindex: -1 }, title)
   const body = div('guide-body', first)
   return {
     element: el('li', { class: 'guide-step' }, heading, body),
     heading,
-    fill: (...parts) => body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false)),
+    fill: (...parts: Child[]) =>
+      body.replaceChildren(...parts.filter((part) => part !== undefined && part !== false)),
   }
 }
 
 function keyForm(made: (rawKey: string, key: Pick<Key, 'id' | 'sandbox'>) => void): HTMLElement {
   const slot = noticeSlot()
-  const name = field({
-    label: 'Name of the key',
-    name: 'name',
-    hint: 'Approvers see it as the one who asks.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: 'my-first-agent' },
+  const name = nameField('Name of the key', 'Approvers see it as the one who asks.', {
+    required: true,
+    value: 'my-first-agent',
   })
   const create = async (sandbox: boolean): Promise<void> => {
     const said = filled(name, 'Give the key a name.')

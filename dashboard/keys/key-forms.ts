@@ -2,7 +2,7 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, filled, form, NAME_LENGTH } from '../../webauthn-page/kit/dom/form.ts'
+import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { allOrSome, checkBox, quorumField, readQuorum, someOf } from '../parts/fields.ts'
@@ -31,12 +31,11 @@ interface KeyChange {
 /** The form for name, source-control mark and own policy of a key. @throws RequestFailure, ShapeError */
 export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<void> {
   const account = await get('/account/policy', accountPolicyShape)
-  const name = field({
-    label: 'Name',
-    name: 'name',
-    hint: 'Approvers see it as the one who asks. Open requests keep the name they were made under.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: key.name },
-  })
+  const name = nameField(
+    'Name',
+    'Approvers see it as the one who asks. Open requests keep the name they were made under.',
+    { required: true, value: key.name },
+  )
   const sourceControl = checkBox('For a source-control integration', {
     hint: 'All its requests are high impact: approvers who have a passkey must use it.',
     checked: key.source_control,
@@ -105,16 +104,11 @@ export async function save(id: string, change: KeyChange, purpose: readonly Chil
   return true
 }
 
-/** The fields of a key's own policy: it adds to the account's and takes nothing away. */
-interface PolicyFields {
-  element: HTMLElement
-  /** By the names of the service's refusals. */
-  fields: Record<string, Field>
-  /** What they say now: null for no policy of its own; undefined when something is wrong, and the fields say so. */
-  read(): KeyPolicy | null | undefined
-}
-
-function policyFields(account: AccountPolicy, policy: KeyPolicy | null): PolicyFields {
+/**
+ * The fields of a key's own policy: it adds to the account's and takes nothing away. `fields` are by the names of the service's
+ * refusals.
+ */
+function policyFields(account: AccountPolicy, policy: KeyPolicy | null) {
   const who = approverChoice(account.approvers, policy?.approvers)
   const quorum = quorumField(
     'Approvals needed, at least',
@@ -141,6 +135,7 @@ function policyFields(account: AccountPolicy, policy: KeyPolicy | null): PolicyF
     passkeys.row,
     impact.row,
   )
+  /** What they say now: null for no policy of its own; undefined when something is wrong, and the fields say so. */
   const read = (): KeyPolicy | null | undefined => {
     const asked = who.read()
     const most = Array.isArray(asked) ? asked.length : account.approvers.length
@@ -212,11 +207,7 @@ export function onceOnly(): HTMLElement {
 }
 
 /** The raw key, shown once, and the way from a first request to a receipt that was checked. */
-function newKeyView(
-  { rawKey, first, key: { id, sandbox } }: NewKey,
-  origin: string,
-  done: () => Promise<void>,
-): HTMLElement {
+function newKeyView({ rawKey, first, key: { id, sandbox } }: NewKey, done: () => Promise<void>): HTMLElement {
   return div(
     'new-key',
     secretBox(rawKey, 'the API key'),
@@ -242,13 +233,13 @@ function newKeyView(
         'Read the decision, with the id in place of ',
         el('code', {}, 'req_…'),
         '. The call answers as soon as there is a decision.',
-        command(read(rawKey, origin), 'the command that reads the decision'),
+        command(read(rawKey), 'the command that reads the decision'),
       ),
       el(
         'li',
         {},
         'Check the receipt yourself, in the folder of Countersign:',
-        command(verify(origin, sandbox), 'the command that checks the receipt'),
+        command(verify(sandbox), 'the command that checks the receipt'),
       ),
     ),
     el('h3', {}, 'If it uses callbacks'),
@@ -257,15 +248,15 @@ function newKeyView(
   )
 }
 
-function read(rawKey: string, origin: string): string {
+function read(rawKey: string): string {
   return [
-    `curl '${origin}/api/v1/approvals/req_…/wait?timeout=25' \\`,
+    `curl '${location.origin}/api/v1/approvals/req_…/wait?timeout=25' \\`,
     `  -H 'Authorization: Bearer ${rawKey}' > decision.json`,
   ].join('\n')
 }
 
-function verify(origin: string, sandbox: boolean): string {
-  const keys = `--jwks ${origin}/.well-known/jwks.json`
+function verify(sandbox: boolean): string {
+  const keys = `--jwks ${location.origin}/.well-known/jwks.json`
   return ['npx countersign verify decision.json \\', `  ${keys}${sandbox ? ' --allow-sandbox' : ''}`].join(
     '\n',
   )
@@ -280,23 +271,16 @@ export function newKeySection(first: boolean, done: Done, made: () => void): HTM
     first ? 'Create your first API key' : 'Create an API key',
     'An application or agent uses it to ask for approvals. A sandbox key decides by itself, for trying things out.',
   )
-  part.body.append(keyForm(part, { first, done, made }))
+  part.body.append(keyForm(part, first, done, made))
   return part.element
 }
 
-interface KeyForm {
-  first: boolean
-  done: Done
-  made(): void
-}
-
-function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
-  const name = field({
-    label: 'Name of the key',
-    name: 'name',
-    hint: 'Approvers see it as the one who asks, for example “deploy-bot”.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true },
-  })
+function keyForm(part: Section, first: boolean, done: Done, made: () => void): HTMLElement {
+  const name = nameField(
+    'Name of the key',
+    'Approvers see it as the one who asks, for example “deploy-bot”.',
+    { required: true },
+  )
   const sandbox = checkBox('Sandbox key: every request is a dry run', {
     hint: 'No approver is asked; its receipts say that they come from the sandbox.',
   })
@@ -322,7 +306,7 @@ function keyForm(part: Section, { first, done, made }: KeyForm): HTMLElement {
     const answer = await makeKey(wanted)
     if (answer === undefined) return
     const { raw_key: rawKey, key } = answer
-    const view = newKeyView({ rawKey, key, first }, location.origin, () => done())
+    const view = newKeyView({ rawKey, key, first }, () => done())
     part.turnInto('Your new API key', onceOnly(), view)
     made()
   }

@@ -13,7 +13,7 @@ import {
   note,
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
-import { emailField, field, form, NAME_LENGTH, readEmail } from '../../webauthn-page/kit/dom/form.ts'
+import { emailField, form, nameField, readEmail } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -68,12 +68,7 @@ function inviteSection(done: Done): HTMLElement {
     'They get a link from you, with which they sign up or sign in, and accept.',
   )
   const email = emailField('E-mail address', 'off')
-  const name = field({
-    label: 'Name (optional)',
-    name: 'name',
-    hint: 'How they are called here until they accept.',
-    attributes: { autocomplete: 'off', maxlength: NAME_LENGTH },
-  })
+  const name = nameField('Name (optional)', 'How they are called here until they accept.')
   const role = roleField('approver')
   const invite = async (): Promise<void> => {
     const address = readEmail(email, 'Enter the e-mail address of the person you invite.')
@@ -154,13 +149,11 @@ function lacksFactor({ role, state, has_passkey, has_totp }: Member): boolean {
 }
 
 async function newLink(member: Member, panel: RowPanel): Promise<void> {
-  const purpose = el(
-    'span',
-    {},
+  const purpose = [
     'Confirm that you make a new invitation link for ',
     callerName(member.email),
     ` as an ${member.role}. The one before stops working.`,
-  )
+  ]
   const proof = await stepUp('member.invite', purpose, member.user_id)
   if (proof === undefined) return
   const { link } = await post(`/account/members/${member.user_id}/link`, { proof }, newLinkShape)
@@ -192,30 +185,24 @@ function openRequests({ role, state }: Member): string {
 }
 
 /** The new role of whom, and what it does not change. */
-function roleChange(member: Member, wanted: string): HTMLElement {
+function roleChange(member: Member, wanted: string): Child[] {
   const { name, role } = member
-  return el(
-    'span',
-    {},
+  return [
     'Confirm that ',
     callerName(name),
-    ` becomes an ${wanted} and is no longer an ${role}.`,
-    ' ',
-    openRequests(member),
-  )
+    ` becomes an ${wanted} and is no longer an ${role}. ${openRequests(member)}`,
+  ]
 }
 
 async function remove(member: Member, done: Done): Promise<void> {
   const invited = member.state === 'invited'
-  const purpose = el(
-    'span',
-    {},
+  const purpose = [
     invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
     callerName(member.name),
     invited
       ? ' back.'
       : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}`,
-  )
+  ]
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return
   await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)

@@ -1,6 +1,6 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, type Marked, tick, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, type Marked, tick, tie, wrong } from '../../webauthn-page/kit/dom/form.ts'
 
 /** A box to tick, its label and, below, what it means. */
 export function checkBox(
@@ -113,20 +113,12 @@ interface ChoiceOptions {
 }
 
 export function choiceField({ label, name, choices, value = '' }: ChoiceOptions): ChoiceField {
-  const id = freshId(name)
-  const input = el('select', { id, name, class: 'select', 'aria-describedby': `${id}-error` })
-  input.append(...choices.map(choiceElement))
+  const input = el('select', { id: freshId(name), name, class: 'select' }, ...choices.map(choiceElement))
   if (![...input.options].some((option) => option.value === value)) input.append(optionOf([value, value]))
   input.value = value
-  const error = el('p', { class: 'field-error', id: `${id}-error` })
-  const row = div('field', el('label', { for: id }, label), input, error)
-  const setError = (message?: string): void => {
-    error.textContent = message ?? ''
-    if (message === undefined) input.removeAttribute('aria-invalid')
-    else input.setAttribute('aria-invalid', 'true')
-  }
-  input.addEventListener('change', () => setError())
-  return { row, input, setError }
+  const tied = tie(input, label)
+  input.addEventListener('change', () => tied.setError())
+  return tied
 }
 
 function choiceElement(choice: Choice): HTMLElement {
@@ -137,6 +129,15 @@ function choiceElement(choice: Choice): HTMLElement {
 /** An option cannot isolate the direction of its text: hidden characters are written out (T43). */
 function optionOf([value, label]: readonly [string, string]): HTMLOptionElement {
   return el('option', { value }, visibleString(label))
+}
+
+/** A field for what a list is searched for. */
+export function searchField(value: string, placeholder: string): Field {
+  return field({
+    label: 'Search',
+    name: 'q',
+    attributes: { type: 'search', value, autocomplete: 'off', placeholder },
+  })
 }
 
 /** A field for a day of the reader's own calendar. */

@@ -1,6 +1,7 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { type Attributes, type Child, div, el } from '../../webauthn-page/kit/dom/element.ts'
 import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import type { RequestRow } from '../requests/request-shapes.ts'
 
 /** One row of a list: its name, what is said about it, and behind them what can be done with it. */
 export function entry(name: readonly Child[], about: readonly Child[], ...rest: Child[]): HTMLLIElement {
@@ -21,13 +22,7 @@ export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): 
 }
 
 /** How a request stands. */
-export function stateTag({
-  status,
-  cancelled,
-}: {
-  status: string
-  cancelled?: boolean | undefined
-}): HTMLElement {
+export function stateTag({ status, cancelled }: Pick<RequestRow, 'status' | 'cancelled'>): HTMLElement {
   const state = cancelled === true ? 'withdrawn' : status
   return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
 }

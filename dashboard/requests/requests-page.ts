@@ -5,9 +5,9 @@ import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import { byName, SANDBOX_DECIDED, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
-import { keysShape } from '../keys/key-shapes.ts'
+import { type Key, keysShape } from '../keys/key-shapes.ts'
 import { repeatedNames } from '../keys/key-words.ts'
-import { type Choice, type ChoiceField, choiceField, dayField } from '../parts/fields.ts'
+import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
 import { stateTag } from '../parts/rows.ts'
@@ -67,11 +67,7 @@ const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> =
 }
 
 /** An API key by which a list can be narrowed. */
-interface KnownKey {
-  id: string
-  name: string
-  key_prefix: string
-}
+type KnownKey = Pick<Key, 'id' | 'name' | 'key_prefix'>
 
 /** The fields of the history's filters; without `keys` one names a key by its id. */
 function requestFilterFields(
@@ -82,16 +78,7 @@ function requestFilterFields(
   const choice = (name: keyof typeof CHOICES, label: string): ChoiceField =>
     choiceField({ label, name, choices: CHOICES[name], value: value(name) })
   return {
-    search: field({
-      label: 'Search',
-      name: 'q',
-      attributes: {
-        type: 'search',
-        value: value('q'),
-        autocomplete: 'off',
-        placeholder: 'Action, or a whole id',
-      },
-    }),
+    search: searchField(value('q'), 'Action, or a whole id'),
     others: [
       choice('status', 'Status'),
       choice('high_impact', 'Impact'),

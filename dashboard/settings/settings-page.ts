@@ -2,15 +2,7 @@ import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
-import {
-  type Field,
-  field,
-  filled,
-  form,
-  type Marked,
-  NAME_LENGTH,
-  wrong,
-} from '../../webauthn-page/kit/dom/form.ts'
+import { field, filled, form, type Marked, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -41,11 +33,9 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
 /** What the account is called: approvers see it as where a request comes from. */
 function nameSection({ id, name, names_in_channels, created_at }: Account, done: Done): HTMLElement {
   const part = section('Account', 'Approvers see its name beside every request.')
-  const called = field({
-    label: 'Name of the account',
-    name: 'name',
-    hint: 'Open requests keep the name they were made under.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', required: true, value: name },
+  const called = nameField('Name of the account', 'Open requests keep the name they were made under.', {
+    required: true,
+    value: name,
   })
   const save = async (): Promise<void> => {
     const wanted = filled(called, 'Give the account a name.')
@@ -197,15 +187,13 @@ type Rules = Omit<Policy, 'approvers' | 'reachable' | 'can_attest' | 'authentica
 }
 
 /** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
-function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
+function policyPurpose(rules: Rules, members: readonly Member[]): Child[] {
   const { approvers, quorum, passkey_only, high_impact, confirmed_only, authenticators, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
     approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
   )
   const percents = reminders.map((fraction) => `${Math.round(fraction * 100)} %`).join(', ')
-  return el(
-    'span',
-    {},
+  return [
     'Confirm the new policy of the account. Approvers: ',
     ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerName(name)]),
     '. Approvals needed: ',
@@ -218,21 +206,15 @@ function policyPurpose(rules: Rules, members: readonly Member[]): HTMLElement {
     yesNo(confirmed_only),
     ...(authenticators === undefined ? [] : ['. Passkeys: ', el('strong', {}, ruleWords(authenticators))]),
     `. Reminders: ${percents === '' ? 'none' : percents}.`,
-  )
+  ]
 }
 
 function yesNo(said: boolean): HTMLElement {
   return el('strong', {}, said ? 'yes' : 'no')
 }
 
-/** Who of the account is asked. No box ticked means the owner alone. */
-interface ApproverBoxes {
-  element: HTMLElement
-  /** User ids. */
-  read(): string[]
-}
-
-function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxes {
+/** Who of the account is asked; `read` gives user ids. No box ticked means the owner alone. */
+function approverBoxes(policy: Policy, members: readonly Member[]) {
   const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active')
   const named = new Set(policy.approvers.map(({ user_id }) => user_id))
   const boxes = able.map(({ user_id, name, email, role, has_passkey, has_totp }) => {
@@ -272,12 +254,7 @@ function approverBoxes(policy: Policy, members: readonly Member[]): ApproverBoxe
 const MOST = 5
 
 /** When to remind automatically, in percent of the time a request has. */
-interface ReminderField extends Field {
-  /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
-  read(): number[] | undefined
-}
-
-function reminderField(reminders: readonly number[]): ReminderField {
+function reminderField(reminders: readonly number[]) {
   const reminded = field({
     label: 'Reminders',
     name: 'reminders',
@@ -289,6 +266,7 @@ function reminderField(reminders: readonly number[]): ReminderField {
       value: reminders.map((fraction) => Math.round(fraction * 100)).join(', '),
     },
   })
+  /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
   const read = (): number[] | undefined => {
     const said = reminded.input.value.split(/[\s,;%]+/).filter((part) => part !== '')
     const percents = [...new Set(said.map(Number))].sort((a, b) => a - b)

@@ -12,7 +12,7 @@ import { post, RequestFailure } from '../kit/api/request.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
-import { emailField, type Field, field, filled, NAME_LENGTH, readEmail } from '../kit/dom/form.ts'
+import { emailField, type Field, filled, nameField, readEmail } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
@@ -195,11 +195,9 @@ interface Enrolment {
 /** Passkey first, codes as the way out. */
 function factorChoice(enrolment: Enrolment): HTMLElement[] {
   const works = passkeysWork()
-  const passkeyName = field({
-    label: 'Name of this passkey',
+  const passkeyName = nameField('Name of this passkey', 'To tell your devices apart later.', {
     name: 'passkey_name',
-    hint: 'To tell your devices apart later.',
-    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', value: deviceName() },
+    value: deviceName(),
   })
   const passkey = el(
     'section',
@@ -268,11 +266,7 @@ function personFields(): {
     'email',
     'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
   )
-  const name = field({
-    label: 'Your name',
-    name: 'name',
-    attributes: { autocomplete: 'name', required: true, maxlength: NAME_LENGTH },
-  })
+  const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
   const read = (): Person | undefined => {
     const called = filled(name, 'Enter your name.')
     const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')

@@ -19,7 +19,7 @@ export function form(
  * What the service takes of names and e-mail addresses. It counts code points and the browser UTF-16 units, which are
  * never fewer: what fits into the field is never too long for the service.
  */
-export const NAME_LENGTH = 80
+const NAME_LENGTH = 80
 const EMAIL_LENGTH = 254
 
 /** Where what is wrong is said. */
@@ -38,19 +38,30 @@ export interface Field extends Marked {
 interface FieldOptions {
   label: string
   name: string
-  hint?: string
+  hint?: string | undefined
   multiline?: boolean
   attributes?: Attributes
 }
 
 export function field({ label, name, hint, multiline = false, attributes = {} }: FieldOptions): Field {
-  const id = freshId(name)
-  const described = hint === undefined ? `${id}-error` : `${id}-hint ${id}-error`
-  const common: Attributes = { id, name, 'aria-describedby': described, spellcheck: 'false', ...attributes }
+  const common: Attributes = { id: freshId(name), name, spellcheck: 'false', ...attributes }
   const input = multiline
     ? el('textarea', { rows: 3, ...common })
     : el('input', { type: 'text', class: 'input', ...common })
+  const tied = tie(input, label, hint)
+  input.addEventListener('input', () => tied.setError())
+  return tied
+}
+
+/** The row of an input: its label, its hint and its error, which describe it. */
+export function tie<Input extends HTMLElement>(
+  input: Input,
+  label: string,
+  hint?: string,
+): Marked & { row: HTMLElement; input: Input } {
+  const { id } = input
   const error = el('p', { class: 'field-error', id: `${id}-error` })
+  input.setAttribute('aria-describedby', hint === undefined ? error.id : `${id}-hint ${error.id}`)
   const row = div(
     'field',
     el('label', { for: id }, label),
@@ -63,14 +74,23 @@ export function field({ label, name, hint, multiline = false, attributes = {} }:
     if (message === undefined) input.removeAttribute('aria-invalid')
     else input.setAttribute('aria-invalid', 'true')
   }
-  input.addEventListener('input', () => setError())
   return { row, input, setError }
+}
+
+/** The field for what a person or a thing is called. */
+export function nameField(label: string, hint?: string, more: Attributes = {}): Field {
+  return field({
+    label,
+    name: 'name',
+    hint,
+    attributes: { maxlength: NAME_LENGTH, autocomplete: 'off', ...more },
+  })
 }
 
 /** The field for an e-mail address. */
 export function emailField(label: string, autocomplete: string, hint?: string): Field {
   const attributes = { type: 'email', autocomplete, required: true, maxlength: EMAIL_LENGTH }
-  return field({ label, name: 'email', ...(hint === undefined ? {} : { hint }), attributes })
+  return field({ label, name: 'email', hint, attributes })
 }
 
 /** The service judges addresses; here only plain slips are caught. Where there is one, the field says `message`. */

@@ -143,17 +143,8 @@ export function commentOf({ comment = '' }: { comment?: string }): { comment?: s
   return comment.trim() === '' ? {} : { comment: comment.trim() }
 }
 
-interface MethodChoice {
-  element: HTMLElement
-  code: Field
-  codeOnly: boolean
-  none: boolean
-  hint: HTMLElement
-  method(): Factor
-}
-
 /** Offers only what this person may use for this request, and only what this browser can do. */
-function methodChoice(allowed: readonly Factor[]): MethodChoice {
+function methodChoice(allowed: readonly Factor[]) {
   const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
   let chosen: Factor = usable[0] ?? 'passkey'
   const code = codeField('The 6 digits it shows now. Each code works once.')
