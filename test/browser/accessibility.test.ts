@@ -277,7 +277,9 @@ describeInBrowser('every page for everybody', () => {
   })
 
   it('describes each row of the inbox, tells what is selected, and keeps the focus when its bar goes', async () => {
-    const second = samplePending({ id: 'req_2', action: 'Second', high_impact: false })
+    // It ends later, and so stands below.
+    const expires_at = new Date(Date.now() + 86_400_000).toISOString()
+    const second = samplePending({ id: 'req_2', action: 'Second', high_impact: false, expires_at })
     suite.server().state.pending = [samplePending(), second]
     const { page } = await suite.visit()
     await page.goto('/')
