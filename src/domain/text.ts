@@ -144,7 +144,8 @@ function codePointName(character: string): string {
 /**
  * Drawn as nothing, as a gap, as a change of direction, or as whatever a font likes: control, format, private-use and
  * unassigned characters (but not emoji newer than this table), separators, every space but U+0020, fillers, Braille
- * blank, the half fill and the Egyptian blanks, the musical null notehead, the object placeholder, and what a renderer may ignore by default.
+ * blank, the half fill and the Egyptian blanks, the musical null notehead, the object placeholder, and what a renderer may
+ * ignore by default.
  */
 const NEVER_PLAIN =
   /^(?:(?![\t\n])\p{Cc}|\p{Cs}|\p{Co}|(?!\p{Extended_Pictographic})\p{Cn}|\p{Cf}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|[\u2800\u303f\ufffc\u{13441}\u{13442}\u{1d159}])$/u
