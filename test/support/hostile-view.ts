@@ -4,9 +4,12 @@ import { sampleRequest, TO_ANA } from './card-samples.ts'
 import { SLACK_INJECTIONS, SPOOF_CASES, TEAMS_INJECTIONS } from './spoof-cases.ts'
 
 /** Every text that tries to be more than a text, on whatever platform. */
-export const HOSTILE = [...SPOOF_CASES.map(({ text }) => text), ...SLACK_INJECTIONS, ...TEAMS_INJECTIONS].map(
-  (text) => ({ text }),
-)
+export const HOSTILE = [
+  ...SPOOF_CASES.map(({ text }) => text),
+  'Move EUR \u05d0 4711 → 0815',
+  ...SLACK_INJECTIONS,
+  ...TEAMS_INJECTIONS,
+].map((text) => ({ text }))
 
 /** A card on which this text is everything that a caller can choose. */
 export function hostileView(text: string): CardView {

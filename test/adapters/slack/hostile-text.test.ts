@@ -41,10 +41,17 @@ describe('callers’ text', () => {
       expect(html.match(/<a /g)).toBeNull()
       // Bold is ours alone: as often as on a card of plain words, plus our own warnings.
       const bold = (page: string) => page.match(/font-semibold/g)?.length ?? 0
-      const warnings = html.match(/⚠️ (Hidden characters|Look-alike letters)\. /g)?.length ?? 0
+      const warnings = html.match(/⚠️ (Hidden characters|Two directions|Look-alike letters)\. /g)?.length ?? 0
       expect(bold(html)).toBe(bold(drawBlocks(cardOf('plain words').blocks, 'light')) + warnings)
     },
   )
+
+  it('T16: says that a text of two directions may stand here in another order than the one that is signed', () => {
+    expect(shownText(cardOf('Move EUR \u05d0 4711 → 0815').blocks)).toContain(
+      '⚠️ Two directions. Parts of what',
+    )
+    expect(shownText(cardOf('plain words').blocks)).not.toContain('Two directions')
+  })
 
   it('keeps a fake badge in the frame while ours stands outside', () => {
     const request = sampleRequest(

@@ -40,6 +40,12 @@ describe('callers’ text', () => {
     }
   })
 
+  it('T16: says that a text of two directions may stand here in another order than the one that is signed', () => {
+    const shown = (text: string): string => cardText(renderCard(hostileView(text)).card)
+    expect(shown('Move EUR \u05d0 4711 → 0815')).toContain('⚠️ Two directions. Parts of what')
+    expect(shown('plain words')).not.toContain('Two directions')
+  })
+
   it('T42: leaves clients no date, template or mention to fill in', () => {
     const view = hostileView(
       '{{DATE(2026-09-14T14:15:00Z)}} ${x} <at>Ana</at> {{{{TIME(2026-09-14T14:15:00Z)}}}}',
@@ -125,7 +131,7 @@ const OUR_HEADINGS =
   /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn by the caller|\*\*(Open until|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
 const OUR_TITLES = /^(Approve…|Reject…|Details|More details|Refresh|Open the approval page)$/
 const OUR_LINES = [
-  /^⚠️ (Hidden characters|Look-alike letters)\. /,
+  /^⚠️ (Hidden characters|Two directions|Look-alike letters)\. /,
   /^… \d[\d ]* more (characters?|fields?|findings?, (not|none) graver,) on the approval page$/,
   /^Braces are drawn apart here/,
   /^(This is all that the caller wrote|The approval page shows all)/,
