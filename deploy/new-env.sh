@@ -71,3 +71,4 @@ MONGO_APP_PASSWORD=$(password)
 END
 mv .env.new .env
 echo "Wrote .env for $base_url. Next: docker compose up -d"
+[ ! -d data ] || echo 'npm start in this folder reads this .env, too; the store in data/, made with other secrets, needs those of data/secrets.json.'

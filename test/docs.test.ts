@@ -101,8 +101,8 @@ describe('the documents', () => {
       'doctor teams',
       'npm ci && npm test',
       // test/deploy/deploy-commands.test.ts
-      'countersign store',
-      'countersign serve',
+      'countersign.mjs store',
+      'countersign.mjs serve',
     ]
     const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))
     expect(unknown).toEqual([])

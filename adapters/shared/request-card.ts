@@ -52,7 +52,7 @@ function headingWords({ status, voted, voted_by, audience, sandbox }: CardView):
     case 'expired':
       return 'Expired without a decision'
     case 'withdrawn':
-      return 'Withdrawn by the caller'
+      return 'Withdrawn'
   }
 }
 

@@ -8,7 +8,8 @@ import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
-import type { Done } from '../shell/page-entry.ts'
+import { showWhatWaits } from '../requests/withdraw.ts'
+import type { PageContext } from '../shell/page-entry.ts'
 import { type Key, keysShape, newKeyShape, secretsShape } from './key-shapes.ts'
 import { namedKey } from './key-words.ts'
 
@@ -16,19 +17,19 @@ import { namedKey } from './key-words.ts'
 export async function revokeKey(
   key: Pick<Key, 'id' | 'name' | 'key_prefix'>,
   slot: NoticeSlot,
-  done: Done,
+  context: PageContext,
 ): Promise<void> {
   const sure = await askFirst(
     'Revoke this API key?',
     'Revoke',
     ...namedKey(key),
     ' stops working at once, everywhere it is used. This cannot be undone. What it asked for before still waits in the inboxes, ',
-    'marked there; reject what should not happen.',
+    'marked there; if there is any, you see it next, and can withdraw it.',
   )
   if (!sure) return
   await slot.attempt(async () => {
     await remove(`/account/api-keys/${key.id}`, okShape)
-    await done('The API key is revoked.')
+    await showWhatWaits(context, ['key', key.id], 'The API key is revoked.')
   })
 }
 

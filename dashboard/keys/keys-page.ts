@@ -150,9 +150,7 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
       panel.opener('Edit', named('Edit'), () => editKey(key, panel, context.done)),
       panel.opener('Rotate', named('Rotate'), () => rotateKey(key, panel, context)),
       panel.opener('Signing secret', named('Signing secret of'), () => signingSecret(key, panel)),
-      panel.opener('Revoke', { ...named('Revoke'), class: ENDS }, () =>
-        revokeKey(key, panel.slot, context.done),
-      ),
+      panel.opener('Revoke', { ...named('Revoke'), class: ENDS }, () => revokeKey(key, panel.slot, context)),
     ),
     panel.element,
   )
@@ -331,7 +329,7 @@ function verdict(old: Key, fresh: Key): string {
 
 function choices(part: Section, { old }: Pair, context: PageContext): HTMLElement {
   const revoke = button('Revoke the old key', 'danger', () =>
-    revokeKey(old, part.slot, (message) => context.go('/keys', message)),
+    revokeKey(old, part.slot, { ...context, done: (message) => context.go('/keys', message) }),
   )
   return buttonRow(revoke, link(context.href('/keys'), 'Later', { class: 'button plain' }))
 }

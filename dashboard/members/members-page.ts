@@ -23,6 +23,7 @@ import { type ChoiceField, choiceField } from '../parts/fields.ts'
 import { ENDS, entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
+import { showWhatWaits } from '../requests/withdraw.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { policyShape } from '../settings/settings-shapes.ts'
 import { ROLES, roleName } from '../shell/account-view.ts'
@@ -97,11 +98,11 @@ function inviteSection(done: Done): HTMLElement {
 
 /** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */
 const OPEN_REQUESTS =
-  'Open requests that name them stay as they are: they can still decide them until they end. The caller can withdraw those that must not wait.'
+  'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
 
 /** One person of the account, and what the owner can do about them. */
-function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
-  const reader = user.id
+function memberEntry(member: Member, context: PageContext): HTMLElement {
+  const reader = context.user.id
   const name = [
     callerText(member.name),
     tag(roleName(member.role)),
@@ -123,8 +124,8 @@ function memberEntry(member: Member, { done, user }: PageContext): HTMLElement {
     div(
       'entry-buttons',
       member.state === 'invited' && panel.opener('New link', named('New link'), () => newLink(member, panel)),
-      panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, done))),
-      panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, done)),
+      panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, context))),
+      panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, context)),
     ),
     panel.element,
   )
@@ -160,14 +161,15 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
   panel.show(linkView(callerText(member.email), link, panel.close), 'once')
 }
 
-function roleForm(member: Member, panel: RowPanel, done: Done): HTMLElement {
+function roleForm(member: Member, panel: RowPanel, context: PageContext): HTMLElement {
   const role = roleField(member.role)
   const save = async (): Promise<void> => {
     if (role.input.value === member.role) return panel.close()
     const proof = await stepUp('member.change', roleChange(member, role.input.value), member.user_id)
     if (proof === undefined) return
     await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
-    await done('The role is changed.')
+    if (role.input.value === 'approver') return context.done('The role is changed.')
+    await showWhatWaits(context, ['person', member.user_id], 'The role is changed.')
   }
   return form(
     { class: 'panel-form', 'aria-label': 'Change the role' },
@@ -194,7 +196,7 @@ function roleChange(member: Member, wanted: string): Child[] {
   ]
 }
 
-async function remove(member: Member, done: Done): Promise<void> {
+async function remove(member: Member, context: PageContext): Promise<void> {
   const invited = member.state === 'invited'
   const purpose = [
     invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
@@ -206,7 +208,8 @@ async function remove(member: Member, done: Done): Promise<void> {
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return
   await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
-  await done(invited ? 'The invitation is taken back.' : 'The member is removed.')
+  if (invited) return context.done('The invitation is taken back.')
+  await showWhatWaits(context, ['person', member.user_id], 'The member is removed.')
 }
 
 /** The link, which is shown this once: the service sends no e-mail, so its owner hands it over. */

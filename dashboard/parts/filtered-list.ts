@@ -32,8 +32,8 @@ interface FilteredList<T, Page extends ListPage<T>> {
   /** The search is always in sight; the others stand behind "Filters", open while one of them is set. */
   fields(filters: Filters): { search: Field; others: readonly (Field | ChoiceField)[] }
   read(path: string): Promise<Page>
-  /** A new list, empty. */
-  list(): RowList<T> & { learn?(page: Page): void }
+  /** A new list, empty, of what these filters find. */
+  list(filters: Filters): RowList<T> & { learn?(page: Page): void }
   /** What one entry and several are called. */
   called: readonly [one: string, many: string]
   /** Said where there is nothing at all. */
@@ -169,7 +169,7 @@ function foundList<T, Page extends ListPage<T>>(
 ): HTMLElement[] {
   const { called, none, read, below } = options
   const [one, many] = called
-  const list = options.list()
+  const list = options.list(filters)
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   const empty = p(first.next_cursor === null ? nothingIn(called, filters, none) : nothingYet(many))
   const files = div('file-buttons', ...exportLinks(options, filters))

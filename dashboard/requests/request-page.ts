@@ -15,7 +15,7 @@ import {
   p,
 } from '../../webauthn-page/kit/dom/element.ts'
 import { ago, moment, timeLeft } from '../../webauthn-page/kit/dom/moment.ts'
-import { notice } from '../../webauthn-page/kit/dom/notice.ts'
+import { notice, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { plainScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { type CheckedReview, loadReview, stateOf } from '../../webauthn-page/kit/request/checked-review.ts'
@@ -38,6 +38,7 @@ import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
 import { timelineSection } from './timeline.ts'
+import { mayWithdraw, withdrawButton } from './withdraw.ts'
 
 const POLL_MS = 5000
 
@@ -105,6 +106,7 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   const scene = requestScene(checked, panel)
   // It only leads to where one decides, so it comes first on a phone whether it is decided or not.
   scene.querySelector('.request-columns')?.prepend(panel)
+  if (review.status === 'pending' && mayWithdraw(context)) panel.append(...withdrawal(review, context))
   scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
   if (review.status === 'pending')
     follow(scene, review, context, (now) => {
@@ -113,6 +115,11 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
       shown = votes
     })
   return scene
+}
+
+function withdrawal({ id }: Review, context: PageContext): HTMLElement[] {
+  const slot = noticeSlot()
+  return [slot.element, buttonRow(withdrawButton('Withdraw the request', () => [id], slot, context))]
 }
 
 /** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it again. */

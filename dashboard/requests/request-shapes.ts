@@ -1,4 +1,4 @@
-import type { historyAnswer } from '../../src/http/api/account.ts'
+import type { historyAnswer, withdrawnAnswer } from '../../src/http/api/account.ts'
 import type { requestLogAnswer } from '../../src/http/api/deliveries.ts'
 import type { Answer } from '../../src/http/api/shared/fields.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
@@ -6,6 +6,8 @@ import { answer } from '../../webauthn-page/kit/api/shape.ts'
 /** `GET /account/requests`. */
 export type RequestPage = Answer<typeof historyAnswer>
 export const requestPageShape = answer<RequestPage>()
+
+export const withdrawnShape = answer<Answer<typeof withdrawnAnswer>>()
 
 /** A request as the history lists it. */
 export type RequestRow = RequestPage['data'][number]

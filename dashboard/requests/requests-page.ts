@@ -3,28 +3,31 @@ import { get } from '../../webauthn-page/kit/api/request.ts'
 import { type Child, div, el, lede, link } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { byName, SANDBOX_DECIDED, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Key, keysShape } from '../keys/key-shapes.ts'
 import { repeatedNames } from '../keys/key-words.ts'
+import { type Member, membersShape } from '../members/member-shapes.ts'
 import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
 import { stateTag } from '../parts/rows.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
+import { mayWithdraw, withdrawButton } from './withdraw.ts'
 
 /** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
-  const keys = await loadKeys(context)
+  const known = await loadKnown(context)
   const list = await filteredList<RequestRow, RequestPage>({
     context,
     path: '/requests',
     api: '/account/requests',
     names: REQUEST_FILTERS,
-    fields: (filters) => requestFilterFields(filters, keys),
+    fields: (filters) => requestFilterFields(filters, known),
     read: (path) => get(path, requestPageShape),
-    list: () => requestTable(context),
+    list: (filters) => requestTable(context, filters.get('status') === 'pending'),
     called: ['request', 'requests'],
     none: emptyFor(context),
   })
@@ -38,10 +41,20 @@ function ledeFor({ account }: PageContext): string {
     : 'Every request of this account, decided or not.'
 }
 
-/** Only the owner may list the keys. */
-async function loadKeys({ account }: PageContext): Promise<KnownKey[] | undefined> {
-  if (!account.own || account.role !== 'owner') return undefined
-  return (await get('/account/api-keys?limit=100', keysShape)).data
+/** What a list can be narrowed to by name. */
+interface Known {
+  keys: readonly Pick<Key, 'id' | 'name' | 'key_prefix'>[]
+  people: readonly Pick<Member, 'user_id' | 'name'>[]
+}
+
+/** Only the owner may list the keys and members. */
+async function loadKnown(context: PageContext): Promise<Known | undefined> {
+  if (!mayWithdraw(context)) return undefined
+  const [keys, members] = await Promise.all([
+    get('/account/api-keys?limit=100', keysShape),
+    get('/account/members', membersShape),
+  ])
+  return { keys: keys.data, people: members.data.filter(({ state }) => state === 'active') }
 }
 
 function emptyFor({ account }: PageContext): string {
@@ -51,7 +64,7 @@ function emptyFor({ account }: PageContext): string {
 }
 
 /** As the service and the address name them. */
-const REQUEST_FILTERS = ['q', 'status', 'high_impact', 'sandbox', 'key', 'from', 'to'] as const
+const REQUEST_FILTERS = ['q', 'status', 'high_impact', 'sandbox', 'key', 'person', 'from', 'to'] as const
 
 const ANY = ['', 'Any'] as const
 const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> = {
@@ -66,13 +79,10 @@ const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> =
   sandbox: [ANY, ['false', 'Live only'], ['true', 'Sandbox only']],
 }
 
-/** An API key by which a list can be narrowed. */
-type KnownKey = Pick<Key, 'id' | 'name' | 'key_prefix'>
-
-/** The fields of the history's filters; without `keys` one names a key by its id. */
+/** The fields of the history's filters; where no names are known one names a key by its id. */
 function requestFilterFields(
   filters: Filters,
-  keys: readonly KnownKey[] | undefined,
+  known: Known | undefined,
 ): { search: Field; others: (Field | ChoiceField)[] } {
   const value = (name: string): string => filters.get(name) ?? ''
   const choice = (name: keyof typeof CHOICES, label: string): ChoiceField =>
@@ -83,14 +93,21 @@ function requestFilterFields(
       choice('status', 'Status'),
       choice('high_impact', 'Impact'),
       choice('sandbox', 'Live or sandbox'),
-      keyField(value('key'), keys),
+      keyField(value('key'), known?.keys),
+      ...(known === undefined ? [] : [personField(value('person'), known.people)]),
       dayField('from', 'Asked on or after', value('from')),
       dayField('to', 'Asked on or before', value('to')),
     ],
   }
 }
 
-function keyField(value: string, keys: readonly KnownKey[] | undefined): Field | ChoiceField {
+/** A person who was removed is named by the id in the address. */
+function personField(value: string, people: Known['people']): ChoiceField {
+  const choices = people.map(({ user_id, name }) => [user_id, name] as const)
+  return choiceField({ label: 'Approver', name: 'person', choices: [ANY, ...choices], value })
+}
+
+function keyField(value: string, keys: Known['keys'] | undefined): Field | ChoiceField {
   if (keys === undefined)
     return field({
       label: 'Id of the API key',
@@ -104,8 +121,9 @@ function keyField(value: string, keys: readonly KnownKey[] | undefined): Field |
   return choiceField({ label: 'API key', name: 'key', choices: [ANY, ...choices], value })
 }
 
-/** The table of the history; on narrow screens a row has two lines. */
-function requestTable({ href, user }: PageContext) {
+/** The table of the history; on narrow screens a row has two lines. What waits, its owner can withdraw all at once. */
+function requestTable(context: PageContext, isWaiting: boolean) {
+  const { href, user } = context
   const names: Record<string, string> = {}
   const person = byName(names)
   const table = dataTable('Requests', [
@@ -115,8 +133,14 @@ function requestTable({ href, user }: PageContext) {
     { name: 'Decided', look: 'col-decided' },
     { name: 'Asked', look: 'col-when' },
   ])
+  const ids: string[] = []
+  const slot = noticeSlot()
+  const withdraw = withdrawButton('Withdraw', () => ids, slot, context)
   return {
-    element: table.element,
+    element:
+      isWaiting && mayWithdraw(context)
+        ? div('', div('list-tools', withdraw), slot.element, table.element)
+        : table.element,
     learn: (page: RequestPage) => Object.assign(names, page.names, { [user.approver]: user.name }),
     /** @returns the link in the first of the new rows */
     add: (rows: readonly RequestRow[]): HTMLElement | undefined => {
@@ -126,6 +150,8 @@ function requestTable({ href, user }: PageContext) {
         return { open, cells: cellsOf(row, open, person) }
       })
       table.add(made.map(({ cells }) => cells))
+      ids.push(...rows.map(({ id }) => id))
+      withdraw.textContent = ids.length === 1 ? 'Withdraw it' : `Withdraw these ${ids.length}`
       return made[0]?.open
     },
   }

@@ -14,7 +14,7 @@ export function waysOut(confirmedOnly: boolean): string {
 }
 
 /** What is wrong with the policy that is in force: no approver it reaches, names that do not count. */
-export function policyWarnings({ reachable, approvers, confirmed_only }: Policy): HTMLElement[] {
+export function policyWarnings({ reachable, approvers, confirmed_only, quorum }: Policy): HTMLElement[] {
   const gone = approvers.filter(({ eligible }) => !eligible)
   const warnings: HTMLElement[] = []
   if (!reachable)
@@ -22,6 +22,16 @@ export function policyWarnings({ reachable, approvers, confirmed_only }: Policy)
       notice(
         'warning',
         `Under this policy no one can approve now, and new requests are refused. ${waysOut(confirmed_only)}`,
+      ),
+    )
+  const able = approvers.filter((one) => one.eligible && (one.has_passkey || one.has_totp))
+  if (reachable && able.length < quorum)
+    warnings.push(
+      notice(
+        'warning',
+        `New requests can only wait for now: it takes ${quorum === 1 ? '1 approval' : `${quorum} approvals`}, and `,
+        `${able.length} of the people named ${able.length === 1 ? 'has' : 'have'} a passkey or code that works. `,
+        'The operator of the service can give the others a new link.',
       ),
     )
   if (gone.length > 0)

@@ -1,4 +1,5 @@
 import { type ApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
+import type { FlowDeps } from '../flow/deps.ts'
 import { KEY_PURPOSES, type KeyKeeper } from '../flow/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
@@ -99,7 +100,7 @@ export function runRevokeKey(id: string, options: { json?: boolean }): Promise<C
     const key = await revoked.catch(inWords({ not_found: ['key_not_found', message] }))
     return {
       value: { ok: true, key: presentKey(key) },
-      text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. What it asked stays pending: reject it in the inbox, or let it expire.`,
+      text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. What it asked stays pending: its owner withdraws it on the page of requests, or it is rejected in the inbox.`,
     }
   })
 }
@@ -175,7 +176,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
   if (done.refused === 'unknown')
     return new CliError(
       'signing_key_not_found',
-      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}. Their ids stand in /.well-known/jwks.json.`,
+      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}. See: countersign keys list`,
     )
   if (done.refused === 'revoked')
     return new CliError(
@@ -202,8 +203,35 @@ function readPast(text: string | undefined, now: Date): Date {
   return since
 }
 
-/** The public part, named field by field: the record holds the seed. */
-function presentSigningKey(key: SigningKey) {
+/** `countersign keys list`: the signing keys of each purpose, newest first; revoked ones too. */
+export function runListSigningKeys(options: { json?: boolean }): Promise<CommandResult> {
+  const list = async ({ keys }: Pick<FlowDeps, 'keys'>): Promise<CommandResult> => {
+    const found = keys.ring().publicRecords()
+    found.sort((a, b) => a.purpose.localeCompare(b.purpose) || Number(b.notBefore) - Number(a.notBefore))
+    return {
+      value: {
+        data: found.map((key) => ({
+          ...presentSigningKey(key),
+          revoked_at: key.revokedAt?.toISOString() ?? null,
+        })),
+        next_cursor: null,
+      },
+      text: table(
+        ['PURPOSE', 'KEY', 'SIGNS FROM', 'REVOKED FROM'],
+        found.map((key) => [
+          key.purpose,
+          key.kid,
+          key.notBefore.toISOString(),
+          key.revokedAt?.toISOString() ?? '',
+        ]),
+      ),
+    }
+  }
+  return withService(options.json, list, { reads: true })
+}
+
+/** The public part, named field by field: a record may hold the seed. */
+function presentSigningKey(key: PublicKeyRecord) {
   return {
     kid: key.kid,
     purpose: key.purpose,

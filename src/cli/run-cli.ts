@@ -221,6 +221,9 @@ function addKeyCommands(key: Command): void {
 }
 
 function addSigningKeyCommands(keys: Command): void {
+  answers(keys.command('list').description('list the keys the service signs with'), async (options) =>
+    (await load.keys()).runListSigningKeys(options),
+  )
   answers<RotateOptions>(
     keys
       .command('rotate')

@@ -159,7 +159,10 @@ function readMembership({ account, role, renew }: InviteOptions): {
   accountId: string
   role: Member['role']
 } {
-  if (renew) throw usageError('--renew is for a link of their own; leave out --account and --role.')
+  if (renew)
+    throw usageError(
+      '--renew is for a link of their own; leave out --account and --role. A new link into an account is made by its owner: Members, “New link”.',
+    )
   if (account === undefined || role === undefined)
     throw usageError('--account and --role go together: into which account, and as what.')
   if (!isId('acc', account))
@@ -168,7 +171,7 @@ function readMembership({ account, role, renew }: InviteOptions): {
 }
 
 function whyNotMember(email: string, accountId: string) {
-  const there = `${email} is already in account ${accountId}, or already invited.`
+  const there = `${email} is already in account ${accountId}, or already invited; a new link is made by its owner: Members, “New link”.`
   const none = `There is no account ${accountId}; see: countersign user list`
   return inWords({ not_found: ['account_not_found', none], member_exists: ['member_exists', there] })
 }

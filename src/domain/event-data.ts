@@ -39,7 +39,7 @@ export function decidedData(
   }
 }
 
-/** `approval.expired`; `cancelled`: the caller withdrew it. */
+/** `approval.expired`; `cancelled`: it was withdrawn. */
 export function expiredData(
   request: Pick<ApprovalRequest, 'id' | 'expires_at' | 'sandbox'>,
   cancelled = false,

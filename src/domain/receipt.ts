@@ -12,7 +12,7 @@ export const NO_RECEIPT = {
   pending: 'Nothing is signed yet; verify again after the decision.',
   pending_sandbox:
     'Nothing is signed yet: a dry run is decided when its status is read. Read it, then verify again.',
-  cancelled: 'The caller withdrew the request; there is nothing to verify.',
+  cancelled: 'The request was withdrawn; there is nothing to verify.',
   expired: 'The request lapsed without a decision; there is nothing to verify.',
 } as const
 

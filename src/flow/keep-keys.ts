@@ -279,7 +279,7 @@ class WrongSealingKeyError extends Error {
 
   constructor() {
     super(
-      'The stored signing keys do not open. Set the SEALING_KEY this store was made with; in development it is in secrets.json of its data directory.',
+      'The stored signing keys do not open with this SEALING_KEY. Set the one this store was made with. A development start keeps it in secrets.json of its data directory, which counts only while neither the environment nor .env sets another.',
     )
   }
 }

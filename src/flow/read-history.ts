@@ -1,4 +1,5 @@
 import { may, roleIn } from '../domain/account.ts'
+import { invalidField } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
 import { type ApprovalRequest, contextOf, type RequestStatus } from '../domain/request.ts'
 import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../domain/search.ts'
@@ -23,7 +24,7 @@ interface Wanted {
 }
 
 /** A question to the history of an account. */
-export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person_id' | 'id'>, Wanted {
+export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'id'>, Wanted {
   /** Of the account, or the person's own. */
   account?: string
   limit: number
@@ -34,7 +35,8 @@ export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'person
  * A page of the requests of an account, newest first and up to date: for owners and auditors all, for approvers those that
  * name them or on which they voted. It can hold fewer than `limit` and not be the last one: a request can change while it is
  * read, and a search looks at so many, and for so long, only: `searchedTo` tells how far back.
- * @throws Refusal `not_found` for malformed, unknown and foreign accounts
+ * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `invalid_field` for another `person_id` than the
+ * approver's own
  */
 export async function readHistory(
   deps: FlowDeps,
@@ -43,6 +45,8 @@ export async function readHistory(
 ): Promise<{ requests: ApprovalRequest[]; next: ListPosition | undefined; searchedTo?: Date }> {
   const { account, role } = await accessTo(deps, person, 'read_own', accountId)
   const own = may(role, 'read_all') ? {} : { person_id: person.id }
+  if (query.person_id !== undefined && own.person_id !== undefined && query.person_id !== own.person_id)
+    throw invalidField('person', 'must be yourself: only owners and auditors see the requests of others')
   const text = q?.trim() ?? ''
   const isWhole = isId('req', text) || isId('dec', text)
   const scope = { ...query, account_id: account.id, ...own, ...(isWhole ? { id: text } : {}) }

@@ -150,7 +150,7 @@ async function verifyVote({ keys }: Pick<FlowDeps, 'keys'>, shown: ReturnType<ty
 }
 
 function undecided({ status, cancelled, sandbox }: ApprovalRequest): Verdict {
-  if (cancelled) return { valid: false, status, error: 'request withdrawn by its caller', code: 'cancelled' }
+  if (cancelled) return { valid: false, status, error: 'request withdrawn', code: 'cancelled' }
   const error = status === 'expired' ? 'request expired without a decision' : 'request not decided yet'
   return { valid: false, status, error, code: status, sandbox }
 }
@@ -217,6 +217,6 @@ function readIntent(text: string): Partial<Record<keyof DecisionIntent, unknown>
 }
 
 function contradiction(status: RequestStatus): Verdict {
-  const error = 'the stored request is not the one that was signed'
+  const error = 'The stored request is not the one that was signed.'
   return { valid: false, status, error, code: 'receipt_contradicts_request' }
 }

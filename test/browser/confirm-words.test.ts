@@ -5,7 +5,7 @@ import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const STAY =
-  'Open requests that name them stay as they are: they can still decide them until they end. The caller can withdraw those that must not wait.'
+  'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
 
 describeInBrowser('whoever confirms a change reads all of it first', () => {
   const area = peopleArea()
@@ -159,6 +159,13 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     const people = page.getByRole('region', { name: 'Members of this account' })
     expect(await people.innerText()).toContain('Only you can be named as an approver.')
     expect(await people.innerText()).not.toContain('no one can approve')
+    const { user_id, email, name, approver = '' } = area.members[0] ?? expect.unreachable()
+    const named = { user_id, email, name, approver: String(approver), confirmed: true, eligible: true }
+    area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]
+    await open('/members')
+    expect(await people.innerText()).toContain(
+      'it takes 1 approval, and 0 of the people named have a passkey or code that works.',
+    )
     area.policy.reachable = false
     await open('/members')
     expect(await people.innerText()).toContain(

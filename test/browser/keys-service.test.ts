@@ -31,8 +31,16 @@ describeInBrowser('API keys of a real service', () => {
     expect(rawKey).toMatch(/^sa_test_/)
     await page.getByRole('button', { name: 'I saved the key' }).click()
     expect(await page.locator('.entry').innerText()).toContain('Sandbox')
-    expect((await use(rawKey)).status).toBe(201)
+    for (let count = 0; count < 3; count += 1) expect((await use(rawKey)).status).toBe(201)
     await revoke(person, 'Revoke the API key try-out')
+    // What it asked is shown, to be withdrawn at once.
+    await page.getByRole('heading', { name: '3 requests found' }).waitFor()
+    await page.getByRole('button', { name: 'Withdraw these 3' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+    await page.getByText('3 requests are withdrawn.').waitFor()
+    await page.getByLabel('Status').selectOption('Expired or withdrawn')
+    await page.getByRole('heading', { name: '3 requests found' }).waitFor()
+    expect(await page.getByText('Withdrawn', { exact: true }).count()).toBe(3)
     expect((await use(rawKey)).status).toBe(401)
   })
 

@@ -25,8 +25,8 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
   [
     'withdrawn',
     { status: 'expired', cancelled: true, may_decide: false },
-    'Withdrawn by the caller',
-    'The caller took the request back.',
+    'Withdrawn',
+    'The request was withdrawn.',
   ],
   [
     'voted, others missing',
@@ -320,7 +320,7 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByLabel('Code from your authenticator app').fill('123456')
     suite.server().state.review = { ...review, status: 'expired', cancelled: true, may_decide: false }
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
-    await heading('Withdrawn by the caller').waitFor()
+    await heading('Withdrawn').waitFor()
     expect(await visitor.page.locator('.notice').innerText()).toContain('The request is no longer pending.')
   })
 

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify.ts'
-import { describeInBrowser } from '../support/browser.ts'
+import { axeViolations, describeInBrowser } from '../support/browser.ts'
 import { ask, obtainKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click()
@@ -88,16 +88,39 @@ describeInBrowser('an account of several people, each in a browser of their own'
     const second = await readRequest(suite.service(), key, next)
     expect(Object(second.decision).votes).toMatchObject([{ delegate: expect.any(String) }, {}])
 
+    const open = [
+      await ask(suite.service(), key, { action: 'Deploy release 4.4' }),
+      await ask(suite.service(), key, { action: 'Deploy release 4.5' }),
+    ]
     await owner.page.goto('/members')
     await press(owner.page, 'Remove: ann')
     await confirm(owner.page)
-    await owner.page.getByText('The member is removed.').waitFor()
+    // What they could still decide is shown, to be withdrawn: all of it, or one after a look at it (T79).
+    await owner.page.getByText('The member is removed. This still waits').waitFor()
+    await owner.page.getByRole('heading', { name: '2 requests found' }).waitFor()
+    expect(await axeViolations(owner.page)).toEqual([])
+    await owner.page.getByRole('link', { name: 'Deploy release 4.4' }).click()
+    await press(owner.page, 'Withdraw the request')
+    await press(owner.page, 'Cancel')
+    await press(owner.page, 'Withdraw the request')
+    await owner.page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+    await owner.page.getByText('The request is withdrawn.').waitFor()
+    await owner.page.goBack()
+    await press(owner.page, 'Withdraw it')
+    await owner.page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+    await owner.page.getByText('The request is withdrawn.').waitFor()
+    await owner.page.getByRole('heading', { name: 'Nothing matches' }).waitFor()
+    for (const one of open)
+      expect(await readRequest(suite.service(), key, one)).toMatchObject({
+        status: 'expired',
+        cancelled: true,
+      })
     await owner.page.goto('/settings')
     await owner.page.getByText('Under this policy no one can approve now').waitFor()
     const refused = await fetch(`${suite.service().url}/api/v1/approvals/request`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
-      body: JSON.stringify({ action: 'Deploy release 4.4' }),
+      body: JSON.stringify({ action: 'Deploy release 4.6' }),
     })
     expect([refused.status, Object(await refused.json()).error]).toEqual([422, 'no_eligible_approver'])
   })

@@ -121,7 +121,7 @@ describe('countersign user', () => {
     expect(twice.code).toBe(1)
     expect(twice.error()).toEqual({
       error: 'member_exists',
-      message: `bob@example.com is already in account ${account_id}, or already invited.`,
+      message: `bob@example.com is already in account ${account_id}, or already invited; a new link is made by its owner: Members, “New link”.`,
     })
     const listed = await cli(['user', 'list', '--json'], { env })
     const { data } = listed.json()

@@ -143,6 +143,15 @@ describe('countersign keys revoke', () => {
       0,
       { ok: true, kid: before.kid, purpose: 'decision', revoked_at: since.toISOString() },
     ])
+    const listed = await cli(['keys', 'list', '--json'], { env })
+    const rows = listed.json().data.filter((key: { purpose: string }) => key.purpose === 'decision')
+    expect(rows).toMatchObject([
+      { kid, revoked_at: null },
+      { kid: before.kid, revoked_at: since.toISOString() },
+    ])
+    const { stdout } = await cli(['keys', 'list'], { env })
+    expect(stdout).toMatch(/^PURPOSE +KEY +SIGNS FROM +REVOKED FROM\n/)
+    expect(stdout).toContain(`${before.kid}  `)
     const no = ['60', '2026-02-30T00:00:00Z', '2025-02-29T12:00:00.000Z', '2026-01-01T24:00:00Z']
     expect(await codes(revoke(before.kid), ...no.map((text) => revoke(before.kid, '--since', text)))).toEqual(
       [[1, 'signing_key_revoked'], ...no.map(() => [2, 'usage'])],

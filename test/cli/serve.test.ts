@@ -37,7 +37,8 @@ it('refuses to start with a misspelt NODE_ENV', async () => {
 it('says in one sentence which port is taken, that DATA_DIR is a file, and that SEALING_KEY is another', async () => {
   const { env, folder } = await useDataDir()
   const refused = async (more: Record<string, string>) => {
-    const run = await cliProcess(['serve', '--json'], { env: { ...env, ...more } })
+    // Whatever has the port that is taken otherwise.
+    const run = await cliProcess(['serve', '--json'], { env: { ...env, PORT: '0', ...more } })
     return [run.code, JSON.parse(run.stderr)]
   }
   const server = createServer()
@@ -64,7 +65,9 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
     1,
     {
       error: 'sealing_key_wrong',
-      message: expect.stringMatching(/^The stored signing keys do not open\. [^\n]+$/),
+      message: expect.stringMatching(
+        /^The stored signing keys do not open with this SEALING_KEY\. [^\n]+ \.env sets another\.$/,
+      ),
     },
   ])
   const file = join(folder, 'file')

@@ -11,6 +11,7 @@ import { freePort } from '../support/service.ts'
 import { watchProcess } from './child.ts'
 import { parseDotEnv } from './compose-file.ts'
 import { newEnv, useProject } from './env-file.ts'
+import { HAS_NGINX, useProxy } from './nginx.ts'
 
 const PAGE = readFileSync(packagePath('docs/deploy.md'), 'utf8')
 
@@ -66,5 +67,14 @@ describe('docs/deploy.md', () => {
     for (const port of ports) expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
     const listed = await cli(['user', 'list', '--json'], { env: { ...env, MONGODB_URI: uri } })
     expect([listed.code, listed.json().data]).toEqual([0, []])
+    if (!HAS_NGINX) return
+    const [http = ''] = blocks('nginx')
+    const named = http.replace('127.0.0.1:3001', `127.0.0.1:${ports[0]}`)
+    const { port } = await useProxy({
+      processes: [],
+      http: named.replace('127.0.0.1:3002', `127.0.0.1:${ports[1]}`),
+    })
+    const asked = await fetch(`http://127.0.0.1:${port}/api/v1/approvals/request`, { method: 'POST' })
+    expect([asked.status, Object(await asked.json()).error]).toEqual([401, 'invalid or missing API key'])
   })
 })

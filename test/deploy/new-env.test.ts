@@ -41,7 +41,9 @@ describe('deploy/new-env.sh', () => {
     await newEnv(folder, 'http://localhost:9000')
     expect(read(folder)).toMatchObject({ BASE_URL: 'http://localhost:9000', HTTP_PORT: '9000' })
     const other = await useProject()
-    await newEnv(other, 'http://localhost')
+    await mkdir(join(other, 'data'))
+    const { stdout } = await newEnv(other, 'http://localhost')
+    expect(stdout).toContain('the store in data/, made with other secrets, needs those of data/secrets.json.')
     expect(read(other)).toMatchObject({ BASE_URL: 'http://localhost', HTTP_PORT: '80' })
   })
 

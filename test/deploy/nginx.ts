@@ -11,9 +11,11 @@ import { freePort } from '../support/service.ts'
 
 const EXECUTABLE = process.env.NGINX_PATH ?? '/usr/sbin/nginx'
 
+export const HAS_NGINX = existsSync(EXECUTABLE)
+
 /** `describe` for tests that need a real nginx: skipped with a loud notice where there is none. */
 export function describeWithNginx(name: string, suite: () => void): void {
-  if (existsSync(EXECUTABLE)) return void describe(name, suite)
+  if (HAS_NGINX) return void describe(name, suite)
   console.warn(`\n*** NO NGINX: ${EXECUTABLE} is missing; "${name}" is SKIPPED. Set NGINX_PATH. ***\n`)
   describe.skip(name, suite)
 }
@@ -47,6 +49,8 @@ export interface ProxyOptions {
   upstream?: string
   /** One worker with so many connections. */
   connections?: number
+  /** Instead of all that is shipped: what stands in `http { … }`. */
+  http?: string
 }
 
 /** One that ends with the test. */
@@ -96,7 +100,15 @@ async function writeConfiguration(
     .replaceAll(' /tls/', ` ${options.tlsDir ?? '/tls'}/`)
   await writeFile(join(folder, 'listen.conf'), listen)
   await writeFile(join(folder, 'upstream.conf'), options.upstream ?? fixedUpstream(options.processes))
-  const { connections } = options
+  const { connections, http } = options
+  if (http !== undefined) {
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (of) => `${of}_temp_path ${of};`,
+    )
+    const listening = http.replace('listen 8080', `listen 127.0.0.1:${port}`)
+    const main = `pid nginx.pid;\nevents {}\nhttp {\n${temporary.join('\n')}\naccess_log off;\n${listening}}\n`
+    return writeFile(join(folder, 'nginx.conf'), main)
+  }
   const few = (text: string) =>
     text
       .replace('worker_processes auto', 'worker_processes 1')

@@ -229,6 +229,8 @@ function checkBaseUrl(config: Config): Check {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   if (url.hostname !== 'localhost') return ok(name, config.baseUrl)
   if (port !== config.port) {
+    if (config.production)
+      return ok(name, `${config.baseUrl} (a proxy on this machine leads to PORT ${config.port})`)
     const fix = `Leave BASE_URL out, or set it to http://localhost:${config.port}.`
     return warn(name, `${config.baseUrl} names another port than PORT (${config.port})`, fix)
   }

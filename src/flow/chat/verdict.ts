@@ -110,7 +110,7 @@ const WITHOUT_RECEIPT: Record<string, Words> = {
   not_found: { kind: 'unknown', heading: 'Unknown', sentence: NO_RECEIPT.not_found },
   pending: { kind: 'pending', heading: 'Not decided yet', sentence: NO_RECEIPT.pending },
   pending_sandbox: { kind: 'pending', heading: 'Not decided yet', sentence: NO_RECEIPT.pending_sandbox },
-  cancelled: { kind: 'withdrawn', heading: 'Withdrawn by the caller', sentence: NO_RECEIPT.cancelled },
+  cancelled: { kind: 'withdrawn', heading: 'Withdrawn', sentence: NO_RECEIPT.cancelled },
   expired: { kind: 'expired', heading: 'Expired without a decision', sentence: NO_RECEIPT.expired },
 }
 

@@ -59,6 +59,10 @@ const historyFilters = {
     .refine((text) => isId('key', text), 'must be the id of an API key')
     .optional()
     .meta({ description: 'Only requests made with this API key.' }),
+  person: text
+    .refine((text) => isId('usr', text), 'must be the id of a person')
+    .optional()
+    .meta({ description: 'Only requests that name this person, or on which they voted.' }),
   from: timeParameter('Only requests made at that time or later.'),
   to: timeParameter('Only requests made before that time.'),
 }
@@ -99,6 +103,27 @@ const historyRow = z
 export const historyAnswer = pageOf(historyRow)
   .extend({ searched_to: searchedField, names: namesField })
   .meta({ id: 'History' })
+
+/** Requests withdrawn at once. */
+const MOST_WITHDRAWN = 100
+
+export const withdrawalBody = z
+  .object({
+    ids: z
+      .array(
+        text.refine((text) => isId('req', text), 'must be the id of a request'),
+        { error: 'must be a list' },
+      )
+      .min(1, 'must name at least one request')
+      .max(MOST_WITHDRAWN, `must name at most ${MOST_WITHDRAWN} requests`),
+  })
+  .meta({ id: 'Withdrawal' })
+
+export const withdrawnAnswer = z
+  .strictObject({
+    withdrawn: z.array(idField('req')).meta({ description: 'Those that were pending until then.' }),
+  })
+  .meta({ id: 'Withdrawn' })
 
 const quota = z.strictObject({
   limit: z.int().min(0).meta({ description: 'Requests a calendar month (UTC), dry-runs too; 0: no limit.' }),
@@ -218,6 +243,18 @@ export const accountOperations = operations('Account', {
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
     refusals: [BAD_LIMIT, 'not_found'],
+  },
+  'post /api/v1/account/requests/withdraw': {
+    id: 'withdrawRequests',
+    summary: 'Withdraw requests of my account that are pending',
+    description: `By its owner: what a stolen key asked, or a person who was removed could still decide. 1 to ${MOST_WITHDRAWN} requests; what is unknown, foreign or over is left as it is.`,
+    body: {
+      schema: withdrawalBody,
+      required: 'ids',
+      invalid: ['ids', `must name at most ${MOST_WITHDRAWN} requests`],
+    },
+    answers: { '200': { schema: withdrawnAnswer, description: 'Withdrawn, as by their callers.' } },
+    refusals: ['not_found'],
   },
   'get /api/v1/account/requests/export': {
     id: 'exportHistory',

@@ -62,12 +62,15 @@ const expiredAnswer = z
     ...head,
     status: z.literal('expired'),
     ...times,
-    cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
+    cancelled: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'By its caller, or by the owner of the account.' }),
     ...mark,
   })
   .meta({
     id: 'ExpiredApproval',
-    description: 'The time ran out, or the caller withdrew it: nothing was signed, so no `decision`.',
+    description: 'The time ran out, or it was withdrawn: nothing was signed, so no `decision`.',
   })
 
 /** `GET /api/v1/approvals/:id`: which fields there are depends on the status (interface, endpoint 2). */

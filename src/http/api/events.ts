@@ -78,7 +78,10 @@ const DATA = {
   'approval.expired': z.object({
     ...aboutRequest,
     expires_at: timeField,
-    cancelled: z.literal(true).optional().meta({ description: 'The caller withdrew it.' }),
+    cancelled: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'By its caller, or by the owner of the account.' }),
     sandbox,
   }),
   'approval.reminded': z.object({

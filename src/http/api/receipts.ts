@@ -63,7 +63,10 @@ export const verdictAnswer = z
     z
       .strictObject({
         valid: z.literal(false),
-        error: z.string().meta({ example: 'request not decided yet' }),
+        error: z.string().meta({
+          description: 'Why there is no receipt, or the code (`receipt_…`) of why it does not hold.',
+          example: 'request not decided yet',
+        }),
         message: z.string(),
         status: statusField.optional().meta({ description: 'Missing when there is no such request.' }),
       })
@@ -101,8 +104,10 @@ const jwksAnswer = z
 /** Verify answer (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
-    const { error, status } = verdict
-    return { valid: false, error, message: SENTENCES[withoutReceipt(verdict)] ?? DO_NOT_ACT, status }
+    const { code, error, status } = verdict
+    const none = SENTENCES[withoutReceipt(verdict)]
+    if (none !== undefined) return { valid: false, error, message: none, status }
+    return { valid: false, error: code, message: `${error} ${DO_NOT_ACT}`, status }
   }
   return {
     valid: true,

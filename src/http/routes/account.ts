@@ -2,6 +2,7 @@ import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { referencesIn } from '../../domain/request.ts'
+import { withdrawForOwner } from '../../flow/cancel-request.ts'
 import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
@@ -22,6 +23,8 @@ import {
   presentAccount,
   presentExportedRow,
   presentHistoryRow,
+  withdrawalBody,
+  type withdrawnAnswer,
 } from '../api/account.ts'
 import {
   type changedKeyAnswer,
@@ -64,6 +67,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.get('/', person, view(deps))
   router.patch('/', person, jsonBody, changeOwn(deps))
   router.get('/requests', person, history(deps))
+  router.post('/requests/withdraw', person, jsonBody, withdraw(deps))
   router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
   // Sessions only, never an API key: a key must not make keys.
   router.get('/api-keys', session, list(deps))
@@ -100,9 +104,9 @@ const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, resp
 }
 
 const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {
-  const { cursor, limit, key, ...filter } = parseBody(historyQuery, request.query)
+  const { cursor, limit, key, person, ...filter } = parseBody(historyQuery, request.query)
   const before = cursor === undefined ? undefined : decodeCursor(cursor)
-  const query = { ...given(filter), ...given({ before, api_key_id: key }), limit }
+  const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
   const { user } = sessionOf(response)
   const { requests, next, searchedTo } = await readHistory(deps, user, query)
   const accountId = query.account ?? user.account_id
@@ -116,9 +120,10 @@ const history: Endpoint<typeof historyAnswer> = (deps) => async (request, respon
 
 const exportRequests: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
-  const { format, key, ...filter } = parseBody(historyExportQuery, request.query)
+  const { format, key, person, ...filter } = parseBody(historyExportQuery, request.query)
   const accountId = filter.account ?? who.user.account_id
-  const batches = exportHistory(deps, who, { ...given(filter), ...given({ api_key_id: key }) })
+  const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
+  const batches = exportHistory(deps, who, query)
   const rows = mapBatches(batches, async (requests) => {
     const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
     return requests.map((one) => presentExportedRow(one, names))
@@ -131,6 +136,12 @@ const exportRequests: Endpoint = (deps) => async (request, response) => {
     cells: exportCells,
   }
   await exportFile(deps, response, file, rows)
+}
+
+const withdraw: Endpoint<typeof withdrawnAnswer> = (deps) => async (request, response) => {
+  const { ids } = parseBody(withdrawalBody, request.body)
+  const { user } = sessionOf(response)
+  response.json({ withdrawn: await withdrawForOwner(deps, user, ids, clientAddress(request)) })
 }
 
 const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {

@@ -20,7 +20,7 @@ const HEADINGS: Record<string, string> = {
   approved: '✅ Approved',
   rejected: '❌ Rejected',
   expired: '⌛ Expired without a decision',
-  withdrawn: '↩️ Withdrawn by the caller',
+  withdrawn: '↩️ Withdrawn',
 }
 const page = 'https://approve.example.com/a/req_7k2m9q4r8s1t6w5x0yzabcdefg'
 
@@ -193,7 +193,7 @@ describe('what stands where', () => {
       `Approved. ${who}`,
       `Rejected. ${who}`,
       `Expired without a decision. ${who}`,
-      `Withdrawn by the caller. ${who}`,
+      `Withdrawn. ${who}`,
     ])
   })
 })

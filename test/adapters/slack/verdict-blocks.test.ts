@@ -112,11 +112,7 @@ describe('a verdict without a receipt', () => {
   it.each([
     ['not_found', '❔ Unknown', 'There is no such request; check the id.'],
     ['pending', '⏳ Not decided yet', 'Nothing is signed yet; verify again after the decision.'],
-    [
-      'cancelled',
-      '↩️ Withdrawn by the caller',
-      'The caller withdrew the request; there is nothing to verify.',
-    ],
+    ['cancelled', '↩️ Withdrawn', 'The request was withdrawn; there is nothing to verify.'],
     [
       'expired',
       '⌛ Expired without a decision',
@@ -125,10 +121,10 @@ describe('a verdict without a receipt', () => {
     [
       'receipt_contradicts_request',
       '⛔ Not valid: do not act on it',
-      'the stored request is not the one that was signed',
+      'The stored request is not the one that was signed.',
     ],
   ])('says in words what %s means', (code, heading, sentence) => {
-    const message = drawn({ valid: false, code, error: 'the stored request is not the one that was signed' })
+    const message = drawn({ valid: false, code, error: 'The stored request is not the one that was signed.' })
     expect(checkMessage(message)).toEqual([])
     expect(message.blocks[0]).toMatchObject({ type: 'header', text: { text: heading } })
     expect(shownText(message.blocks)).toContain(sentence)

@@ -128,7 +128,7 @@ describe('callers’ text', () => {
 })
 
 const OUR_HEADINGS =
-  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn by the caller|\*\*(Open until|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
+  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn|\*\*(Open until|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
 const OUR_TITLES = /^(Approve…|Reject…|Details|More details|Refresh|Open the approval page)$/
 const OUR_LINES = [
   /^⚠️ (Hidden characters|Two directions|Look-alike letters)\. /,

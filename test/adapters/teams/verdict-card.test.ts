@@ -71,11 +71,7 @@ describe('a verdict without a receipt', () => {
   it.each([
     ['not_found', '❔ Unknown', 'There is no such request; check the id.'],
     ['pending', '⏳ Not decided yet', 'Nothing is signed yet; verify again after the decision.'],
-    [
-      'cancelled',
-      '↩️ Withdrawn by the caller',
-      'The caller withdrew the request; there is nothing to verify.',
-    ],
+    ['cancelled', '↩️ Withdrawn', 'The request was withdrawn; there is nothing to verify.'],
     [
       'expired',
       '⌛ Expired without a decision',

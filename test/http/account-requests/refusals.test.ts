@@ -23,6 +23,7 @@ describe('GET /api/v1/account/requests', () => {
     ['high_impact', 'must be true or false', 'high_impact=1'],
     ['sandbox', 'must be true or false', 'sandbox=yes'],
     ['key', 'must be the id of an API key', 'key=sa_live_x'],
+    ['person', 'must be the id of a person', 'person=7f3a09c2d41be865'],
     ['from', 'must be a day or a time such as 2026-03-04T09:30:00Z', 'from=yesterday'],
     ['to', 'must be a day or a time such as 2026-03-04T09:30:00Z', 'to=2026-02-30'],
     ['to', 'must be a day or a time such as 2026-03-04T09:30:00Z', 'to=2026-03-04T09:30:00'],
@@ -40,6 +41,40 @@ describe('GET /api/v1/account/requests', () => {
       field,
       detail,
     })
+  })
+
+  it('400: refuses an approver the requests that name another person', async () => {
+    const accountId = (await service.composition.deps.users.find(setting.owner.userId))?.account_id ?? ''
+    const approver = await enrolWithPasskey(service, 'named@example.com')
+    await joinAccount(service, accountId, approver.userId, 'approver')
+    const get = (person: string) => approver.browser.get(`${PATH}?account=${accountId}&person=${person}`)
+    expect((await get(approver.userId)).status).toBe(200)
+    const { status, body } = await get(setting.owner.userId)
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: {
+        error: 'invalid_field',
+        message: expect.any(String),
+        field: 'person',
+        detail: 'must be yourself: only owners and auditors see the requests of others',
+      },
+    })
+  })
+
+  it.each([
+    [{}, 'ids required', { field: 'ids' }],
+    [{ ids: 'req_1' }, 'invalid_field', { field: 'ids', detail: 'must be a list' }],
+    [{ ids: [] }, 'invalid_field', { field: 'ids', detail: 'must name at least one request' }],
+    [{ ids: [{ $ne: '' }] }, 'invalid_field', { field: 'ids.0', detail: 'must be a text' }],
+    [{ ids: ['dec_1'] }, 'invalid_field', { field: 'ids.0', detail: 'must be the id of a request' }],
+    [
+      { ids: Array.from({ length: 101 }, () => `req_${'0'.repeat(26)}`) },
+      'invalid_field',
+      { field: 'ids', detail: 'must name at most 100 requests' },
+    ],
+  ])('400: refuses to withdraw %j', async (json, error, more) => {
+    const { status, body } = await setting.owner.browser.post(`${PATH}/withdraw`, json)
+    expect({ status, body }).toEqual({ status: 400, body: { error, message: expect.any(String), ...more } })
   })
 
   it('401: is for signed-in persons only, never for an API key', async () => {

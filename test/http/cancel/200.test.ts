@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type Answer,
+  alter,
+  lapse,
   makeDue,
   newCaller,
   send,
@@ -8,6 +11,10 @@ import {
   stored,
   type TestCaller,
 } from '../../support/caller.ts'
+import { setPolicy } from '../../support/deciders.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
+import { joinAccount } from '../../support/joined.ts'
+import { ask, decideByPasskey, proofFor, setUpOwner } from '../../support/live.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { startWaits } from '../../support/waiting.ts'
@@ -89,8 +96,8 @@ describe('a pending request that is withdrawn', () => {
     expect(body).toEqual({
       valid: false,
       status: 'expired',
-      error: 'request withdrawn by its caller',
-      message: 'The caller withdrew the request; there is nothing to verify.',
+      error: 'request withdrawn',
+      message: 'The request was withdrawn; there is nothing to verify.',
     })
   })
 
@@ -135,5 +142,74 @@ describe('a pending request that is withdrawn', () => {
     const caller = await newCaller(service)
     const path = `/api/v1/approvals/${await caller.createdId()}/cancel`
     expect((await caller.send(path, { method: 'POST', raw: '<xml/>' })).status).toBe(200)
+  })
+})
+
+describe('an owner withdraws what waits', () => {
+  const PATH = '/api/v1/account/requests'
+  const withdraw = ({ browser }: EnrolledPerson, ids: readonly string[]) =>
+    browser.post(`${PATH}/withdraw`, { ids })
+  const listed = async ({ browser }: EnrolledPerson, query: string): Promise<string[]> =>
+    (await browser.get(`${PATH}?${query}`)).body.data.map(({ id }: { id: string }) => id)
+  const owner = () => setUpOwner(service, `owner-${randomUUID()}@example.com`)
+  const accountOf = async ({ userId }: EnrolledPerson) =>
+    String((await service.composition.deps.users.find(userId))?.account_id)
+
+  it('T79: of a person who was removed: found by the person, and from then on not theirs to decide', async () => {
+    const setting = await owner()
+    const named = await enrolWithPasskey(service, 'leaves@example.com')
+    const account = await accountOf(setting.owner)
+    await joinAccount(service, account, named.userId, 'approver')
+    const own = await ask(setting)
+    await setPolicy(service, account, { approvers: [setting.owner.userId, named.userId], quorum: 1 })
+    const [first, second] = [await ask(setting), await ask(setting)]
+    expectStatus(await decideByPasskey({ service, owner: named }, second, 'rejected'), 200)
+    await alter(service, 'accounts', account, { members: [] })
+    expect(await listed(setting.owner, `person=${named.userId}`)).toEqual([second, first])
+    expect(await listed(setting.owner, `person=${named.userId}&status=pending`)).toEqual([first])
+    // They have confirmed already; only the last step comes too late.
+    const passkey = await proofFor({ service, owner: named }, first, 'approved')
+    const answer = expectStatus(await withdraw(setting.owner, [first, first, second]), 200)
+    expect(answer).toEqual({ withdrawn: [first] })
+    const refused = await named.browser.post(`/api/v1/approvals/${first}/decision`, {
+      decision: 'approved',
+      passkey,
+    })
+    expect([refused.status, refused.body.error]).toEqual([409, 'not_pending'])
+    expect(await listed(setting.owner, 'status=pending')).toEqual([own])
+    const { status, cancelled, audit, outbox } = Object(
+      await stored(service, 'requests').findOne({ _id: first }),
+    )
+    expect({ status, cancelled }).toEqual({ status: 'expired', cancelled: true })
+    const actor = { kind: 'user', id: setting.owner.userId, address: '127.0.0.1' }
+    expect(audit.at(-1)).toMatchObject({ type: 'approval.cancelled', subject: first, actor })
+    expect(JSON.parse(outbox.at(-1).body)).toMatchObject({
+      type: 'approval.expired',
+      data: { cancelled: true },
+    })
+  })
+
+  it('and the caller who asked learns it at once, also one who waits', async () => {
+    const setting = await owner()
+    const id = await ask(setting)
+    const token = setting.key
+    const [waiting] = await startWaits(service, [
+      () => send(service, `/api/v1/approvals/${id}/wait?timeout=60`, { token }),
+    ])
+    expectStatus(await withdraw(setting.owner, [id]), 200)
+    expect((await waiting)?.body).toMatchObject({ id, status: 'expired', cancelled: true })
+  })
+
+  it('nothing that lapsed, nothing of another account, nothing as an approver or auditor', async () => {
+    const [setting, other] = [await owner(), await owner()]
+    const [lapsed, foreign, open] = [await ask(setting), await ask(other), await ask(setting)]
+    await lapse(service, lapsed)
+    const account = await accountOf(setting.owner)
+    await joinAccount(service, account, other.owner.userId, 'auditor')
+    const unknown = `req_${'0'.repeat(26)}`
+    expect((await withdraw(setting.owner, [lapsed, foreign, unknown])).body).toEqual({ withdrawn: [] })
+    expect((await withdraw(other.owner, [open])).body).toEqual({ withdrawn: [] })
+    expect(await listed(setting.owner, 'status=pending')).toEqual([open])
+    expect(await listed(other.owner, 'status=pending')).toEqual([foreign])
   })
 })

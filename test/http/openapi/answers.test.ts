@@ -161,6 +161,8 @@ describe('the answers of the service are those of the document', () => {
     documented('post', `${path}/cancel`, 200, await live.post(`/api/v1/approvals/${pending}/cancel`))
     const late = await live.post(`/api/v1/approvals/${pending}/cancel`)
     refused('post', `${path}/cancel`, 409, late, 'not_pending')
+    const withdrawal = '/api/v1/account/requests/withdraw'
+    documented('post', withdrawal, 200, await owner.browser.post(withdrawal, { ids: [pending] }))
     documented('get', path, 200, await live.get(`/api/v1/approvals/${pending}`))
     documented('get', `${path}/verify`, 200, await live.get(`/api/v1/approvals/${pending}/verify`))
   })

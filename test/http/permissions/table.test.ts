@@ -245,6 +245,12 @@ describe('keys, webhooks, policy, members, channels: the owner', () => {
       },
       { method: 'PATCH', path: `${base}/api-keys/:key`, json: { policy: null }, cells: ownerOnly(PROVE) },
       { method: 'DELETE', path: `${base}/api-keys/:spareKey`, cells: ownerOnly() },
+      {
+        method: 'POST',
+        path: `${base}/requests/withdraw`,
+        json: { ids: [':pending'] },
+        cells: eachTheirOwn(),
+      },
       { method: 'GET', path: `${base}/webhooks`, shows: (at) => at.webhookId, cells: eachTheirOwn() },
       { method: 'POST', path: `${base}/webhooks`, json: { url: 'http://127.0.0.1:1/in' }, ...made },
       { method: 'GET', path: `${base}/webhooks/:webhook`, cells: ownerOnly() },

@@ -161,7 +161,11 @@ describe('a tampered store', () => {
     await alter(service, 'requests', id, change(now))
     const { status, body } = await verify(id)
     expect(status).toBe(200)
-    expect(body).toMatchObject({ valid: false, error: expect.any(String), message: expect.any(String) })
+    expect(body).toMatchObject({
+      valid: false,
+      error: expect.stringMatching(/^receipt_[a-z_]+$/),
+      message: expect.stringMatching(/^[A-Z].+\. Do not act on this request; its receipt does not hold\.$/),
+    })
     for (const field of ['payload', 'signature', 'decision']) expect(body).not.toHaveProperty(field)
   })
 

@@ -35,7 +35,7 @@ function body(review: Review, decide: (review: Review) => HTMLElement, person: W
 function finalSentence(review: Review): string {
   if (review.status !== 'expired') return 'The decision is recorded.'
   return review.cancelled === true
-    ? 'The caller took the request back. Nothing was signed and nothing is left to do.'
+    ? 'The request was withdrawn. Nothing was signed and nothing is left to do.'
     : 'The request expired without a decision. Nothing was signed; the caller has to ask again.'
 }
 
@@ -79,7 +79,10 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       ['Receipt id', copyable(el('code', { class: 'mono' }, decision.id), decision.id, 'the receipt id')],
-      decision.comment === null ? undefined : ['Comment', callerValue(decision.comment)],
+      // Where several decide it stands with the votes.
+      decision.comment === null || review.quorum.needed > 1
+        ? undefined
+        : ['Comment', callerValue(decision.comment)],
     ),
     signedReceipt(review, decision),
     p(

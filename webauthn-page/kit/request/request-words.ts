@@ -11,7 +11,7 @@ export function headingOf(review: Review): string {
     return review.may_decide ? 'Approve or reject this action?' : 'Waiting for a decision'
   }
   if (review.status === 'expired')
-    return review.cancelled === true ? 'Withdrawn by the caller' : 'Expired without a decision'
+    return review.cancelled === true ? 'Withdrawn' : 'Expired without a decision'
   return review.status === 'approved' ? 'Approved' : 'Rejected'
 }
 

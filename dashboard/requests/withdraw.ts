@@ -1,0 +1,65 @@
+import { get, post } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
+import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { withFilters } from '../parts/filters.ts'
+import { ENDS } from '../parts/rows.ts'
+import type { PageContext } from '../shell/page-entry.ts'
+import { requestPageShape, withdrawnShape } from './request-shapes.ts'
+
+/** Only the owner withdraws, in the own account. */
+export function mayWithdraw({ account }: PageContext): boolean {
+  return account.own && account.role === 'owner'
+}
+
+/** The service takes so many at once. */
+const AT_ONCE = 100
+
+/** Withdraws these requests once that is confirmed. What goes wrong is shown in the slot. */
+export function withdrawButton(
+  label: string,
+  ids: () => readonly string[],
+  slot: NoticeSlot,
+  { done }: PageContext,
+): HTMLButtonElement {
+  const withdraw = async (): Promise<void> => {
+    const wanted = ids()
+    const sure = await askFirst(
+      wanted.length === 1 ? 'Withdraw this request?' : `Withdraw these ${wanted.length} requests?`,
+      'Withdraw',
+      'Without a decision, at once and for good: nobody can approve any more what waits, and whoever asked is told that it was withdrawn.',
+    )
+    if (!sure) return
+    let count = 0
+    for (let start = 0; start < wanted.length; start += AT_ONCE) {
+      const part = { ids: wanted.slice(start, start + AT_ONCE) }
+      count += (await post('/account/requests/withdraw', part, withdrawnShape)).withdrawn.length
+    }
+    await done(said(count, wanted.length))
+  }
+  return button(label, 'quiet', () => slot.attempt(withdraw), { class: ENDS })
+}
+
+function said(count: number, wanted: number): string {
+  if (count === wanted) return count === 1 ? 'The request is withdrawn.' : `${count} requests are withdrawn.`
+  return `${count} of ${wanted} withdrawn. The others were decided or had ended before.`
+}
+
+/** After a key is revoked or a person removed: shows what waits that the key asked or that names the person, if anything does. */
+export async function showWhatWaits(
+  context: PageContext,
+  whose: readonly ['key' | 'person', string],
+  message: string,
+): Promise<void> {
+  const filters = [['status', 'pending'], whose] as const
+  const address = withFilters('/account/requests', [...filters, ['limit', '1']])
+  const waits = await get(address, requestPageShape).then(
+    ({ data }) => data.length > 0,
+    () => false,
+  )
+  if (!waits) return context.done(message)
+  await context.go(
+    withFilters(context.href('/requests'), filters),
+    `${message} This still waits: withdraw what must not be approved.`,
+  )
+}
