@@ -139,7 +139,7 @@ function requestTable(context: PageContext, isWaiting: boolean) {
   return {
     element:
       isWaiting && mayWithdraw(context)
-        ? div('', div('list-tools', withdraw), slot.element, table.element)
+        ? div('results', div('list-tools', withdraw), slot.element, table.element)
         : table.element,
     learn: (page: RequestPage) => Object.assign(names, page.names, { [user.approver]: user.name }),
     /** @returns the link in the first of the new rows */

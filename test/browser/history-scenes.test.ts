@@ -78,7 +78,7 @@ const SCENES: Record<string, PageScene<HistoryArea>> = {
       area.pageSize = 5
       area.rows = [...ROWS, ...ROWS]
     },
-    path: '/requests?status=approved&q=deploy',
+    path: '/requests?status=pending&person=usr_2',
     ready: '.data-table',
   },
   'empty history': { path: '/requests', ready: '.history' },
