@@ -59,4 +59,4 @@ createServer(async (request, response) => {
   if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked under this id
   done.add(asked)
   return response.writeHead(200).end()
-}).listen(Number(process.env.PORT ?? 4000), '127.0.0.1')
+}).listen(Number(process.env.RECEIVER_PORT ?? 4000), '127.0.0.1')

@@ -254,7 +254,6 @@ export const accountOperations = operations('Account', {
       invalid: ['ids', `must name at most ${MOST_WITHDRAWN} requests`],
     },
     answers: { '200': { schema: withdrawnAnswer, description: 'Withdrawn, as by their callers.' } },
-    refusals: ['not_found'],
   },
   'get /api/v1/account/requests/export': {
     id: 'exportHistory',
