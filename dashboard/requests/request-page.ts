@@ -53,6 +53,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     const [checked, log] = await Promise.all([loadReview(id), ownLog(id, context)])
     const person = byName({ ...checked.review.names, [context.user.approver]: context.user.name })
     const scene = sceneOf(checked, context, person)
+    if (log !== undefined && mayWithdraw(context)) addWithdrawal(scene, checked.review, context)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
     // Hashes are for who doubts; what happened is for everyone.
@@ -106,7 +107,6 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   const scene = requestScene(checked, panel)
   // It only leads to where one decides, so it comes first on a phone whether it is decided or not.
   scene.querySelector('.request-columns')?.prepend(panel)
-  if (review.status === 'pending' && mayWithdraw(context)) panel.append(...withdrawal(review, context))
   scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
   if (review.status === 'pending')
     follow(scene, review, context, (now) => {
@@ -117,9 +117,12 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   return scene
 }
 
-function withdrawal({ id }: Review, context: PageContext): HTMLElement[] {
+/** Also of another account than the one that is looked at a request opens here, if it names the person; that one is not theirs. */
+function addWithdrawal(scene: HTMLElement, { id, status }: Review, context: PageContext): void {
+  if (status !== 'pending') return
   const slot = noticeSlot()
-  return [slot.element, buttonRow(withdrawButton('Withdraw the request', () => [id], slot, context))]
+  const withdraw = withdrawButton('Withdraw the request', () => [id], slot, context)
+  scene.querySelector('.panel')?.append(slot.element, buttonRow(withdraw))
 }
 
 /** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it again. */

@@ -94,7 +94,7 @@ function requestFilterFields(
       choice('high_impact', 'Impact'),
       choice('sandbox', 'Live or sandbox'),
       keyField(value('key'), known?.keys),
-      ...(known === undefined ? [] : [personField(value('person'), known.people)]),
+      personField(value('person'), known?.people),
       dayField('from', 'Asked on or after', value('from')),
       dayField('to', 'Asked on or before', value('to')),
     ],
@@ -102,23 +102,23 @@ function requestFilterFields(
 }
 
 /** A person who was removed is named by the id in the address. */
-function personField(value: string, people: Known['people']): ChoiceField {
+function personField(value: string, people: Known['people'] | undefined): Field | ChoiceField {
+  if (people === undefined) return idField('person', 'Id of the approver', 'usr_…', value)
   const choices = people.map(({ user_id, name }) => [user_id, name] as const)
   return choiceField({ label: 'Approver', name: 'person', choices: [ANY, ...choices], value })
 }
 
 function keyField(value: string, keys: Known['keys'] | undefined): Field | ChoiceField {
-  if (keys === undefined)
-    return field({
-      label: 'Id of the API key',
-      name: 'key',
-      attributes: { value, autocomplete: 'off', placeholder: 'key_…' },
-    })
+  if (keys === undefined) return idField('key', 'Id of the API key', 'key_…', value)
   const twice = repeatedNames(keys)
   const choices = keys.map(
     ({ id, name, key_prefix }) => [id, twice.has(name) ? `${name} (${key_prefix}…)` : name] as const,
   )
   return choiceField({ label: 'API key', name: 'key', choices: [ANY, ...choices], value })
+}
+
+function idField(name: string, label: string, placeholder: string, value: string): Field {
+  return field({ label, name, attributes: { value, autocomplete: 'off', placeholder } })
 }
 
 /** The table of the history; on narrow screens a row has two lines. What waits, its owner can withdraw all at once. */
@@ -151,7 +151,7 @@ function requestTable(context: PageContext, isWaiting: boolean) {
       })
       table.add(made.map(({ cells }) => cells))
       ids.push(...rows.map(({ id }) => id))
-      withdraw.textContent = ids.length === 1 ? 'Withdraw it' : `Withdraw these ${ids.length}`
+      withdraw.textContent = ids.length === 1 ? 'Withdraw this request' : `Withdraw these ${ids.length}`
       return made[0]?.open
     },
   }

@@ -23,7 +23,8 @@ export function withdrawButton(
   { done }: PageContext,
 ): HTMLButtonElement {
   const withdraw = async (): Promise<void> => {
-    const wanted = ids()
+    // More may come to the list while the question stands.
+    const wanted = [...ids()]
     const sure = await askFirst(
       wanted.length === 1 ? 'Withdraw this request?' : `Withdraw these ${wanted.length} requests?`,
       'Withdraw',
@@ -41,6 +42,7 @@ export function withdrawButton(
 }
 
 function said(count: number, wanted: number): string {
+  if (wanted === 1 && count === 0) return 'It was not withdrawn: it had been decided, or had ended, before.'
   if (count === wanted) return count === 1 ? 'The request is withdrawn.' : `${count} requests are withdrawn.`
   return `${count} of ${wanted} withdrawn. The others were decided or had ended before.`
 }
@@ -54,8 +56,9 @@ export async function showWhatWaits(
   const filters = [['status', 'pending'], whose] as const
   const address = withFilters('/account/requests', [...filters, ['limit', '1']])
   const waits = await get(address, requestPageShape).then(
-    ({ data }) => data.length > 0,
-    () => false,
+    ({ data, next_cursor }) => data.length > 0 || next_cursor !== null,
+    // The list says what is wrong.
+    () => true,
   )
   if (!waits) return context.done(message)
   await context.go(

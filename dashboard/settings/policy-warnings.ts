@@ -24,14 +24,16 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
         `Under this policy no one can approve now, and new requests are refused. ${waysOut(confirmed_only)}`,
       ),
     )
-  const able = approvers.filter((one) => one.eligible && (one.has_passkey || one.has_totp))
+  const able = approvers.filter(
+    (one) => one.eligible && (one.has_passkey || one.has_totp) && (one.confirmed || !confirmed_only),
+  )
   if (reachable && able.length < quorum)
     warnings.push(
       notice(
         'warning',
         `New requests can only wait for now: it takes ${quorum === 1 ? '1 approval' : `${quorum} approvals`}, and `,
         `${able.length} of the people named ${able.length === 1 ? 'has' : 'have'} a passkey or code that works. `,
-        'The operator of the service can give the others a new link.',
+        'Unless a delegate decides, the others need a new link from the operator of the service.',
       ),
     )
   if (gone.length > 0)

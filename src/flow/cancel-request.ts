@@ -4,12 +4,12 @@ import { buildEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
-import type { User } from '../domain/user.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import { findOwnRequest } from './read-request.ts'
 import { expireIfLapsed } from './settle-request.ts'
+import type { Owner } from './webhooks/manage-webhooks.ts'
 
 /**
  * Withdraws a pending request: it is `expired` at once, marked `cancelled`; nothing is signed and no callback sent.
@@ -30,15 +30,11 @@ export async function cancelRequest(deps: FlowDeps, caller: Caller, id: string):
  */
 export async function withdrawForOwner(
   deps: FlowDeps,
-  owner: User,
+  { accountId, actor }: Owner,
   ids: readonly string[],
-  address: string,
 ): Promise<string[]> {
-  const actor = { kind: 'user', id: owner.id, address } as const
   const found = await deps.requests.findMany(ids)
-  const open = found.filter(
-    ({ account_id, status }) => account_id === owner.account_id && status === 'pending',
-  )
+  const open = found.filter(({ account_id, status }) => account_id === accountId && status === 'pending')
   const withdrawn = await Promise.all(open.map((request) => withdraw(deps, request, actor)))
   return withdrawn.flatMap((request) => request?.id ?? [])
 }

@@ -73,11 +73,18 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ben.page.getByLabel('Comment (optional)').fill('Looks right.')
     await ben.page.getByRole('button', { name: 'Approve' }).click()
     await heading(ben, 'You approved. Waiting for others').waitFor()
+    // Named in it, but no owner of it: also where the account that is looked at is Ben's own.
+    await ben.page.goto(`/requests/${both}`)
+    await heading(ben, 'You approved. Waiting for others').waitFor()
+    expect(await ben.page.getByRole('button', { name: 'Withdraw the request' }).count()).toBe(0)
     // Cleo's page follows by itself.
     await cleo.page.getByText('1 of 2 needed approvals so far').waitFor()
 
-    await ana.page.goto(`/requests?q=DEPLOY&status=pending`)
+    await ana.page.goto(`/requests?q=DEPLOY&status=pending&person=${approver.id}`)
     await heading(ana, '1 request found').waitFor()
+    await ben.page.goto(`/requests?${company}&person=${owner.id}`)
+    await ben.page.getByText('only owners and auditors see the requests of others').waitFor()
+    expect(await ben.page.getByLabel('Id of the approver').inputValue()).toBe(owner.id)
     await ana.page.goto(`/a/${both}`)
     await ana.page.getByRole('button', { name: 'Approve' }).click()
     await heading(ana, 'Approved').waitFor()

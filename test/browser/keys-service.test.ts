@@ -4,11 +4,11 @@ import { createKey, type Person, useServiceSuite } from '../support/service-suit
 
 describeInBrowser('API keys of a real service', () => {
   const suite = useServiceSuite()
-  const use = (key: string): Promise<Response> =>
+  const use = (key: string, body = '{"action":"Deploy"}'): Promise<Response> =>
     fetch(`${suite.service().url}/api/v1/approvals/request`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
-      body: '{"action":"Deploy"}',
+      body,
     })
   const reviewed = async (response: Response): Promise<Record<string, unknown>> => {
     expect(response.status).toBe(201)
@@ -31,7 +31,8 @@ describeInBrowser('API keys of a real service', () => {
     expect(rawKey).toMatch(/^sa_test_/)
     await page.getByRole('button', { name: 'I saved the key' }).click()
     expect(await page.locator('.entry').innerText()).toContain('Sandbox')
-    for (let count = 0; count < 3; count += 1) expect((await use(rawKey)).status).toBe(201)
+    const waits = '{"action":"Deploy","sandbox_auto_decide_seconds":300}'
+    for (let count = 0; count < 3; count += 1) expect((await use(rawKey, waits)).status).toBe(201)
     await revoke(person, 'Revoke the API key try-out')
     // What it asked is shown, to be withdrawn at once.
     await page.getByRole('heading', { name: '3 requests found' }).waitFor()

@@ -252,6 +252,30 @@ describeInBrowser('the history of requests', () => {
     expect(await more.count()).toBe(0)
   })
 
+  it('withdraws what the question said, though more came to the list meanwhile, and says what came of it', async () => {
+    area.rows = Array.from({ length: 3 }, (_, at) => sampleRow({ id: `req_${at}` }))
+    area.pageSize = 1
+    await open('/requests?status=pending')
+    const { page } = visitor
+    let answer = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route('**/account/requests?*cursor=1', async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByRole('button', { name: 'Withdraw this request' }).click()
+    const sure = page.getByRole('dialog', { name: 'Withdraw this request?' })
+    await sure.waitFor()
+    answer()
+    await expect.poll(() => rows().count()).toBe(2)
+    await sure.getByRole('button', { name: 'Withdraw' }).click()
+    await page.getByText('It was not withdrawn: it had been decided, or had ended, before.').waitFor()
+    expect(area.withdrawn).toEqual([['req_0']])
+  })
+
   it('goes on looking where a search found nothing among the newest', async () => {
     area.rows = [sampleRow()]
     area.pageSize = 0

@@ -106,7 +106,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await owner.page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
     await owner.page.getByText('The request is withdrawn.').waitFor()
     await owner.page.goBack()
-    await press(owner.page, 'Withdraw it')
+    await press(owner.page, 'Withdraw this request')
     await owner.page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
     await owner.page.getByText('The request is withdrawn.').waitFor()
     await owner.page.getByRole('heading', { name: 'Nothing matches' }).waitFor()

@@ -69,6 +69,8 @@ describe('docs/deploy.md', () => {
     expect([listed.code, listed.json().data]).toEqual([0, []])
     if (!HAS_NGINX) return
     const [http = ''] = blocks('nginx')
+    const origin = /BASE_URL=\S+:(\d+) /.exec(startProcesses)?.[1]
+    expect(http).toContain(`listen ${origin};`)
     const named = http.replace('127.0.0.1:3001', `127.0.0.1:${ports[0]}`)
     const { port } = await useProxy({
       processes: [],

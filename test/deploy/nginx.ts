@@ -105,7 +105,7 @@ async function writeConfiguration(
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (of) => `${of}_temp_path ${of};`,
     )
-    const listening = http.replace('listen 8080', `listen 127.0.0.1:${port}`)
+    const listening = http.replace('listen 3000', `listen 127.0.0.1:${port}`)
     const main = `pid nginx.pid;\nevents {}\nhttp {\n${temporary.join('\n')}\naccess_log off;\n${listening}}\n`
     return writeFile(join(folder, 'nginx.conf'), main)
   }

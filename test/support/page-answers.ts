@@ -142,6 +142,7 @@ export function answer(asked: PageCall, state: PageState, areas: readonly PageAr
     'POST /me/backup-codes': () => ({ backup_codes: CODES }),
     'GET /account/api-keys': () => ({ data: state.keys, next_cursor: null }),
     'GET /account/members': () => ({ data: [], next_cursor: null }),
+    'GET /account/requests': () => ({ data: [], next_cursor: null, names: {} }),
     'POST /account/api-keys': () => ({
       raw_key: `sa_live_${'k3Y'.repeat(16)}`,
       key: { ...SAMPLE_KEYS[0], name: String(body.name), sandbox: body.sandbox === true },

@@ -34,6 +34,8 @@ export interface HistoryArea extends PageArea {
   broken: boolean
   /** The queries of every call for a list or a file, in order. */
   asked: string[]
+  /** The ids of every withdrawal, in order. */
+  withdrawn: unknown[]
 }
 
 export const KEY_ID = 'key_3V9K2M7Q4R8S1T6W5X0YZABCDE'
@@ -117,10 +119,15 @@ export function historyArea(): HistoryArea {
     refuse: undefined,
     broken: false,
     asked: [],
+    withdrawn: [],
     reset: () => {
       Object.assign(area, { ...historyArea(), reset: area.reset, routes: area.routes })
     },
-    routes: ({ query, signedIn }) => ({
+    routes: ({ query, signedIn, body }) => ({
+      'POST /account/requests/withdraw': () => {
+        area.withdrawn.push(body.ids)
+        return { withdrawn: [] }
+      },
       'GET /account/requests': () => ({ ...listed(area, area.rows, query, signedIn), names: area.names }),
       'GET /account/audit': () => ({
         ...listed(area, area.entries, query, signedIn),

@@ -140,8 +140,7 @@ const exportRequests: Endpoint = (deps) => async (request, response) => {
 
 const withdraw: Endpoint<typeof withdrawnAnswer> = (deps) => async (request, response) => {
   const { ids } = parseBody(withdrawalBody, request.body)
-  const { user } = sessionOf(response)
-  response.json({ withdrawn: await withdrawForOwner(deps, user, ids, clientAddress(request)) })
+  response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
 }
 
 const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
