@@ -28,7 +28,7 @@ export function withdrawButton(
     const sure = await askFirst(
       wanted.length === 1 ? 'Withdraw this request?' : `Withdraw these ${wanted.length} requests?`,
       'Withdraw',
-      'Without a decision, at once and for good: nobody can approve any more what waits, and whoever asked is told that it was withdrawn.',
+      'It takes effect at once and for good: no decision is made, and the caller is told that it was withdrawn.',
     )
     if (!sure) return
     let count = 0
