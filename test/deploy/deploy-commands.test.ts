@@ -71,11 +71,11 @@ describe('docs/deploy.md', () => {
     const [http = ''] = blocks('nginx')
     const origin = /BASE_URL=\S+:(\d+) /.exec(startProcesses)?.[1]
     expect(http).toContain(`listen ${origin};`)
-    const named = http.replace('127.0.0.1:3001', `127.0.0.1:${ports[0]}`)
-    const { port } = await useProxy({
-      processes: [],
-      http: named.replace('127.0.0.1:3002', `127.0.0.1:${ports[1]}`),
-    })
+    const named = http
+      .replace('/srv/countersign/', `${packagePath('.')}/`)
+      .replace('127.0.0.1:3001', `127.0.0.1:${ports[0]}`)
+      .replace('127.0.0.1:3002', `127.0.0.1:${ports[1]}`)
+    const { port } = await useProxy({ processes: [], http: named })
     const asked = await fetch(`http://127.0.0.1:${port}/api/v1/approvals/request`, { method: 'POST' })
     expect([asked.status, Object(await asked.json()).error]).toEqual([401, 'invalid or missing API key'])
   })
