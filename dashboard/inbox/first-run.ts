@@ -120,7 +120,8 @@ class Guide implements StartedGuide {
       p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
       secretBox(rawKey, 'the API key'),
     )
-    this.#toAsk(rawKey, key)
+    this.#again = () => this.#toAsk(rawKey, key)
+    this.#again()
     this.#follow(key.id)
     this.#ask.heading.focus()
     announce('Your key is made. Step 2: ask for an approval')
@@ -150,17 +151,17 @@ class Guide implements StartedGuide {
       this.#shown = id + status
       const pending = status === 'pending'
       const focused = this.element.querySelector('.guide-body :focus')
-      if (!pending) this.#again?.()
-      else if (!this.#keyShown) this.#shrink()
+      if (pending) this.#shrink()
+      else this.#again?.()
       this.#decide.fill(...(pending ? arrived(request) : ENDED))
       if (focused?.isConnected === false) this.#decide.heading.focus()
     }
     return !decided
   }
 
-  /** On a phone the request would else stand below the screen. */
+  /** The request would else stand below the screen. The key stays in sight: it is not shown again. */
   #shrink(): void {
-    this.#key.fill(p('You have a key.'))
+    if (!this.#keyShown) this.#key.fill(p('You have a key.'))
     this.#ask.fill(p('You asked.'))
   }
 
@@ -180,7 +181,6 @@ class Guide implements StartedGuide {
     }
   }
 
-  /** The key stays in sight: it is not shown again. */
   #shrinkAround(id: string, check: HTMLElement): void {
     this.#ask.fill(p('You asked.'))
     this.#decide.fill(p('It is decided.'))

@@ -49,12 +49,22 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(await page.locator('#waiting').innerText()).toContain('Nothing is waiting for you now.')
     expect(await axeViolations(page)).toEqual([])
 
+    const guide = page.locator('section:has(> .section-body > .guide)')
+    const early = await ask(service, rawKey, { action: 'Try it' })
+    const first = guide.getByRole('link', { name: 'Review and approve' })
+    await first.waitFor()
+    expect((await first.boundingBox())?.y, 'on the first screen of a laptop').toBeLessThan(756)
+    expect(await page.locator('.secret-box code').innerText()).toBe(rawKey)
+    await callWithKey(service, rawKey, `/${early}/cancel`, {})
+
     const { deps } = service.composition
     const ana = await deps.users.findByEmail('ana@example.com')
     if (ana === undefined) throw new Error('the owner is not there')
     // What other keys of the account ask, and what is decided for them, is not the guide's.
     const otherKey = (await addKey(service, ana)).raw_key
     const foreign = await ask(service, otherKey, { action: 'Rotate the signing key' })
+    await guide.getByText('Ask once more').waitFor()
+    expect(await page.locator('pre.command').innerText()).toBe(command)
     const dryRun = (await addKey(service, ana, { sandbox: true })).raw_key
     const tried = await callWithKey(service, dryRun, '/request', {
       action: 'Try',
@@ -64,7 +74,6 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(await readRequest(service, dryRun, request_id)).toMatchObject({ status: 'approved' })
     await page.reload()
     await page.getByRole('link', { name: 'Rotate the signing key' }).waitFor()
-    const guide = page.locator('section:has(> .section-body > .guide)')
     await guide.getByText('You have a key.').waitFor()
     expect(await guide.innerText()).not.toMatch(/Rotate|decided/)
     await callWithKey(service, otherKey, `/${foreign}/cancel`, {})
