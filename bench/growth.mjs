@@ -161,7 +161,10 @@ async function fill(connection, from, to) {
 function statements({ connection, requests, history, trail }, size) {
   const any = (count) => Math.floor(Math.random() * count)
   const id = () => `req_${padded(any(size))}`
-  const list = (status) => () => requests.list({ api_key_id: `key_${any(KEYS)}`, status, limit: 50 })
+  const list =
+    (status, limit = 50) =>
+    () =>
+      requests.list({ api_key_id: `key_${any(KEYS)}`, status, limit })
   const who = () => ({ user_id: `usr_${any(PEOPLE)}`, principals: [], accounts: [] })
   const account = () => `acc_${any(ACCOUNTS)}`
   let made = 0
@@ -174,13 +177,16 @@ function statements({ connection, requests, history, trail }, size) {
     'list 50': list(),
     'list pending': list('pending'),
     'list approved': list('approved'),
-    'list rejected': list('rejected'),
-    'list expired': list('expired'),
+    // As many as a key has among 1,000.
+    'list rejected': list('rejected', 4),
+    'list expired': list('expired', 4),
     inbox: () => requests.pendingFor(who(), 50),
     'inbox count': () => requests.countPendingFor(who()),
     'history page': () => history.page({ account_id: account(), limit: 50 }),
     'history of a person': () =>
       history.page({ account_id: account(), person_id: `usr_${any(PEOPLE)}`, limit: 50 }),
+    'pending of a person': () =>
+      history.page({ account_id: account(), person_id: `usr_${any(PEOPLE)}`, status: 'pending', limit: 50 }),
     'audit page': () => trail.list({ account_id: account(), limit: 50 }),
     'audit page by time': () => trail.listByTime({ account_id: account(), limit: 50 }),
     'conditional write': () =>
