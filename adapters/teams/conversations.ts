@@ -120,7 +120,7 @@ function createDirectory(tenant: string, store: ChatConversationStore, clock: Fl
     ask,
     /**
      * Asks for those for whom the directory had no answer when they were met.
-     * @returns why one of them may still be anybody
+     * @returns why it is still unknown who one of them is
      */
     async askAgain(calls: Asking): Promise<Failed | undefined> {
       if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed

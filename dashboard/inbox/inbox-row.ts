@@ -34,7 +34,7 @@ export function inboxRow(request: PendingRequest): InboxRow {
     {
       class: 'inbox-open',
       href: `/a/${encodeURIComponent(request.id)}`,
-      // Without the time that is left: readers would say it anew each second.
+      // Without the time that is left: screen readers would say it again each second.
       'aria-describedby': `${marksId} ${askerId}`,
     },
     el('span', { class: 'inbox-action', id: textId }, callerText(request.action)),

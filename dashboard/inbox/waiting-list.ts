@@ -259,7 +259,7 @@ const REST_MS = 800
 let restUntil = 0
 
 /**
- * Runs `change`, for which nobody asked, so that what is read stays where it is: not every browser scrolls by itself. At the
+ * Runs `change`, which the person did not ask for, so that what is read stays where it is: not every browser scrolls by itself. At the
  * top of the page what comes in above shall be seen: there rows move, and take no press for a moment.
  */
 export function holdRows(change: () => void): void {

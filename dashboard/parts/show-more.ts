@@ -8,7 +8,7 @@ export interface ListPage<T> {
   next_cursor: string | null
 }
 
-/** Where a list is read to its end at once: more than these nobody reads. */
+/** Where a list is read to its end at once: more than these are not read. */
 const MOST = 1000
 
 /** The list from its first page on, to its end or to `most`. @throws as `load` */

@@ -29,7 +29,7 @@ import { type NameOf, nameless } from './verdict.ts'
 export async function verifyPage({ signal, member }: PublicVisit): Promise<PageView> {
   const draft = keptDraft('verify', signal)
   const reader = member?.user.approver ?? ''
-  // What somebody pasted before they signed in is theirs; what a person pasted is not for who comes after them.
+  // What was pasted before signing in belongs to the person who signs in; what a person pasted is not for the next one.
   if (draft.author !== '' && draft.author !== reader) draft.text = ''
   draft.author = reader
   const bench = new Bench(signal, draft, member && (await loadNames(member)))

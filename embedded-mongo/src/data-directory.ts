@@ -59,7 +59,7 @@ export function prepareDataDirectory(files: StoreFiles): void {
 
 /**
  * Makes a directory (0700) with those above it that are missing. Node's own `recursive` tries for ever where the file system says
- * ENOENT of what it lets nobody make, as /proc does.
+ * ENOENT of a directory that cannot be made, as /proc does.
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return

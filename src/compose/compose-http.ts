@@ -39,7 +39,7 @@ export function composeHttp(
 
 /**
  * Has V8 collect once the heap has grown by 30 %, not up to fourfold, while very many callers wait: 16 kB for each of 10,000
- * instead of 29, for up to 14 % of the creates. 0 is V8's own rule. V8 reads the flag anew at each collection.
+ * instead of 29, for up to 14 % of the creates. 0 is V8's own rule. V8 reads the flag again at each collection.
  */
 function collectEarly(many: boolean): void {
   setFlagsFromString(`--heap-growing-percent=${many ? 30 : 0}`)

@@ -38,7 +38,7 @@ export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
     labelNames: ['type'],
     registers,
   })
-  // A figure that begins with 1 is no increase to whoever watches it.
+  // A figure that begins with 1 is no increase to the system that watches it.
   for (const type of AUDIT_TYPES) sealed.inc({ type }, 0)
   surveyStore(registers, read, ping)
   return {

@@ -115,7 +115,7 @@ export async function readSound<T>(
   }
 }
 
-/** Is there one? One that is damaged is one, too: where nothing is, something would be made anew. */
+/** Is there one? One that is damaged is one, too: where nothing is, one would be made. */
 export async function isThere(
   connection: Parameters<typeof readSound>[0],
   find: () => Promise<unknown>,

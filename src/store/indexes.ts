@@ -141,7 +141,7 @@ export async function prepareIndexes(connection: StoreConnection, preparing: Pre
   }
 }
 
-/** Damaged it can be neither read nor written. It says only what can be found out again, so it is written anew. */
+/** Damaged it can be neither read nor written. It says only what can be found out again, so it is written again. */
 async function readVersion(
   connection: StoreConnection,
   schema: mongo.Collection<SchemaDocument>,

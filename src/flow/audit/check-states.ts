@@ -161,7 +161,7 @@ function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefi
   }
 }
 
-/** What a key signed that is there and cannot be read is not altered for that; the key itself is told of. */
+/** What a key signed that is there and cannot be read is not called altered for that; the key itself is reported. */
 async function isKeySpoilt(
   { survey }: TrailDeps,
   { votes }: Parameters<typeof alteredPart>[0],

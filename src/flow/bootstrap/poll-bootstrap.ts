@@ -46,7 +46,7 @@ export async function pollBootstrap(
 }
 
 /**
- * Does the owner still have the factor that consented, and does it count (T30)? Whoever held a stolen one could have consented to a
+ * Does the owner still have the factor that consented, and does it count (T30)? The holder of a stolen one could have consented to a
  * key of their own, and would collect it after the factor was taken away (T23).
  */
 async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {

@@ -57,7 +57,7 @@ export async function attemptCard(
     progress.failure ??= { outcome: 'failed' }
   if (progress.failure === undefined) await bring(job, showing, over)
   const { failure, dropped } = progress
-  // A message that the platform lets nobody edit any more asks for ever: what became of it is at least said under it.
+  // A message that can no longer be edited would be tried for ever: what became of it is said below it instead.
   const fixed = failure?.outcome === 'unreachable' && !failure.gone && progress.message !== undefined
   if ((failure === undefined || fixed) && dropped.length === 0) await sayReplies(job, showing)
   await notePlace(job)

@@ -6,7 +6,7 @@ import { callerOf } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { sessionOf } from './session.ts'
 
-/** Makes the checks that count a request against somebody. */
+/** Makes the checks that count a request against a key, an address or a person. */
 function limitBy(subjectOf: (request: Request, response: Response) => string) {
   return ({ limiter }: { limiter: RateLimiter }, bucket: LimitBucket): RequestHandler =>
     async (request, response, next) => {

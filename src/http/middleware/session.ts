@@ -39,7 +39,7 @@ export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'
   }
 }
 
-/** Whoever calls with an API key would look for what is wrong with it. */
+/** A caller with an API key would look for what is wrong with it. */
 function notSignedIn(request: Request): Refusal {
   const detail = 'only a signed-in person may do this, and no API key'
   return refusal('not_signed_in', bearerToken(request).startsWith('sa_') ? { detail } : {})

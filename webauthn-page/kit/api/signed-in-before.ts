@@ -27,7 +27,7 @@ export async function endSession(): Promise<void> {
   noteSignedIn(undefined)
 }
 
-/** Runs `other` when another tab signs out, or signs in as another person: what this one shows is not for whoever comes next (T13). */
+/** Runs `other` when another tab signs out, or signs in as another person: what this one shows is not for the next person (T13). */
 export function whenSomeoneElse(other: () => void): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {
     if (key === NAME && oldValue !== null && oldValue !== newValue) other()
