@@ -49,6 +49,8 @@ export async function startPageServer(areas: readonly PageArea[] = []): Promise<
   const server = createServer((request, response) => {
     void serve(request, response, { state, calls, files, areas, streams }).catch(() => response.destroy())
   })
+  // Playwright keeps connections too: one that is closed for being idle just as a test takes it up would fail the call.
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no TCP address')
