@@ -86,8 +86,11 @@ describeInBrowser('one request in full', () => {
     expect(await main().locator('b').count()).toBe(0)
   })
 
-  it('shows votes with their comments, and a file of everything that a verifier reads', async () => {
-    suite.server().state.review = sampleDecided()
+  it('shows votes with their comments, each once, and a file of everything that a verifier reads', async () => {
+    const review = sampleDecided()
+    const comment = 'Backup is there.'
+    const signed = review.decision && { ...review.decision, comment }
+    suite.server().state.review = { ...review, decision: signed }
     await open('Approved')
     const panel = await visitor.page.locator('.panel').innerText()
     for (const text of [
@@ -97,6 +100,7 @@ describeInBrowser('one request in full', () => {
       'by the delegate 0011223344556677',
     ])
       expect(panel).toContain(text)
+    expect(panel.split(comment).length, 'also where it closed the request').toBe(2)
     expect(await visitor.page.getByRole('link', { name: 'Check this receipt' }).getAttribute('href')).toBe(
       `/verify#${ID}`,
     )
