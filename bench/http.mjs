@@ -1,11 +1,13 @@
 // Requests a second of one service on this machine, over real HTTP, with the embedded store: create, read, verify. Beside them, in
 // the same run, what there is to reach: a floor that does the least a create can do, and the platform's own signature checks.
+// On Linux each row also says what it costs: CPU of the service, of its store's thread, of all there is.
 // And whether time tells a known e-mail address from an unknown one when an agent asks for a key.
 // Bounded: a fixed number of requests each. Usage: npm run build && node bench/http.mjs [--live]
 // --live: only creates of live requests, without a chat platform, and reads of them.
 import { fork, spawn } from 'node:child_process'
 import { generateKeyPairSync, sign, verify as verifyNatively } from 'node:crypto'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
@@ -34,6 +36,8 @@ const GOALS = { 'create, of the floor': 0.6, 'verify, of native checks of one co
 const live = process.argv.includes('--live')
 const root = fileURLToPath(new URL('..', import.meta.url))
 const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
+/** Whose CPU counts: the service, the floor, and this process with its clients. */
+const pids = [process.pid]
 
 if (process.argv[2] === 'floor') await runFloor()
 else await runBench()
@@ -95,6 +99,7 @@ async function runBench() {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const floor = fork(fileURLToPath(import.meta.url), ['floor'])
+  pids.push(service.pid, floor.pid)
   try {
     await Promise.all([listening(service), once(floor, 'message')])
     const keys = await makeKeys(dataDir)
@@ -199,6 +204,7 @@ function nativeChecks() {
 async function measure(name, { first, count, clients }, run, look) {
   const times = []
   let next = first
+  const before = cpuTimes()
   const started = performance.now()
   const client = async () => {
     while (next < first + count) {
@@ -218,6 +224,34 @@ async function measure(name, { first, count, clients }, run, look) {
     'per second': Math.round(count / seconds),
     'p50 ms': at(0.5),
     'p99 ms': at(0.99),
+    ...cpuOf(before, cpuTimes(), count),
+  }
+}
+
+/** Milliseconds of CPU of each thread so far, those of one process together: its own first. Nothing where there is no /proc. */
+function cpuTimes() {
+  const spent = (path) => Number(readFileSync(`${path}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+  try {
+    return pids.map((pid) => readdirSync(`/proc/${pid}/task`).map((tid) => spent(`/proc/${pid}/task/${tid}`)))
+  } catch {
+    return []
+  }
+}
+
+/** What each of `count` took: the busiest process's own thread, its next (the store's), and all, helpers and clients too. */
+function cpuOf(before, after, count) {
+  const used = after.map((threads, at) =>
+    threads.map((time, thread) => (time - (before[at]?.[thread] ?? 0)) / count),
+  )
+  const whole = (threads) => threads.reduce((sum, time) => sum + time, 0)
+  const [busiest] = used.toSorted((a, b) => whole(b) - whole(a))
+  if (busiest === undefined) return {}
+  const [own, ...others] = busiest
+  const shown = (time) => Number(time.toFixed(2))
+  return {
+    'CPU ms, service': shown(own),
+    store: shown(Math.max(...others)),
+    all: shown(whole(used.map(whole))),
   }
 }
 
