@@ -65,6 +65,7 @@ describeInBrowser('a session that ends while a request is on the screen', () => 
   })
 
   it('is said on the page of an API key, with what is known of the word', async () => {
+    await stopClock(page)
     for (const [meanwhile, sentence] of [
       [signOut, 'Nothing was recorded.'],
       [() => page.route('**/decision', loseAnswer), 'It is not known whether your rejection arrived.'],

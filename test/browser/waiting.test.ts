@@ -59,6 +59,7 @@ describeInBrowser('what waits for a person', () => {
 
   it('lists all that wait, however many pages of the service that takes', async () => {
     suite.server().state.pending = Array.from({ length: 201 }, (_, at) => samplePending({ id: `req_${at}` }))
+    await stopClock(visitor.page)
     await open()
     expect(await rows().count()).toBe(201)
     expect(await visitor.page.title()).toBe('(201) Inbox · Countersign')
