@@ -88,7 +88,7 @@ function createEdge(deps: HttpDeps): Edge {
       applyLimit(response, await deps.limiter.take('person', user.id))
       const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
       const owner = { accountId: user.account_id, actor }
-      return { sessionId: session.id, proven: isRecentlyProven(deps, found), owner }
+      return { sessionId: session.id, proven: isRecentlyProven(deps, found), user, owner }
     },
     page: (about, handler) => page(deps, about, handler),
   }

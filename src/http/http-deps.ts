@@ -1,4 +1,5 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
+import type { User } from '../domain/user.ts'
 import type { CallerDeps } from '../flow/authenticate-caller.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { RateLimiter } from '../flow/ports.ts'
@@ -26,6 +27,7 @@ export interface Notice {
 interface Visitor {
   sessionId: string
   proven: boolean
+  user: User
   owner: Owner
 }
 

@@ -100,9 +100,16 @@ export function createChatInstallationStore(connection: StoreConnection) {
       await model.deleteOne({ _id, account_ids: trusted({ $size: 0 }) })
       return present(before)
     },
-    /** @returns what was removed */
-    async remove(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
-      return present(await model.findByIdAndDelete(`${platform}:${tenant}`).lean<InstallationDocument>())
+    /** Not one that was installed again since. @returns what was removed */
+    async remove({
+      platform,
+      tenant,
+      installed_at,
+    }: Pick<ChatInstallation, 'platform' | 'tenant' | 'installed_at'>): Promise<
+      ChatInstallation | undefined
+    > {
+      const known = { _id: `${platform}:${tenant}`, installed_at }
+      return present(await model.findOneAndDelete(known).lean<InstallationDocument>())
     },
   }
 }

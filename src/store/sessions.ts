@@ -133,7 +133,8 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
     /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
     async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<number> {
-      const live = await model.find({ user_id: userId, ended_at: null }).lean<SessionDocument[]>()
+      const query = () => model.find({ user_id: userId, ended_at: null })
+      const live = await readSound(model.db, (sound) => query().setOptions(sound).lean<SessionDocument[]>())
       const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
       return (await Promise.all(ended)).filter(Boolean).length
     },

@@ -5,6 +5,7 @@ import { startBatch } from '../../src/flow/batch/start-batch.ts'
 import { cancelRequest } from '../../src/flow/cancel-request.ts'
 import { decide } from '../../src/flow/decide.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { resetPerson } from '../../src/flow/people/invite-user.ts'
 import type { SignedIn } from '../../src/flow/people/sessions.ts'
 import { remindApprovers } from '../../src/flow/remind-approvers.ts'
 import { approve, type BatchLine, nameApprovers } from '../support/batches.ts'
@@ -18,7 +19,6 @@ let deps: FlowDeps
 let setting: LiveSetting
 let owner: Decider
 let colleague: Decider
-let signedIn: SignedIn
 
 beforeAll(async () => {
   service = await startService()
@@ -26,8 +26,6 @@ beforeAll(async () => {
   setting = await setUpOwner(service)
   owner = await deciderOf(service, setting.owner)
   colleague = await deciderOf(service, await enrolWithPasskey(service, 'colleague@example.com'))
-  const [session] = await deps.sessions.liveOf(owner.user.id, deps.clock.now(), 1)
-  signedIn = { user: owner.user, session: session ?? expect.unreachable() }
 })
 afterAll(() => service.close())
 
@@ -35,10 +33,13 @@ afterAll(() => service.close())
 async function decideWith(
   items: readonly BatchLine[],
   before: (id: string) => Promise<void>,
+  { user, person } = owner,
 ): Promise<BatchResult[]> {
+  const [session] = await deps.sessions.liveOf(user.id, deps.clock.now(), 1)
+  const signedIn: SignedIn = { user, session: session ?? expect.unreachable() }
   const { batch_id, options } = await startBatch(deps, signedIn, items)
   if (options === undefined) return expect.unreachable()
-  const response = owner.person.authenticator.authenticate(options, { origin: deps.party.origin })
+  const response = person.authenticator.authenticate(options, { origin: deps.party.origin })
   const watched: FlowDeps = {
     ...deps,
     requests: {
@@ -136,6 +137,18 @@ describe('the writes of a batch', () => {
     )
     expect(results.map(codeOf)).toEqual(['not_pending', 'voted'])
     expect(await deps.requests.find(first)).toMatchObject({ status: 'expired', cancelled: true, votes: [] })
+  })
+
+  it('end where the person is reset in between: what the gesture has not signed yet, it does not sign (T23)', async () => {
+    const person = await enrolWithPasskey(service, 'reset@example.com')
+    await nameApprovers(service, owner.user.id, { approvers: [person.userId], quorum: 1 })
+    const ids = [await ask(setting), await ask(setting), await ask(setting)]
+    const [first = ''] = ids
+    const reset = once(first, () => resetPerson(deps, { email: person.email }, { kind: 'cli' }))
+    const results = await decideWith(approve(...ids), reset, await deciderOf(service, person))
+    expect(results.map(codeOf)).toEqual(['voted', 'not_signed_in', 'not_signed_in'])
+    const found = await Promise.all(ids.map((id) => deps.requests.find(id)))
+    expect(found.map((request) => request?.status)).toEqual(['approved', 'pending', 'pending'])
   })
 
   it('stop with the store, and what was written until then is whole', async () => {

@@ -7,6 +7,7 @@ import { recordVote } from '../decide.ts'
 import type { FlowDeps } from '../deps.ts'
 import { challengeId, claimedChallenge } from '../people/ceremony.ts'
 import { verifyTotp } from '../people/codes.ts'
+import { hasSameFactors } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence, ReadyToDecide } from '../prove-presence.ts'
@@ -101,6 +102,8 @@ async function record(
   const stillAsShown = (again: ReadyToDecide) => sameVotes(shown, again)
   const input = { decision: shown.decision, comment, address, proven, stillAsShown }
   try {
+    // Whoever resets the person meanwhile has taken away what proved the gesture (T23).
+    if (!(await hasSameFactors(deps, user))) throw refusal('not_signed_in')
     return await recordVote(deps, user, ready, input)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

@@ -7,7 +7,7 @@ import type { ChatApps, ChatSetup } from '../../domain/views.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../../store/chat-installations.ts'
 import type { FlowDeps } from '../deps.ts'
-import { personAudit } from '../people/person.ts'
+import { personAudit, undoIfReset } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { proveFactor } from '../people/step-up.ts'
 import type { ChatPort } from '../ports.ts'
@@ -20,7 +20,8 @@ import { beginTrouble, bringToAccount, endTrouble } from './trouble.ts'
  * Has every request of the account shown in a channel, after a fresh proof of its owner for this very link. Only the person
  * who asked for the link uses it: another owner could be lured into telling a stranger's channel.
  * A first message there shows that the app can post: where it cannot, nothing is connected, and the link stays good.
- * @throws Refusal `chat_link_not_yours`, `channel_limit`, `channel_unreachable`, `chat_link_invalid`, those of `proveFactor`
+ * @throws Refusal `chat_link_not_yours`, `channel_limit`, `channel_unreachable`, `chat_link_invalid`, `not_signed_in`, those of
+ *   `proveFactor`
  */
 export async function addChannel(
   deps: FlowDeps,
@@ -41,7 +42,12 @@ export async function addChannel(
   const entry = channelAudit(deps, who, { type: 'channel.added', channel, address, detail })
   const added = await deps.accounts.addChannel(account.id, channel, MAX_CHANNELS, entry)
   if (added === 'full') throw refusal('channel_limit')
-  if (added === 'added') deps.log.info({ account_id: account.id, ...link.channel }, 'channel added')
+  if (added !== 'added') return channel
+  await undoIfReset(deps, who.user, () => {
+    const removal = channelAudit(deps, who, { type: 'channel.removed', channel, address })
+    return deps.accounts.removeChannel(account.id, channel, removal)
+  })
+  deps.log.info({ account_id: account.id, ...link.channel }, 'channel added')
   return channel
 }
 
@@ -145,7 +151,7 @@ export async function removeInstallation(
     return { ...entry, eid: removalId(known, accountId) }
   })
   await deps.audit.append(...entries)
-  const removed = (await deps.installations.remove(platform, tenant)) !== undefined
+  const removed = (await deps.installations.remove(known)) !== undefined
   for (const accountId of known.account_ids)
     await beginTrouble(deps, accountId, { platform, tenant, reason: 'app_removed' })
   return removed

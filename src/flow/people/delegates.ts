@@ -63,14 +63,17 @@ export async function setDelegate(
 }
 
 /** Ends the delegation of the person's decisions, from now on. Taking a right back needs no proof. */
-export async function removeDelegate(deps: PeopleDeps, person: User, by: Changing): Promise<User> {
-  if (person.delegate === undefined) return person
+export function removeDelegate(deps: PeopleDeps, person: User, by: Changing): Promise<User> {
+  return changeFresh(deps.users, person.id, (user) => withoutDelegate(deps, user, by))
+}
+
+/** What a write on the person takes away and notes, so that none stands in for them; undefined when none does. */
+export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changing) {
+  if (person.delegate === undefined) return undefined
   const detail = { delegate: person.delegate.user_id }
   const others = await sharedAccounts(deps, person, detail.delegate)
-  return changeFresh(deps.users, person.id, (user) => ({
-    fields: { delegate: null },
-    audit: delegateAudit(deps, 'delegate.removed', user, { ...by, detail, others }),
-  }))
+  const audit = delegateAudit(deps, 'delegate.removed', person, { ...by, detail, others })
+  return { fields: { delegate: null }, audit }
 }
 
 /** Ids of the accounts besides the person's own in which both decide: there the delegate's votes count for the person. */

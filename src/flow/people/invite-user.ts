@@ -8,7 +8,7 @@ import type { Enrollment } from '../../store/enrollments.ts'
 import { bringToPerson } from '../chat/trouble.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
-import { removeDelegate } from './delegates.ts'
+import { withoutDelegate } from './delegates.ts'
 import { changeFresh, newPerson, personAudit } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
@@ -58,8 +58,8 @@ export interface ResetPerson {
 
 /**
  * Takes away all by which the person signs in and decides, and what an intruder may have left: open links, chat accounts, the
- * delegate, notifications. From the one write on the person, no factor and no session counts, nor does what a request under way
- * would add; what follows may be interrupted and repeated.
+ * delegate, notifications. From the one write on the person, no factor, no session and no delegate counts, nor does what a request
+ * under way would add; what follows may be interrupted and repeated.
  * @throws Refusal `not_found`
  */
 export async function resetPerson(
@@ -73,7 +73,7 @@ export async function resetPerson(
   // First: a link that stays open would give a factor again.
   await deps.enrollments.revokeOpen('invite', { user_id: found.id })
   let before = found
-  const user = await changeFresh(deps.users, found.id, (person) => {
+  const user = await changeFresh(deps.users, found.id, async (person) => {
     before = person
     const passkeys = person.passkeys.map(({ id }) =>
       personAudit(deps, 'factor.passkey_removed', person, { actor, detail: { passkey: id } }),
@@ -83,11 +83,14 @@ export async function resetPerson(
     const chat = person.chat.map((identity) =>
       personAudit(deps, 'chat.unlinked', person, { actor, detail: { identity: identityKey(identity) } }),
     )
-    return { fields: { ...NO_FACTORS, ...nextFactorEpoch(person) }, audit: [...passkeys, ...totp, ...chat] }
+    const standIn = (await withoutDelegate(deps, person, { actor }))?.audit ?? []
+    return {
+      fields: { ...NO_FACTORS, ...nextFactorEpoch(person), delegate: null },
+      audit: [...passkeys, ...totp, ...chat, ...standIn],
+    }
   })
   const sessions = await endAllSessions(deps, user, actor, 'reset')
   await removeAllDevices(deps, user, actor, 'reset')
-  await removeDelegate(deps, user, { actor })
   for (const platform of new Set(before.chat.map((identity) => identity.platform)))
     await bringToPerson(deps, user, platform)
   deps.log.info({ user_id: user.id }, 'reset')

@@ -132,6 +132,28 @@ export function sameFactors(one: User, other: User): boolean {
   return (one.factor_epoch ?? 0) === (other.factor_epoch ?? 0)
 }
 
+/**
+ * For what a call adds anywhere but on the person, once it stands: a reset or another enrolment that came while the call was
+ * under way has looked for such things before, and would leave this one to an intruder (T23).
+ * @param person as the call was let in
+ * @throws Refusal `not_signed_in` after `undo`
+ */
+export async function undoIfReset(
+  { users }: Pick<PeopleDeps, 'users'>,
+  person: User,
+  undo: () => Promise<unknown>,
+): Promise<void> {
+  if (await hasSameFactors({ users }, person)) return
+  await undo()
+  throw refusal('not_signed_in')
+}
+
+/** Has the person still the factors they had when they were read? */
+export async function hasSameFactors({ users }: Pick<PeopleDeps, 'users'>, person: User): Promise<boolean> {
+  const now = await users.find(person.id)
+  return now !== undefined && sameFactors(now, person)
+}
+
 /** What people may change of themself without a proof: nothing that says who decides. */
 type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds'>>
 

@@ -6,7 +6,7 @@ import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { isP256Point } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
-import { personAudit } from '../people/person.ts'
+import { personAudit, undoIfReset } from '../people/person.ts'
 import { newPush } from './follow-pushes.ts'
 import { sealSubscription } from './push-secrets.ts'
 import { attemptPush } from './send-pushes.ts'
@@ -23,7 +23,7 @@ export function listPushDevices(
  * Registers the browser that sent its subscription. The endpoint is an address that is named from outside, so it is checked
  * as a webhook's is, now and before every attempt (T1–T8). Doing it again renews name and subscription; a browser that
  * another person had no longer shows theirs.
- * @throws Refusal `invalid_field`, `push_device_limit`
+ * @throws Refusal `invalid_field`, `push_device_limit`, `not_signed_in`
  */
 export async function addPushDevice(
   deps: FlowDeps,
@@ -56,6 +56,9 @@ export async function addPushDevice(
     (from) => removalEntry(deps, from, { reason: 'taken_over' }),
   )
   if (device === 'full') throw refusal('push_device_limit')
+  await undoIfReset(deps, person, () =>
+    deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason: 'reset' })),
+  )
   return device
 }
 

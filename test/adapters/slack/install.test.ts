@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { resetPerson } from '../../../src/flow/people/invite-user.ts'
 import { stored } from '../../support/caller.ts'
-import type { EnrolledPerson } from '../../support/enrolled.ts'
+import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { ask, keyOf } from '../../support/live.ts'
 import { type TestService, useService } from '../../support/service.ts'
@@ -32,6 +33,21 @@ afterAll(() => setting.close())
 beforeEach(() => setting.clear())
 
 describe('an installation', () => {
+  it('is undone for a person who is reset while Slack hands out the tokens (T23)', async () => {
+    const eve = await enrolWithPasskey(service, 'eve@example.com')
+    const back = await consent(slack, await startInstallation(eve.browser), 'ana')
+    const { installations } = service.composition.deps
+    const { put } = installations
+    installations.put = async (installation) => {
+      await resetPerson(service.composition.deps, { email: eve.email }, { kind: 'cli' })
+      return put(installation)
+    }
+    const answer = await eve.browser.get(back)
+    installations.put = put
+    expectRefusal(answer, 'not_signed_in')
+    expect(await setting.kept()).toBeUndefined()
+  })
+
   it('goes from the consent page of Slack to a workspace with sealed tokens', async () => {
     const page = await startInstallation(ana.browser)
     expect(`${page.origin}${page.pathname}`).toBe(`${slack.siteUrl}/oauth/v2/authorize`)

@@ -79,7 +79,7 @@ function storeOf(installed: ChatInstallation[]): ChatInstallationStore {
       installed.filter(({ account_ids }) => account_ids.includes(accountId)).map(({ tenant }) => tenant),
     ofAccount: async (_platform, accountId) =>
       installed.filter(({ account_ids }) => account_ids.includes(accountId)),
-    remove: async (_platform, tenant) => find(tenant),
+    remove: async ({ tenant }) => find(tenant),
     leave: async (_platform, tenant) => find(tenant),
   }
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { alter } from '../../support/caller.ts'
@@ -170,6 +171,18 @@ describe('a workspace that removes the app', () => {
       ),
     )
     expect(await kept(service)).toBeDefined()
+  })
+
+  it('keeps one that comes while the removal is written down', async () => {
+    const { service } = await useInstalled()
+    const { deps } = service.composition
+    const append: typeof deps.audit.append = async (...entries) => {
+      await deps.audit.append(...entries)
+      await install(service, new Date())
+    }
+    const audit = { ...deps.audit, append }
+    expect(await removeInstallation({ ...deps, audit }, 'slack', slack.teamId)).toBe(false)
+    expect(await kept(service)).toMatchObject({ account_ids: ['acc_one', 'acc_two'] })
   })
 
   it('cannot be named by a stranger', async () => {

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
 import { renewInvitation, resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { auditOf } from '../../support/audit.ts'
+import { setDelegate } from '../../support/batches.ts'
 import {
   assertWith,
   codeAt,
@@ -10,6 +12,7 @@ import {
   passkeyProof,
 } from '../../support/enrolled.ts'
 import { createHttpClient, type HttpClient } from '../../support/http-client.ts'
+import { startPushService } from '../../support/push-service.ts'
 import { type TestService, useService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
@@ -109,6 +112,38 @@ it.each([
     expect([left?.passkeys, left?.totp, left?.devices]).toEqual([[], undefined, []])
   },
 )
+
+it('T23: a reset that is cut short after its write leaves nobody who stands in for the person', async () => {
+  const service = await useService()
+  const person = await enrolWithPasskey(service, 'person@example.com')
+  const other = await enrolWithPasskey(service, 'other@example.com')
+  await setDelegate(service, person.userId, other.userId)
+  const { deps } = service.composition
+  const sessions = { ...deps.sessions, endAllOf: () => Promise.reject(new Error('the service stops')) }
+  const reset = resetPerson({ ...deps, sessions }, { email: person.email }, { kind: 'cli' })
+  await expect(reset).rejects.toThrow('the service stops')
+  expect(await deps.users.principalsOf(other.userId, deps.clock.now())).toEqual([])
+  const [entry] = await auditOf(service, { type: 'delegate.removed', subject: person.userId })
+  expect(entry).toMatchObject({ actor: { kind: 'cli' }, detail: { delegate: other.userId } })
+})
+
+it('T23: a browser that is registered for notifications while the person is reset gets none', async () => {
+  const push = await startPushService()
+  const service = await useService({ env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+  const person = await enrolWithPasskey(service, 'person@example.com')
+  const { deps } = service.composition
+  const { put } = deps.pushDevices
+  deps.pushDevices.put = async (...device) => {
+    await resetPerson(deps, { email: person.email }, { kind: 'cli' })
+    return put(...device)
+  }
+  const { public_key } = expectStatus(await person.browser.get('/api/v1/me/push'), 200)
+  const { subscription } = await push.subscribe(public_key)
+  const answer = await person.browser.post('/api/v1/me/push', { subscription, name: 'laptop' })
+  await push.close()
+  expect([answer.status, answer.body.error]).toEqual([401, 'not_signed_in'])
+  expect(await deps.pushDevices.activeOf([person.userId])).toEqual([])
+})
 
 async function addCodes(service: TestService, person: EnrolledPerson) {
   const proof = await passkeyProof(person, service, 'totp.add')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { resetPerson } from '../../../src/flow/people/invite-user.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, linkTo, newSpeaker, proofForLink, say } from '../../support/chat-speaker.ts'
@@ -59,6 +60,22 @@ const added = (channel: string) => ({
 })
 
 describe('adding a channel', () => {
+  it('is undone for a person who is reset while the app says hello there (T23)', async () => {
+    const setting = await linked()
+    const { email } = setting.owner
+    const { post } = chat
+    chat.post = async (...message) => {
+      await resetPerson(service.composition.deps, { email }, { kind: 'cli' })
+      return post(...message)
+    }
+    const answer = await add(setting, 'CRESET')
+    chat.post = post
+    expect([answer.status, answer.body.error]).toEqual([401, 'not_signed_in'])
+    const user = await service.composition.deps.users.find(setting.owner.userId)
+    const account = await service.composition.deps.accounts.find(user?.account_id ?? '')
+    expect(account?.channels).toEqual([])
+  })
+
   it('takes the owner and a fresh proof for this link', async () => {
     const setting = await linked()
     const token = await askFor(service, inChannel(setting.speaker, 'C1'), 'channel')
