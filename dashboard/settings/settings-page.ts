@@ -251,7 +251,8 @@ function approverBoxes(policy: Policy, members: readonly Member[]) {
   }
 }
 
-const MOST = 5
+/** More are never sent. */
+const MOST = 2
 
 /** When to remind automatically, in percent of the time a request has. */
 function reminderField(reminders: readonly number[]) {

@@ -114,7 +114,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           await page.getByText('Only one person is named: enter 1.').waitFor()
           await page.getByLabel('Approvals needed').fill('1')
           await press(page, 'Save the policy')
-          await page.getByText('Enter up to 5 whole numbers').waitFor()
+          await page.getByText('Enter up to 2 whole numbers').waitFor()
         },
       },
       'an account with sessions, a delegate and other accounts': {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ENOUGH_REMINDERS } from '../../domain/attention.ts'
 import { isId } from '../../domain/identifier.ts'
 import { factorsOf, isVouchedFor } from '../../domain/user.ts'
 import type { PolicyView } from '../../domain/views.ts'
@@ -11,8 +12,6 @@ import { proofSchema } from './shared/proofs.ts'
 
 /** As many as an account has members. */
 const MOST = 50
-
-const MAX_REMINDERS = 5
 
 export const approvers = z
   .array(
@@ -31,7 +30,7 @@ const reminders = z
     z.number({ error: 'must be a number' }).gt(0, 'must be greater than 0').lt(1, 'must be less than 1'),
     { error: 'must be a list of numbers' },
   )
-  .max(MAX_REMINDERS, `must be at most ${MAX_REMINDERS}`)
+  .max(ENOUGH_REMINDERS, `must be at most ${ENOUGH_REMINDERS}`)
   .refine(
     (list) => list.every((fraction, index) => fraction > (list[index - 1] ?? 0)),
     'must be in ascending order',

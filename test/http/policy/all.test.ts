@@ -130,7 +130,7 @@ describe('GET and PUT /api/v1/account/policy', () => {
     [{ reminders: [0.9, 0.5] }, 'invalid_field', 'reminders'],
     [{ reminders: [0.5, 0.5] }, 'invalid_field', 'reminders'],
     [{ reminders: [1] }, 'invalid_field', 'reminders.0'],
-    [{ reminders: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6] }, 'invalid_field', 'reminders'],
+    [{ reminders: [0.1, 0.5, 0.9] }, 'invalid_field', 'reminders'],
   ])('400: refuses %o', async (more, error, field) => {
     const answer = await owner.browser.put(PATH, rules(more))
     expect([answer.status, answer.body.error, answer.body.field]).toEqual([400, error, field])
