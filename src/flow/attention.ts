@@ -26,11 +26,8 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
   if (refused.full.length > 0) {
     const waits = new Map<string, number>()
     for (const userId of refused.full) waits.set(userId, await makeRoom(deps, request, userId, at))
-    const lacking = refused.full.filter((userId) => waits.get(userId) !== HAS_ONE)
-    // An earlier attempt at this request, which died, took all of it: the quota comes after the last reservation.
-    if (lacking.length === 0 && refused.full.length === approversOf(request).length) return
     // Also where nothing was found to free: who asked at the same moment may have freed it just before.
-    refused = await take(lacking)
+    refused = await take(refused.full.filter((userId) => waits.get(userId) !== HAS_ONE))
     if (refused.full.length > 0) {
       await freeReservations(deps, request)
       const retry_after = Math.max(...refused.full.map((userId) => waits.get(userId) ?? 0))
