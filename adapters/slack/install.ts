@@ -1,14 +1,8 @@
 import { type Installation, InstallProvider, type OrgInstallation } from '@slack/oauth'
 import type { SlackSettings } from '../../src/config/slack.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
-import {
-  addInstallation,
-  finishInstall,
-  leaveInstallation,
-  startInstall,
-} from '../../src/flow/chat/connect-account.ts'
+import { addInstallation, finishInstall, startInstall } from '../../src/flow/chat/connect-account.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { undoIfReset } from '../../src/flow/people/person.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
 import { BOT_SCOPES } from './manifest.ts'
@@ -80,8 +74,8 @@ function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: strin
     const found = readInstalled(await flow.end(request, response, verify))
     const { tenant, workspace_name, tokens } = found
     const sealed = deps.vault.seal(Buffer.from(JSON.stringify(tokens)), `slack-installation:${tenant}`)
-    await addInstallation(deps, visitor.owner, { platform: 'slack', tenant, workspace_name, sealed })
-    await undoIfReset(deps, visitor.user, () => leaveInstallation(deps, visitor.owner, 'slack', tenant))
+    const fresh = { platform: 'slack', tenant, workspace_name, sealed } as const
+    await addInstallation(deps, visitor.owner, fresh, visitor.user)
     forget(tenant)
     // The page may be reloaded; this address works only once.
     response.redirect(303, `${DONE}?${new URLSearchParams({ workspace: tenant })}`)

@@ -1,8 +1,10 @@
 import { type Account, type AccountChannel, hasChannel, MAX_CHANNELS } from '../../domain/account.ts'
-import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { type ChatChannel, type ChatPlatform, identityKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { ID_BYTES, newId } from '../../domain/identifier.ts'
+import type { User } from '../../domain/user.ts'
 import type { ChatApps, ChatSetup } from '../../domain/views.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../../store/chat-installations.ts'
@@ -44,7 +46,7 @@ export async function addChannel(
   if (added === 'full') throw refusal('channel_limit')
   if (added !== 'added') return channel
   await undoIfReset(deps, who.user, () => {
-    const removal = channelAudit(deps, who, { type: 'channel.removed', channel, address })
+    const removal = channelAudit(deps, who, { type: 'channel.removed', channel, actor: { kind: 'service' } })
     return deps.accounts.removeChannel(account.id, channel, removal)
   })
   deps.log.info({ account_id: account.id, ...link.channel }, 'channel added')
@@ -96,13 +98,14 @@ function channelAudit(
   about: {
     type: AuditType
     channel: ChatChannel
-    address: string
+    address?: string
+    actor?: AuditActor
     detail?: NonNullable<AuditEntry['detail']>
   },
 ): AuditEntry {
   const { platform, tenant, channel } = about.channel
   return personAudit(deps, about.type, user, {
-    address: about.address,
+    ...given({ address: about.address, actor: about.actor }),
     subject: user.account_id,
     detail: { platform, tenant, channel, ...about.detail },
   })
@@ -115,21 +118,30 @@ type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace
  * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced, and
  * what waited for it is brought.
  * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
- * @throws Refusal `install_limit`
+ * @param person who connects it, as they were let in
+ * @throws Refusal `install_limit`, `not_signed_in`
  */
-export async function addInstallation(deps: FlowDeps, owner: Owner, fresh: NewInstallation): Promise<void> {
+export async function addInstallation(
+  deps: FlowDeps,
+  owner: Owner,
+  fresh: NewInstallation,
+  person: User,
+): Promise<void> {
   const at = deps.clock.now()
   await deps.audit.append(entryOf(deps, 'chat.installed', owner, fresh, at))
-  const installed = { ...fresh, account_ids: [owner.accountId], installed_at: at }
+  const { accountId } = owner
+  const known = await deps.installations.find(fresh.platform, fresh.tenant)
+  const installed = { ...fresh, account_ids: [accountId], installed_at: at }
   if (!(await deps.installations.put(installed))) throw refusal('install_limit')
+  if (!known?.account_ids.includes(accountId))
+    await undoIfReset(deps, person, () =>
+      leaveInstallation(deps, { accountId, actor: { kind: 'service' } }, fresh.platform, fresh.tenant),
+    )
   try {
     await endTrouble(deps, fresh)
-    await bringToAccount(deps, owner.accountId, fresh.platform)
+    await bringToAccount(deps, accountId, fresh.platform)
   } catch (error) {
-    deps.log.warn(
-      { error, account_id: owner.accountId },
-      'cards that waited for a workspace were not brought',
-    )
+    deps.log.warn({ error, account_id: accountId }, 'cards that waited for a workspace were not brought')
   }
 }
 
@@ -152,9 +164,11 @@ export async function removeInstallation(
   })
   await deps.audit.append(...entries)
   const removed = (await deps.installations.remove(known)) !== undefined
+  // Else it was installed again meanwhile, or another process told of it.
+  if (!removed) return false
   for (const accountId of known.account_ids)
     await beginTrouble(deps, accountId, { platform, tenant, reason: 'app_removed' })
-  return removed
+  return true
 }
 
 /**

@@ -71,7 +71,11 @@ export function removeDelegate(deps: PeopleDeps, person: User, by: Changing): Pr
 export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changing) {
   if (person.delegate === undefined) return undefined
   const detail = { delegate: person.delegate.user_id }
-  const others = await sharedAccounts(deps, person, detail.delegate)
+  // Taking a right back waits for no account that cannot be read; the person's own trail has it in any case.
+  const others = await sharedAccounts(deps, person, detail.delegate).catch((error: unknown) => {
+    deps.log.error({ error, user_id: person.id }, 'the accounts of a delegate could not be told')
+    return []
+  })
   const audit = delegateAudit(deps, 'delegate.removed', person, { ...by, detail, others })
   return { fields: { delegate: null }, audit }
 }

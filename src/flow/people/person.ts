@@ -133,8 +133,8 @@ export function sameFactors(one: User, other: User): boolean {
 }
 
 /**
- * For what a call adds anywhere but on the person, once it stands: a reset or another enrolment that came while the call was
- * under way has looked for such things before, and would leave this one to an intruder (T23).
+ * For what a call has just added anywhere but on the person: a reset, or another enrolment, that came while the call was under
+ * way cannot have taken it away, and an intruder would have gained it afterwards (T23).
  * @param person as the call was let in
  * @throws Refusal `not_signed_in` after `undo`
  */

@@ -56,9 +56,11 @@ export async function addPushDevice(
     (from) => removalEntry(deps, from, { reason: 'taken_over' }),
   )
   if (device === 'full') throw refusal('push_device_limit')
-  await undoIfReset(deps, person, () =>
-    deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason: 'reset' })),
-  )
+  // One that was there before is taken away with the others.
+  if (device.id === id)
+    await undoIfReset(deps, person, () =>
+      deps.pushDevices.remove(id, person.id, removalEntry(deps, device, { reason: 'reset' })),
+    )
   return device
 }
 

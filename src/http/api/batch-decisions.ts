@@ -98,7 +98,7 @@ const lostItem = z
   .meta({
     id: 'BatchLost',
     description:
-      'Nothing was recorded for this request: another decision came first while this one was being written, or it cannot be approved any more; see `error`.',
+      'Nothing was recorded for this request: another decision came first while this one was being written, it cannot be approved any more, or the person’s factors were changed; see `error`.',
   })
 
 export const batchAnswer = z

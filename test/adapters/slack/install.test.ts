@@ -42,10 +42,13 @@ describe('an installation', () => {
       await resetPerson(service.composition.deps, { email: eve.email }, { kind: 'cli' })
       return put(installation)
     }
-    const answer = await eve.browser.get(back)
-    installations.put = put
+    const answer = await eve.browser.get(back).finally(() => {
+      installations.put = put
+    })
     expectRefusal(answer, 'not_signed_in')
     expect(await setting.kept()).toBeUndefined()
+    const [entry] = (await setting.auditEntries()).slice(-1)
+    expect(entry).toMatchObject({ type: 'chat.uninstalled', actor: { kind: 'service' } })
   })
 
   it('goes from the consent page of Slack to a workspace with sealed tokens', async () => {

@@ -176,13 +176,17 @@ describe('a workspace that removes the app', () => {
   it('keeps one that comes while the removal is written down', async () => {
     const { service } = await useInstalled()
     const { deps } = service.composition
+    const { account_id } = await addPerson(service, 'owner@example.com')
+    const installed = (await kept(service)) ?? expect.unreachable()
+    await deps.installations.put({ ...installed, account_ids: [account_id] })
     const append: typeof deps.audit.append = async (...entries) => {
       await deps.audit.append(...entries)
       await install(service, new Date())
     }
     const audit = { ...deps.audit, append }
     expect(await removeInstallation({ ...deps, audit }, 'slack', slack.teamId)).toBe(false)
-    expect(await kept(service)).toMatchObject({ account_ids: ['acc_one', 'acc_two'] })
+    expect(await kept(service)).toMatchObject({ account_ids: ['acc_one', 'acc_two', account_id] })
+    expect((await deps.accounts.find(account_id))?.chat_troubles).toBeUndefined()
   })
 
   it('cannot be named by a stranger', async () => {

@@ -139,8 +139,9 @@ it('T23: a browser that is registered for notifications while the person is rese
   }
   const { public_key } = expectStatus(await person.browser.get('/api/v1/me/push'), 200)
   const { subscription } = await push.subscribe(public_key)
-  const answer = await person.browser.post('/api/v1/me/push', { subscription, name: 'laptop' })
-  await push.close()
+  const answer = await person.browser
+    .post('/api/v1/me/push', { subscription, name: 'laptop' })
+    .finally(() => push.close())
   expect([answer.status, answer.body.error]).toEqual([401, 'not_signed_in'])
   expect(await deps.pushDevices.activeOf([person.userId])).toEqual([])
 })

@@ -34,8 +34,9 @@ it('409: a workspace serves 500 accounts; one of them may install again', async 
   await install('T-full', ...Array.from({ length: 500 }, (_, index) => `acc_${index}`))
   const { deps } = service.composition
   const fresh = { platform: 'slack', tenant: 'T-full', workspace_name: 'Full', sealed: 'new' } as const
+  const person = (await deps.users.find((await owner()).userId)) ?? expect.unreachable()
   const add = (accountId: string) =>
-    addInstallation(deps, { accountId, actor: { kind: 'user', id: 'usr_1' } }, fresh)
+    addInstallation(deps, { accountId, actor: { kind: 'user', id: person.id } }, fresh, person)
   await expect(add('acc_new')).rejects.toMatchObject({ code: 'install_limit', status: 409 })
   expect((await deps.installations.find('slack', 'T-full'))?.sealed).toBe('sealed')
   await add('acc_7')

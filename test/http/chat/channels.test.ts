@@ -68,12 +68,17 @@ describe('adding a channel', () => {
       await resetPerson(service.composition.deps, { email }, { kind: 'cli' })
       return post(...message)
     }
-    const answer = await add(setting, 'CRESET')
-    chat.post = post
+    const answer = await add(setting, 'CRESET').finally(() => {
+      chat.post = post
+    })
     expect([answer.status, answer.body.error]).toEqual([401, 'not_signed_in'])
     const user = await service.composition.deps.users.find(setting.owner.userId)
     const account = await service.composition.deps.accounts.find(user?.account_id ?? '')
     expect(account?.channels).toEqual([])
+    const removal = { actor: { kind: 'service' }, detail: { channel: 'CRESET' } }
+    expect(await auditOf(service, { type: 'channel.removed', subject: account?.id ?? '' })).toMatchObject([
+      removal,
+    ])
   })
 
   it('takes the owner and a fresh proof for this link', async () => {
