@@ -98,7 +98,13 @@ export class SlicedCommandService implements CommandService {
   }
 
   failure(error: unknown): Uint8Array {
-    return encodeBson(errorReply(error))
+    try {
+      return encodeBson(errorReply(error))
+    } catch (failure) {
+      // What an error tells beside its message may be nested as deep as a document already.
+      if (!(error instanceof MongoError)) throw failure
+      return encodeBson(errorReply(new MongoError(error.code, error.message)))
+    }
   }
 
   /** Does work of the store itself, in slices among the commands. */

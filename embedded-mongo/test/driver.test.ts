@@ -1,6 +1,6 @@
 // The driver's own classes: it loads another copy of bson than an import from here would.
 import { Binary, BSON, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'mongodb'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { useItems } from './items.ts'
 import { refusal } from './support.ts'
 
@@ -116,6 +116,26 @@ describe('find', () => {
       expect(new Set(ids).size).toBe(ids.length)
       expect(ids.toSorted((a, b) => Number(a) - Number(b))).toEqual(Array.from({ length: 250 }, (_, i) => i))
     }
+  })
+
+  it('shows in each batch what is there when it is asked for', async () => {
+    await fill(4)
+    const cursor = items().find().batchSize(1)
+    await cursor.next()
+    await items().updateOne({ _id: 1 }, { $set: { text: 'new' } })
+    expect(await cursor.next()).toMatchObject({ _id: 1, text: 'new' })
+    await items().deleteOne({ _id: 2 })
+    expect((await cursor.toArray()).map(({ _id }) => _id)).toEqual([3])
+  })
+
+  it('counts against maxTimeMS what it works, and not what the client takes between two batches', async () => {
+    await fill(600)
+    const cursor = items().find().batchSize(300).maxTimeMS(60_000)
+    for (let read = 0; read < 300; read += 1) await cursor.next()
+    const now = performance.now.bind(performance)
+    const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000)
+    onTestFinished(() => later.mockRestore())
+    expect((await cursor.toArray()).length).toBe(300)
   })
 
   it('splits batches at 16 MiB', async () => {

@@ -25,7 +25,26 @@ function items() {
   return store.db.collection<Item>('items')
 }
 
+it('an index that is named twice is dropped once, and no other', async () => {
+  await items().createIndexes([{ key: { a: 1 }, unique: true }, { key: { b: 1 } }])
+  await store.db.command({ dropIndexes: 'items', index: ['b_1', { b: 1 }] })
+  expect((await items().indexes()).map(({ name }) => name)).toEqual(['_id_', 'a_1'])
+  await items().insertOne({ _id: 1 })
+  expect(await refusal(items().insertOne({ _id: 1, a: 2 }))).toMatchObject({ code: 11000 })
+})
+
 describe('a unique index', () => {
+  it('tells of a duplicate that is nested as deep as a document may be, and of a rule that is nested deeper', async () => {
+    const nested = (levels: number): object => (levels === 0 ? {} : { a: nested(levels - 1) })
+    await items().insertMany([1, 2].map((_id) => ({ _id, a: nested(98) })))
+    expect(await refusal(items().createIndex({ a: 1 }, { unique: true }))).toMatchObject({ code: 11000 })
+    const partialFilterExpression = { a: nested(95) }
+    expect(await refusal(items().createIndex({ b: 1 }, { partialFilterExpression }))).toMatchObject({
+      code: 15,
+    })
+    expect(await items().countDocuments()).toBe(2)
+  })
+
   it('reports a duplicate as MongoDB does', async () => {
     await items().createIndex({ a: 1, b: -1 }, { unique: true })
     await items().insertOne({ _id: 1, a: 'x', b: 2 })

@@ -228,11 +228,12 @@ function openEngine({ interrupting }: { interrupting: boolean }) {
   const folder = temporaryDirectory()
   const engine = new StoreEngine(new DurableFile(join(folder, 'store.db')))
   Object.defineProperty(engine.slice, 'over', { value: interrupting })
+  const service = new SlicedCommandService(engine)
   onTestFinished(() => {
+    service.stop()
     engine.close()
     rmSync(folder, { recursive: true })
   })
-  const service = new SlicedCommandService(engine)
   const answered: string[] = []
   const ask = (name: string, command: Document): Promise<Document> =>
     new Promise((resolve) =>
@@ -243,6 +244,49 @@ function openEngine({ interrupting }: { interrupting: boolean }) {
     )
   return { engine, ask, answered }
 }
+
+describe('what others do between two slices', () => {
+  const many = (count: number) => Array.from({ length: count }, (_, n) => ({ n }))
+  const count = async (ask: ReturnType<typeof openEngine>['ask'], name: string, query: Document) =>
+    (await ask('counted', { count: name, query })).n
+
+  it('a second removal of what was dropped takes nothing of the collection that comes in its place', async () => {
+    const { engine, ask } = openEngine({ interrupting: true })
+    await ask('made', { insert: 'large', documents: many(4000) })
+    await ask('made', { insert: 'small', documents: many(400) })
+    const { id } = engine.collection('test.small') ?? expect.unreachable()
+    await ask('dropped', { drop: 'small' })
+    await ask('dropped', { drop: 'large' })
+    const left = () => engine.file.garbage().filter(({ kind }) => kind === 'documents')
+    while (left().some((garbage) => garbage.id === id)) await ask('another turn', { ping: 1 })
+    await ask('made', { insert: 'fresh', documents: many(3) })
+    while (left().length > 0) await ask('another turn', { ping: 1 })
+    expect([await count(ask, 'fresh', { n: 2 }), await count(ask, 'fresh', {})]).toEqual([1, 3])
+  })
+
+  it('an index that is dropped ends what reads it with 175', async () => {
+    const { ask } = openEngine({ interrupting: true })
+    await ask('made', { insert: 'items', documents: many(300) })
+    await ask('made', { createIndexes: 'items', indexes: [{ key: { n: 1 }, name: 'n_1' }] })
+    const change = { q: { n: { $gte: 0 } }, u: { $set: { by: 'me' } }, multi: true }
+    const changing = ask('changed', { update: 'items', updates: [change] })
+    await ask('dropped', { dropIndexes: 'items', index: 'n_1' })
+    expect((await changing).writeErrors).toMatchObject([{ code: 175 }])
+    expect(await count(ask, 'items', { by: 'me' })).toBe(0)
+  })
+
+  it('two upserts of many that find nothing insert one document', async () => {
+    const { ask } = openEngine({ interrupting: true })
+    await ask('made', { insert: 'items', documents: many(50) })
+    await ask('made', { createIndexes: 'items', indexes: [{ key: { n: 1 }, name: 'n_1' }] })
+    // What the first one inserts lies behind the place that the second has come to.
+    const q = { n: { $lt: 50 }, state: 'wanted' }
+    const wanted = { q, u: { $set: { n: -1 } }, multi: true, upsert: true }
+    const upsert = () => ask('upserted', { update: 'items', updates: [wanted] })
+    await Promise.all([upsert(), upsert()])
+    expect(await count(ask, 'items', { state: 'wanted' })).toBe(1)
+  })
+})
 
 describe('countDocuments', () => {
   it('takes no more memory for more documents', async () => {

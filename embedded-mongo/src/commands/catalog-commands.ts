@@ -223,7 +223,7 @@ function existing(call: CommandCall, namespace: string): Collection {
 function chosen(collection: Collection, which: BsonValue): CollectionIndex[] {
   const secondary = collection.indexes.slice(1)
   if (which === '*') return secondary
-  if (Array.isArray(which)) return which.map((name) => named(collection, name))
+  if (Array.isArray(which)) return [...new Set(which.map((name) => named(collection, name)))]
   return [named(collection, which)]
 }
 

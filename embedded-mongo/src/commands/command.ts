@@ -50,11 +50,15 @@ export function cursorBatchSize({ fields }: CommandCall): number | undefined {
 
 /** Opens a cursor over encoded documents, in the session of the call, and replies with its first batch. */
 export function* openCursor(
-  { engine, session, now }: CommandCall,
+  call: CommandCall,
   documents: Iterable<Uint8Array | undefined>,
-  request: Omit<CursorRequest, 'session'>,
+  request: Omit<CursorRequest, 'session' | 'idled'>,
 ): Steps<Reply> {
-  return cursorReply(yield* engine.cursors.open(documents, { ...request, session }, now.getTime()))
+  const { engine, session, now } = call
+  const idled = (ms: number): void => {
+    if (call.deadline !== undefined) call.deadline += ms
+  }
+  return cursorReply(yield* engine.cursors.open(documents, { ...request, session, idled }, now.getTime()))
 }
 
 /** `{cursor: {firstBatch | nextBatch: […], id, ns}}`. The documents are BSON already and go in as they are. */

@@ -118,7 +118,7 @@ export function* selectOne(
 }
 
 /** How often others may get in between before a statement is run without pauses. */
-const MAX_TRIES = 4
+export const MAX_TRIES = 4
 
 function isCurrent(collection: Collection, record: StoreRecord): boolean {
   const current = collection.read(record.number)
@@ -155,13 +155,18 @@ function* watched<T>(
   plan: Plan,
   collection: Collection,
   { filter }: Selection,
-  { engine, deadline, command }: Call,
+  call: Call,
 ): Generator<T | undefined> {
+  const { engine, command } = call
   let examined = 0
   try {
     for (const one of read) {
       if (one !== undefined) examined += 1
-      if (deadline !== undefined && examined % DEADLINE_STRIDE === 0 && performance.now() > deadline) {
+      if (
+        call.deadline !== undefined &&
+        examined % DEADLINE_STRIDE === 0 &&
+        performance.now() > call.deadline
+      ) {
         throw new MongoError(50, 'operation exceeded time limit')
       }
       yield one
@@ -225,7 +230,9 @@ function* sorted(
       )
     }
   }
-  for (const { record } of yield* sortInSlices(found, compare, collection.host.slice)) yield record
+  const inOrder = yield* sortInSlices(found, compare, collection.host.slice)
+  collection.refuseDropped()
+  for (const { record } of inOrder) yield record
 }
 
 function readHint(fields: CommandFields, collection: Collection | undefined): CollectionIndex | undefined {

@@ -131,6 +131,11 @@ export class Collection {
   /** Lets others run. @throws MongoError 175 if the collection is gone when it is this command's turn again */
   *pause(): Generator<undefined> {
     yield undefined
+    this.refuseDropped()
+  }
+
+  /** After others had their turn. @throws MongoError 175 */
+  refuseDropped(): void {
     if (this.dropped) throw new MongoError(175, `collection ${this.namespace} was dropped`)
   }
 
@@ -192,6 +197,8 @@ export class Collection {
    */
   *addIndex(index: CollectionIndex): Steps<void> {
     index.building = true
+    // Before anything is written: one that is nested too deeply is refused here.
+    encodeDefinition([...this.indexes, index])
     this.host.change(() => {
       this.#place(index)
       this.#persistDefinition()
@@ -217,8 +224,10 @@ export class Collection {
   }
 
   dropIndex(index: CollectionIndex): void {
+    const at = this.indexes.indexOf(index)
+    if (at < 0) throw new Error(`${this.namespace} has no index ${index.spec.name}`)
     this.host.change(() => {
-      this.indexes.splice(this.indexes.indexOf(index), 1)
+      this.indexes.splice(at, 1)
       this.host.file.addGarbage({ kind: 'entries', id: index.tree })
       this.#persistDefinition()
     })
@@ -227,8 +236,7 @@ export class Collection {
 
   /** Writes the collection's own row: its name and its indexes. */
   #persistDefinition(): void {
-    const indexes: BsonValue = this.indexes.map((index) => index.stored)
-    this.host.file.putCollection(this.id, this.namespace, encodeBson(new Map([['indexes', indexes]])))
+    this.host.file.putCollection(this.id, this.namespace, encodeDefinition(this.indexes))
   }
 
   #place(index: CollectionIndex): void {
@@ -291,4 +299,10 @@ function missingIn(keys: readonly string[], others: readonly string[]): readonly
 /** As many documents of the size seen so far as make a chunk. */
 function nextChunk(bytes: number, seen: number): number {
   return Math.min(SCAN_DOCUMENTS, 1 + Math.floor((SCAN_BYTES * seen) / Math.max(1, bytes)))
+}
+
+/** @throws MongoError 15 */
+function encodeDefinition(indexes: readonly CollectionIndex[]): Uint8Array {
+  const stored: BsonValue = indexes.map((index) => index.stored)
+  return encodeBson(new Map([['indexes', stored]]))
 }

@@ -21,6 +21,9 @@ interface OpenCursor {
   usedAt: number
   /** A `getMore` is reading it. */
   busy: boolean
+  /** `performance.now()` when its last batch was done, and what to call with the time that passed until the next. */
+  doneAt: number
+  idled: (ms: number) => void
 }
 
 /** Where a cursor comes from and how much of it to send first. */
@@ -29,6 +32,8 @@ export interface CursorRequest {
   session: string | undefined
   batchSize: number | undefined
   singleBatch?: boolean
+  /** The client's time between two batches, in milliseconds: no time limit counts it. */
+  idled(ms: number): void
 }
 
 /** One batch of a cursor: `documents` are BSON, `id` is 0 when there are no more. */
@@ -57,6 +62,8 @@ export class Cursors {
       held: undefined,
       usedAt: now,
       busy: false,
+      doneAt: 0,
+      idled: request.idled,
     }
     const batch = yield* takeBatch(cursor, request.batchSize ?? FIRST_BATCH)
     if (batch.more && request.singleBatch !== true) this.#keep(cursor)
@@ -86,6 +93,7 @@ export class Cursors {
     if (cursor.busy) throw new MongoError(235, `cursor id ${id.toString()} is already in use`)
     cursor.usedAt = now
     cursor.busy = true
+    cursor.idled(performance.now() - cursor.doneAt)
     let more = false
     let documents: Uint8Array[]
     try {
@@ -93,6 +101,7 @@ export class Cursors {
       ;({ documents, more } = yield* takeBatch(cursor, request.batchSize || Number.POSITIVE_INFINITY))
     } finally {
       cursor.busy = false
+      cursor.doneAt = performance.now()
       if (!more) this.#open.delete(id.toString())
     }
     const left = more ? cursor.id : Long.ZERO
@@ -124,6 +133,7 @@ export class Cursors {
       if (oldest !== undefined) this.#open.delete(oldest.id.toString())
     }
     cursor.id = randomCursorId()
+    cursor.doneAt = performance.now()
     this.#open.set(cursor.id.toString(), cursor)
   }
 }
@@ -143,8 +153,8 @@ function* takeBatch(cursor: OpenCursor, limit: number): Steps<{ documents: Uint8
     }
     documents.push(next)
   }
-  cursor.held ??= yield* take(cursor.rest)
-  return { documents, more: cursor.held !== undefined }
+  // Whether there is another one is not looked up: by the next batch it may be another.
+  return { documents, more: true }
 }
 
 function* take(documents: Iterator<Uint8Array | undefined>): Steps<Uint8Array | undefined> {

@@ -232,16 +232,14 @@ export class DurableFile {
     this.#statements.addGarbage.run([kind, id])
   }
 
-  /** Removes up to `limit` rows of garbage; returns whether that was all of it. */
-  purge({ kind, id }: Garbage, limit: number): boolean {
+  /** Removes up to `limit` rows of garbage, and with the last of them its mark. */
+  purge({ kind, id }: Garbage, limit: number): void {
     this.#begin()
     const { changes } =
       kind === 'entries'
         ? this.#statements.purgeEntries.run([id, limit])
         : this.#statements.purgeDocuments.run([id * NUMBERS, (id + 1) * NUMBERS, limit])
-    if (changes === limit) return false
-    this.#statements.removeGarbage.run([kind, id])
-    return true
+    if (changes < limit) this.#statements.removeGarbage.run([kind, id])
   }
 
   /** Writes some documents as they are: can the file be written? SQLite writes only what was changed, so it is changed twice. */

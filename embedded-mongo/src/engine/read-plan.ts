@@ -1,4 +1,5 @@
 import { EVERY_KEY } from '../semantics/index-ranges.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { Entry } from './durable-file.ts'
@@ -15,7 +16,7 @@ const MORE_ENTRIES = 256
  * After that the documents may have changed: it goes on from its place with what is there then.
  * @param partial leaves out the documents that are damaged. Where the index is, all others come, in no order: which of them the
  * plan means, the filter must tell.
- * @throws StoreDamageError when one is damaged, or an index and its documents do not agree
+ * @throws StoreDamageError when one is damaged, or an index and its documents do not agree; MongoError 175 when either was dropped
  */
 export function* readRecords(
   collection: Collection,
@@ -69,7 +70,10 @@ export function* readEntries(
         if (seen.has(entry.number)) continue
         seen.add(entry.number)
         yield entry
-        if (slice.over) yield* collection.pause()
+        if (!slice.over) continue
+        yield* collection.pause()
+        if (!collection.indexes.includes(index))
+          throw new MongoError(175, `index ${index.spec.name} of ${collection.namespace} was dropped`)
       }
     }
   }

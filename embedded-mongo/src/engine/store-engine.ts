@@ -182,15 +182,15 @@ export class StoreEngine implements CollectionHost {
     return true
   }
 
-  /** Removes what dropped collections and indexes have left in the file. */
+  /**
+   * Removes what dropped collections and indexes have left in the file. Asked anew before each step: another purge may have come
+   * to the end of one, whose id a new collection then has.
+   */
   *purge(): Steps<void> {
-    for (const garbage of this.file.garbage()) {
-      for (let all = false; !all; ) {
-        this.change(() => {
-          all = this.file.purge(garbage, PURGE_ROWS)
-        })
-        if (this.slice.over) yield
-      }
+    for (let [garbage] = this.file.garbage(); garbage !== undefined; [garbage] = this.file.garbage()) {
+      const next = garbage
+      this.change(() => this.file.purge(next, PURGE_ROWS))
+      if (this.slice.over) yield
     }
   }
 
