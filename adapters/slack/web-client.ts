@@ -103,11 +103,12 @@ export function troubleOf(error: unknown): Trouble {
     const perhaps = error.statusCode >= 500 ? PERHAPS : {}
     return { outcome: 'failed', code: `http_${error.statusCode}`, ...perhaps }
   }
-  if (error instanceof webApi.WebAPIRequestError) {
-    return error.original.name === 'TimeoutError'
-      ? { outcome: 'timeout', code: 'timeout', ...PERHAPS }
-      : { outcome: 'failed', code: 'connection', ...(neverArrived(error.original) ? {} : PERHAPS) }
-  }
+  // WebClient wraps what goes wrong before the answer begins, and passes on as it is what breaks it off.
+  const cut = error instanceof webApi.WebAPIRequestError ? error.original : error
+  if (cut instanceof Error && cut.name === 'TimeoutError')
+    return { outcome: 'timeout', code: 'timeout', ...PERHAPS }
+  if (cut instanceof Error && (cut !== error || (cut instanceof TypeError && cut.cause !== undefined)))
+    return { outcome: 'failed', code: 'connection', ...(neverArrived(cut) ? {} : PERHAPS) }
   return { outcome: 'failed', code: 'unexpected' }
 }
 

@@ -26,6 +26,10 @@ export function createSendOnce(
   { clock }: Pick<FlowDeps, 'clock'>,
 ): (sending: Sending) => Promise<{ status: number; text: string }> {
   const send = async ({ method, url, body, signal }: Sending, token: string | undefined) => {
+    const unanswered = (error: unknown): never => {
+      if (signal.aborted) throw error
+      throw new CallRefused(NO_ANSWER, networkCode(error), undefined)
+    }
     const response = await fetch(url, {
       method,
       signal,
@@ -36,11 +40,9 @@ export function createSendOnce(
         ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
       },
       ...(body === undefined ? {} : { body }),
-    }).catch((error: unknown) => {
-      if (signal.aborted) throw error
-      throw new CallRefused(NO_ANSWER, networkCode(error), undefined)
-    })
-    return { response, text: await readText(response) }
+    }).catch(unanswered)
+    // Broken off in its midst it tells no more than none at all.
+    return { response, text: await readText(response).catch(unanswered) }
   }
   return async (sending) => {
     const { url, signal } = sending

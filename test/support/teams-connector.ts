@@ -32,11 +32,12 @@ interface ConnectorCall {
   activity?: SentActivity
 }
 
-/** How a call is taken; nothing: accepted. `lost`: accepted, and the connection is cut before the answer. */
+/** How a call is taken; nothing: accepted. `lost`: accepted, and the connection is cut before the answer; `broken`: within it. */
 export type ConnectorMood =
   | undefined
   | 'hang'
   | 'lost'
+  | 'broken'
   | { status: number; code?: string; retryAfter?: string | number; headers?: Record<string, string> }
 
 export interface ConnectorOptions {
@@ -127,6 +128,11 @@ export async function startTeamsConnector(options: ConnectorOptions): Promise<Te
     if ('code' in result) return refuse(response, result.status, result.code)
     if (mood === 'lost') {
       request.socket.destroy()
+      return
+    }
+    if (mood === 'broken') {
+      response.writeHead(result.status, { 'Content-Type': 'application/json', 'Content-Length': 500 })
+      response.write('{"id":', () => request.socket.destroy())
       return
     }
     sendJson(response, result.status, result.body)

@@ -75,6 +75,13 @@ it('tells a time-out from a connection that was cut, and either from an HTTP fai
     code: 'http_502',
     perhaps: true,
   })
+  const terminated = new TypeError('terminated', { cause: new Error('other side closed') })
+  for (const [brokenOff, trouble] of [
+    [late, { outcome: 'timeout', code: 'timeout', perhaps: true }],
+    [terminated, { outcome: 'failed', code: 'connection', perhaps: true }],
+  ] as const)
+    expect(troubleOf(brokenOff)).toEqual(trouble)
+  expect(troubleOf(new TypeError('a defect'))).toEqual({ outcome: 'failed', code: 'unexpected' })
   expect(troubleOf('what')).toEqual({ outcome: 'failed', code: 'unexpected' })
 })
 

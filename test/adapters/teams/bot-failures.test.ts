@@ -105,6 +105,7 @@ const FAILURES: Record<string, [mood: ConnectorMood, outcome: object]> = {
     'lost',
     { outcome: 'failed', code: 'UND_ERR_SOCKET', perhaps: true },
   ],
+  'an answer that breaks off': ['broken', { outcome: 'failed', code: 'UND_ERR_SOCKET', perhaps: true }],
 }
 
 describe('a call that Teams answers with', () => {
