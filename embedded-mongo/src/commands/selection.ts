@@ -117,8 +117,32 @@ export function* selectOne(
   return finish(firstOf(selectRecords(collection, { ...selection, limit: 1 }, call)))
 }
 
+/** The numbers of all records a selection means; `none` as for `selectOne`. */
+export function* selectNumbers(
+  collection: Collection,
+  selection: Selection,
+  call: Call,
+  { none }: { none: boolean },
+): Steps<number[]> {
+  for (let tries = 1; tries < MAX_TRIES; tries += 1) {
+    const { version } = collection
+    const found = yield* numbersOf(selectRecords(collection, selection, call))
+    if (!none || found.length > 0 || collection.version === version) return found
+  }
+  return finish(numbersOf(selectRecords(collection, selection, call)))
+}
+
+function* numbersOf(records: Iterable<StoreRecord | undefined>): Steps<number[]> {
+  const found: number[] = []
+  for (const record of records) {
+    if (record === undefined) yield
+    else found.push(record.number)
+  }
+  return found
+}
+
 /** How often others may get in between before a statement is run without pauses. */
-export const MAX_TRIES = 4
+const MAX_TRIES = 4
 
 function isCurrent(collection: Collection, record: StoreRecord): boolean {
   const current = collection.read(record.number)

@@ -2,7 +2,7 @@ import { Int32 } from 'bson'
 import type { Encodable } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { StoreDamageError } from '../engine/file-errors.ts'
-import { finish, type Steps } from '../engine/slice.ts'
+import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
@@ -14,7 +14,7 @@ import { seedFromFilter } from '../semantics/upsert-seed.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { type Command, type CommandCall, namespaceOf, type Reply } from './command.ts'
 import { CommandFields } from './command-fields.ts'
-import { MAX_TRIES, readSelection, type Selection, selectOne, selectRecords } from './selection.ts'
+import { readSelection, type Selection, selectNumbers, selectOne } from './selection.ts'
 import { MAX_WRITE_BATCH } from './server-commands.ts'
 
 export const insert: Command = {
@@ -160,18 +160,8 @@ function* eachMatch(
     if (record !== undefined) write(record)
     return record === undefined ? 0 : 1
   }
-  let tries = 1
-  let { version } = collection
-  let found = yield* numbersOf(selectRecords(collection, selection, call))
-  // As `selectOne`: that there is none must be true when it is inserted.
-  while (none && found.length === 0 && collection.version !== version) {
-    tries += 1
-    version = collection.version
-    const again = numbersOf(selectRecords(collection, selection, call))
-    found = tries < MAX_TRIES ? yield* again : finish(again)
-  }
   let written = 0
-  for (const number of found) {
+  for (const number of yield* selectNumbers(collection, selection, call, { none })) {
     if (collection.host.slice.over) yield* collection.pause()
     const record = collection.read(number)
     if (record === undefined || !selection.filter.matches(record.document, call.now)) continue
@@ -179,15 +169,6 @@ function* eachMatch(
     written += 1
   }
   return written
-}
-
-function* numbersOf(records: Iterable<StoreRecord | undefined>): Steps<number[]> {
-  const found: number[] = []
-  for (const record of records) {
-    if (record === undefined) yield
-    else found.push(record.number)
-  }
-  return found
 }
 
 /** As `namespaceOf`, for a collection that may be written: a delete in `system.x` is refused as an insert is. */
