@@ -159,6 +159,12 @@ describe('countersign doctor', () => {
       status: 'warn',
       fix: expect.stringContaining(`http://localhost:${free}`),
     })
+    const production = { ...env, ...TEST_SECRETS, NODE_ENV: 'production', TRUST_PROXY: '1', PORT: free }
+    const proxied = await examine({ ...production, BASE_URL: `https://localhost:${port}` })
+    expect(proxied.of('BASE_URL')).toMatchObject({
+      status: 'ok',
+      detail: `https://localhost:${port} (a proxy on this machine leads to PORT ${free})`,
+    })
     const taken = await examine({ ...env, PORT: String(port) })
     expect([taken.run.code, taken.of('Port')]).toEqual([
       1,
