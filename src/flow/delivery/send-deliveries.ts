@@ -5,8 +5,8 @@ import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
 import type { Busy, DeliveryResult } from '../../store/deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { AttemptOutcome, WebhookSender } from '../ports.ts'
-import { createSendLoop, isTooLate, type SendLoop } from './send-loop.ts'
+import type { AttemptOutcome } from '../ports.ts'
+import { createSendLoop, holding, isTooLate, type SendLoop } from './send-loop.ts'
 import { createSendSlots, type SendLimits } from './send-slots.ts'
 
 /** Sends deliveries that are due. */
@@ -21,26 +21,13 @@ export function createDeliveryLoop(
       leaseMs: limits.leaseMs,
       claim: (query) => deps.deliveries.claim(query),
       async attempt({ record, interrupted }, sent) {
-        const sender = telling(deps.sender, sent)
+        const sender = { ...deps.sender, send: holding(deps.sender, sent) }
         const { state, next_at } = await attemptDelivery({ ...deps, sender }, record, interrupted)
         return state === 'due' ? next_at : undefined
       },
     },
     deps,
   )
-}
-
-/**
- * A sender for one attempt, whose slot is given back once the connection is gone: not sooner, also when the attempt could not be
- * recorded, since a receiver that answers and holds the connection open would have any number of them (T8, T9).
- */
-function telling(sender: WebhookSender, sent: (gone: Promise<void>) => void): WebhookSender {
-  const send: WebhookSender['send'] = async (message) => {
-    const outcome = await sender.send(message)
-    sent(outcome.closed ?? Promise.resolve())
-    return outcome
-  }
-  return { ...sender, send }
 }
 
 /** The result of a claimed delivery; `next_at` is set while it stays due. */

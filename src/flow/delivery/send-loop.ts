@@ -1,5 +1,5 @@
 import type { Choice, Claimed, Lease } from '../../store/queue.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { AttemptOutcome, Clock, Log } from '../ports.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
@@ -230,6 +230,21 @@ const SOON_MS = 60_000
 export function wakeAt(time: Date, wake: () => void, clock: Clock): void {
   const wait = time.getTime() - clock.now().getTime() + AFTER_MS
   if (wait <= SOON_MS) setTimeout(wake, Math.max(0, wait)).unref()
+}
+
+/**
+ * The `send` of one attempt, which gives the attempt's slot back when the connection is gone: not sooner, even when the result
+ * cannot be recorded, since a receiver that answers and holds its connections open could have any number of them (T8, T9).
+ */
+export function holding<M>(
+  sender: { send(message: M): Promise<AttemptOutcome> },
+  sent: (gone: Promise<void>) => void,
+): (message: M) => Promise<AttemptOutcome> {
+  return async (message) => {
+    const outcome = await sender.send(message)
+    sent(outcome.closed ?? Promise.resolve())
+    return outcome
+  }
 }
 
 /**

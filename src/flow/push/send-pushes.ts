@@ -15,7 +15,7 @@ import type { Attempt } from '../../domain/webhook.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
 import type { Busy } from '../../store/deliveries.ts'
 import type { PushResult } from '../../store/pushes.ts'
-import { createSendLoop, isTooLate, type SendLoop } from '../delivery/send-loop.ts'
+import { createSendLoop, holding, isTooLate, type SendLoop } from '../delivery/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { AttemptOutcome } from '../ports.ts'
@@ -30,8 +30,9 @@ export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: n
       slots: createSendSlots(limits),
       leaseMs: limits.leaseMs,
       claim: (query) => deps.pushes.claim(query),
-      async attempt({ record, interrupted }) {
-        const { state, next_at } = await attemptPush(deps, record, interrupted)
+      async attempt({ record, interrupted }, sent) {
+        const pusher = { ...deps.pusher, send: holding(deps.pusher, sent) }
+        const { state, next_at } = await attemptPush({ ...deps, pusher }, record, interrupted)
         return state === 'due' ? next_at : undefined
       },
     },

@@ -1,6 +1,7 @@
 import { createECDH } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createPushLoop } from '../../../src/flow/push/send-pushes.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
@@ -84,6 +85,42 @@ describe('a process that dies', () => {
     await push.until('all were told', () => browser.messages.length >= 20)
     await waitUntil(async () => expect(new Set(await statesOf(setting))).toEqual(new Set(['sent'])))
     expect(browser.messages.map(({ payload }) => payload.tag).sort()).toEqual([...ids].sort())
+  })
+})
+
+describe('a connection to a push service', () => {
+  it('T8, T9: counts until it is gone', async () => {
+    const setting = await usePushSetting()
+    const { worker, requester } = setting
+    for (const name of ['laptop', 'phone']) await setting.browserOf(requester.user, name)
+    await requester.request()
+    await createRelay(worker.deps, NO_SENDERS).run()
+    const drops: (() => void)[] = []
+    const send = async () => {
+      const closed = new Promise<void>((gone) => drops.push(gone))
+      return { outcome: 'http_201', duration_ms: 1, closed } as const
+    }
+    let looks = 0
+    const claim: typeof worker.deps.pushes.claim = async (query) => {
+      const claimed = await worker.deps.pushes.claim(query)
+      looks += 1
+      return claimed
+    }
+    const parts = {
+      ...worker.deps,
+      pushes: { ...worker.deps.pushes, claim },
+      pusher: { ...worker.deps.pusher, send },
+    }
+    const loop = createPushLoop(parts, { total: 4, perHost: 1, perAccount: 4, leaseMs: 60_000 })
+    loop.wake()
+    await waitUntil(async () => expect((await statesOf(setting)).sort()).toEqual(['due', 'sent']))
+    const before = looks
+    loop.wake()
+    await waitUntil(async () => expect(looks).toBeGreaterThan(before))
+    expect(drops).toHaveLength(1)
+    drops[0]?.()
+    await waitUntil(async () => expect(await statesOf(setting)).toEqual(['sent', 'sent']))
+    await loop.drain()
   })
 })
 
