@@ -4,13 +4,8 @@ import { given } from '../domain/given.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { type CheckOptions, checkTrail, type Finding, type TrailReport } from '../flow/audit/check-trail.ts'
 import type { ChainHead } from '../signing/audit-chain.ts'
-import { type CommandResult, oneLine, oneOf, table, terminal, usageError } from './terminal.ts'
+import { type CommandResult, inJson, oneLine, oneOf, table, terminal, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
-
-export interface AuditCheckOptions {
-  expect?: string
-  json?: boolean
-}
 
 /** A line of progress for every so many records or documents. */
 const STEP = 20_000
@@ -19,9 +14,9 @@ const STEP = 20_000
  * `countersign audit check`: recomputes every link of the trail and holds it against the states in the store. The answer
  * is no (exit code 1) as soon as anything does not fit.
  */
-export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult> {
+export function runAuditCheck(options: { expect?: string }): Promise<CommandResult> {
   const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
-  const progress = options.json ? {} : { onProgress: tellProgress() }
+  const progress = inJson() ? {} : { onProgress: tellProgress() }
   return withTrail(loadForStore(), async (deps) => {
     const report = await checkTrail(deps, { ...expect, ...progress })
     const value = presentReport(report)
@@ -155,7 +150,6 @@ export interface AuditListOptions {
   type?: string
   subject?: string
   limit?: string
-  json?: boolean
 }
 
 const DEFAULT_LIMIT = 50

@@ -8,17 +8,12 @@ import { packagePath } from '../config/package-path.ts'
 import { CliError, type CommandResult, usageError } from './terminal.ts'
 import { zipFiles } from './zip-files.ts'
 
-export interface ManifestOptions {
-  socket?: boolean
-  json?: boolean
-}
-
 /**
  * `countersign slack manifest`: the manifest for this BASE_URL, always as JSON. Socket Mode where it is asked for, or set up
  * already.
  * @throws ConfigError, CliError `usage` when Slack could not reach the address
  */
-export function runSlackManifest({ socket }: ManifestOptions): CommandResult {
+export function runSlackManifest({ socket }: { socket?: boolean }): CommandResult {
   const { baseUrl, slack } = loadConfig()
   const reach: SlackReach = socket || slack?.receive.kind === 'socket' ? 'socket' : 'http'
   if (reach === 'http' && !baseUrl.startsWith('https:')) {
@@ -32,7 +27,6 @@ export function runSlackManifest({ socket }: ManifestOptions): CommandResult {
 export interface PackageOptions {
   out: string
   preview?: boolean
-  json?: boolean
 }
 
 /**

@@ -13,14 +13,13 @@ export interface CreateKeyOptions {
   sandbox?: boolean
   sourceControl?: boolean
   scopes?: string
-  json?: boolean
 }
 
 /** `countersign key create`: an API key of the owner's account; the raw key is shown this once. */
 export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> {
   const name = checkName(options.name)
   const scopes = options.scopes === undefined ? {} : { scopes: readScopes(options.scopes) }
-  return withService(options.json, async (deps) => {
+  return withService(async (deps) => {
     const owner = await findPerson(deps, options.owner)
     const { sandbox = false, sourceControl: source_control = false } = options
     const wanted = { accountId: owner.account_id, name, sandbox, source_control, ...scopes }
@@ -44,9 +43,8 @@ function readScopes(text: string): Scope[] {
 }
 
 /** `countersign key list`: API keys of every owner, or of one, oldest first; revoked ones too. */
-export function runListKeys(options: { owner?: string; json?: boolean }): Promise<CommandResult> {
+export function runListKeys(options: { owner?: string }): Promise<CommandResult> {
   return withService(
-    options.json,
     async (deps) => {
       const owner = options.owner === undefined ? undefined : await findPerson(deps, options.owner)
       const found = await deps.apiKeys.list(owner?.account_id)
@@ -93,8 +91,8 @@ function used(key: ApiKey): string {
 }
 
 /** `countersign key revoke`: at once and for ever. */
-export function runRevokeKey(id: string, options: { json?: boolean }): Promise<CommandResult> {
-  return withService(options.json, async (deps) => {
+export function runRevokeKey(id: string): Promise<CommandResult> {
+  return withService(async (deps) => {
     const message = `There is no active key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
     const revoked = revokeApiKey(deps, id, undefined, { kind: 'cli' })
     const key = await revoked.catch(inWords({ not_found: ['key_not_found', message] }))
@@ -111,7 +109,6 @@ export interface RotateOptions {
   now?: boolean
   /** Secrets and BASE_URL were changed on purpose. */
   acceptSettings?: boolean
-  json?: boolean
 }
 
 /** Published this long before it signs, so that a verifier that keeps the key set knows the new key in time. */
@@ -128,7 +125,6 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
     throw usageError('--now and --activate exclude each other.')
   const delay = readDelay(options.now ? 'now' : (options.activate ?? DEFAULT_DELAY))
   return withService(
-    options.json,
     async ({ keys, clock }) => {
       const notBefore = new Date(clock.now().getTime() + delay)
       const made: SigningKey[] = []
@@ -141,14 +137,9 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   )
 }
 
-export interface RevokeSigningKeyOptions {
-  since?: string
-  json?: boolean
-}
-
 /** `countersign keys revoke`: for a signing key that others may have. What it signed before `--since` stays valid. */
-export function runRevokeSigningKey(kid: string, options: RevokeSigningKeyOptions): Promise<CommandResult> {
-  return withService(options.json, async ({ keys, clock }) => {
+export function runRevokeSigningKey(kid: string, options: { since?: string }): Promise<CommandResult> {
+  return withService(async ({ keys, clock }) => {
     const since = readPast(options.since, clock.now())
     const done = await keys.revoke(kid, since, { kind: 'cli' })
     if (done.refused !== undefined) throw whyNotRevoked(kid, done)
@@ -204,7 +195,7 @@ function readPast(text: string | undefined, now: Date): Date {
 }
 
 /** `countersign keys list`: the signing keys of each purpose, newest first; revoked ones too. */
-export function runListSigningKeys(options: { json?: boolean }): Promise<CommandResult> {
+export function runListSigningKeys(): Promise<CommandResult> {
   const list = async ({ keys }: Pick<FlowDeps, 'keys'>): Promise<CommandResult> => {
     const found = keys.ring().publicRecords()
     found.sort((a, b) => a.purpose.localeCompare(b.purpose) || Number(b.notBefore) - Number(a.notBefore))
@@ -227,7 +218,7 @@ export function runListSigningKeys(options: { json?: boolean }): Promise<Command
       ),
     }
   }
-  return withService(options.json, list, { reads: true })
+  return withService(list, { reads: true })
 }
 
 /** The public part, named field by field: a record may hold the seed. */

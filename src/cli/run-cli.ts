@@ -6,10 +6,11 @@ import { packageVersion } from '../config/package-path.ts'
 import { Refusal } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
 import { damageTold, diskTrouble } from '../store/failures.ts'
-import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
-import type { ManifestOptions, PackageOptions } from './chat-apps.ts'
-import type { CreateKeyOptions, RevokeSigningKeyOptions, RotateOptions } from './keys.ts'
+import type { AuditListOptions } from './audit.ts'
+import type { PackageOptions } from './chat-apps.ts'
+import type { CreateKeyOptions, RotateOptions } from './keys.ts'
 import {
+  answerInJson,
   CliError,
   type CommandResult,
   EXIT,
@@ -114,14 +115,15 @@ function isMissing(command: Command, option: Option): boolean {
 }
 
 /** Completes a command whose answer is a result: in words, or as JSON. */
-function answers<Options extends Json = Json>(
+function answers<Options extends object>(
   command: Command,
   run: (options: Options, ...arguments_: string[]) => CommandResult | Promise<CommandResult>,
 ): void {
   command.option(...JSON_OPTION).action(async () => {
     // With those of the command above: `doctor` knows --json too, and takes it.
-    const options = command.optsWithGlobals<Options>()
-    tell(await run(options, ...command.args), options.json)
+    const options = command.optsWithGlobals<Options & Json>()
+    if (options.json) answerInJson()
+    tell(await run(options, ...command.args))
   })
 }
 
@@ -174,7 +176,7 @@ function addUserCommands(user: Command): void {
   )
   answers(
     user.command('confirm <email>').description('vouch for the address of a person whom an owner invited'),
-    async (options, email) => (await load.users()).runConfirmUser(email, options),
+    async (_options, email) => (await load.users()).runConfirmUser(email),
   )
   answers(
     user
@@ -182,16 +184,16 @@ function addUserCommands(user: Command): void {
       .description(
         'take away all passkeys, codes, known browsers and sessions of a person: lost, or to stop them',
       ),
-    async (options, email) => (await load.users()).runResetUser(email, options),
+    async (_options, email) => (await load.users()).runResetUser(email),
   )
   answers(
     user
       .command('quota <email> <requests>')
       .description('how many requests a month the account of a person may make; 0 sets no limit'),
-    async (options, email, requests) => (await load.users()).runSetQuota(email, requests, options),
+    async (_options, email, requests) => (await load.users()).runSetQuota(email, requests),
   )
-  answers(user.command('list').description('list all people'), async (options) =>
-    (await load.users()).runListUsers(options),
+  answers(user.command('list').description('list all people'), async () =>
+    (await load.users()).runListUsers(),
   )
 }
 
@@ -210,19 +212,19 @@ function addKeyCommands(key: Command): void {
       ),
     async (options) => (await load.keys()).runCreateKey(options),
   )
-  answers<{ owner?: string } & Json>(
+  answers<{ owner?: string }>(
     key.command('list').description('list API keys').option('--owner <email>', 'of this person only'),
     async (options) => (await load.keys()).runListKeys(options),
   )
   answers(
     key.command('revoke <key_id>').description('revoke an API key at once and for ever'),
-    async (options, id) => (await load.keys()).runRevokeKey(id, options),
+    async (_options, id) => (await load.keys()).runRevokeKey(id),
   )
 }
 
 function addSigningKeyCommands(keys: Command): void {
-  answers(keys.command('list').description('list the keys the service signs with'), async (options) =>
-    (await load.keys()).runListSigningKeys(options),
+  answers(keys.command('list').description('list the keys the service signs with'), async () =>
+    (await load.keys()).runListSigningKeys(),
   )
   answers<RotateOptions>(
     keys
@@ -237,7 +239,7 @@ function addSigningKeyCommands(keys: Command): void {
       ),
     async (options) => (await load.keys()).runRotateKeys(options),
   )
-  answers<RevokeSigningKeyOptions>(
+  answers<{ since?: string }>(
     keys
       .command('revoke <kid>')
       .description('revoke a signing key that others may have')
@@ -257,7 +259,7 @@ function addAuditCommands(audit: Command): void {
       .option('--limit <n>', 'at most so many (default: 50)'),
     async (options) => (await load.audit()).runAuditList(options),
   )
-  answers<AuditCheckOptions>(
+  answers<{ expect?: string }>(
     audit
       .command('check')
       .description('recompute the whole trail and compare it with every state in the store')
@@ -286,7 +288,7 @@ function addVerifyCommand(program: Command): void {
 }
 
 function addSlackCommands(slack: Command): void {
-  answers<ManifestOptions>(
+  answers<{ socket?: boolean }>(
     slack
       .command('manifest')
       .description('print the manifest by which Slack makes the app for this BASE_URL')
@@ -310,7 +312,7 @@ function addTeamsCommands(teams: Command): void {
  * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the
  * first line on stdout. @throws ConfigError, StoreLockedError
  */
-async function runStore(options: { json?: boolean }): Promise<void> {
+async function runStore(options: Json): Promise<void> {
   const dataDir = loadDataDir()
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())

@@ -20,6 +20,7 @@ interface Sink {
 
 interface Current {
   terminal: Omit<Terminal, 'env'>
+  json: boolean
   exitCode: number
 }
 
@@ -28,6 +29,17 @@ const current = new AsyncLocalStorage<Current>()
 /** The terminal of the command under way. */
 export function terminal(): Omit<Terminal, 'env'> {
   return current.getStore()?.terminal ?? process
+}
+
+/** Does the command under way answer machines (`--json`)? */
+export function inJson(): boolean {
+  return current.getStore()?.json ?? false
+}
+
+/** From here on it does. */
+export function answerInJson(): void {
+  const command = current.getStore()
+  if (command !== undefined) command.json = true
 }
 
 /** What the command under way will end with. */
@@ -42,7 +54,7 @@ export function setExitCode(exitCode: number): void {
  * @returns the exit code that was set; 0 if none
  */
 export async function runOn(on: Terminal | undefined, command: () => Promise<void>): Promise<number> {
-  const store: Current = { terminal: on ?? process, exitCode: 0 }
+  const store: Current = { terminal: on ?? process, json: false, exitCode: 0 }
   if (on === undefined) {
     outliveOutput(() => {
       store.exitCode ||= EXIT.failed
@@ -87,7 +99,8 @@ export interface CommandResult {
  * Writes a result to stdout and sets the exit code. With `--json` a failure is also told on stderr as
  * `{error, message}`, as every error is.
  */
-export function tell(result: CommandResult, json: boolean | undefined): void {
+export function tell(result: CommandResult): void {
+  const json = inJson()
   terminal().stdout.write(json ? jsonText(result) : `${result.text}\n`)
   if (result.failure === undefined) return
   if (json) terminal().stderr.write(`${JSON.stringify(result.failure)}\n`)
@@ -156,7 +169,8 @@ export function usageError(message: string): CliError {
 }
 
 /** What goes wrong on the side, on stderr; silent with `--json`, where stderr is for the error alone. */
-export function commandLog(json: boolean | undefined): Log {
+export function commandLog(): Log {
+  const json = inJson()
   const at = (label: string) => (fields: Record<string, unknown>, message: string) => {
     const reason = fields.error instanceof Error ? `: ${fields.error.message}` : ''
     if (!json) terminal().stderr.write(`${label}: ${redact(`${message}${reason}`)}\n`)

@@ -16,7 +16,6 @@ export interface InviteOptions {
   /** With `role`: into this account, as a member. */
   account?: string
   role?: string
-  json?: boolean
 }
 
 /** `countersign user invite`: a person with an account of their own and a one-time link; `--renew`: a new link only. */
@@ -53,7 +52,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
         warning,
     }
   }
-  return withService(options.json, invite, { fresh: !options.renew })
+  return withService(invite, { fresh: !options.renew })
 }
 
 const INSTEAD =
@@ -65,9 +64,9 @@ function newStoreText(dataDir: string): string {
 }
 
 /** `countersign user reset`: for a lost or stolen factor, and for a person who must not decide any more. */
-export function runResetUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
+export function runResetUser(address: string): Promise<CommandResult> {
   const email = checkEmail(address)
-  return withService(options.json, async (deps) => {
+  return withService(async (deps) => {
     const reset = resetPerson(deps, { email }, { kind: 'cli' })
     const { before, sessions } = await reset.catch(unknownPerson(email))
     return {
@@ -132,7 +131,7 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
   const email = checkEmail(address)
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
   const { accountId, role } = readMembership(options)
-  return withService(options.json, async (deps) => {
+  return withService(async (deps) => {
     const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
     const { user, link } = await invite.catch(whyNotMember(email, accountId))
     const joins =
@@ -177,9 +176,9 @@ function whyNotMember(email: string, accountId: string) {
 }
 
 /** `countersign user confirm`: the operator vouches for the address of a person whom an owner invited. */
-export function runConfirmUser(address: string, options: { json?: boolean }): Promise<CommandResult> {
+export function runConfirmUser(address: string): Promise<CommandResult> {
   const email = checkEmail(address)
-  return withService(options.json, async (deps) => {
+  return withService(async (deps) => {
     const user = await vouchFor(deps, email, { kind: 'cli' }).catch(unknownPerson(email))
     return {
       value: { user_id: user.id, email: user.email, confirmed: true },
@@ -189,15 +188,11 @@ export function runConfirmUser(address: string, options: { json?: boolean }): Pr
 }
 
 /** `countersign user quota`: how many requests a month the account of a person may make. */
-export function runSetQuota(
-  address: string,
-  requests: string,
-  options: { json?: boolean },
-): Promise<CommandResult> {
+export function runSetQuota(address: string, requests: string): Promise<CommandResult> {
   const email = checkEmail(address)
   if (!/^\d{1,9}$/.test(requests))
     throw usageError(`${JSON.stringify(requests)} is not a number; give one from 0 (no limit) to 999999999.`)
-  return withService(options.json, async (deps) => {
+  return withService(async (deps) => {
     const wanted = setQuota(deps, email, Number(requests), { kind: 'cli' })
     const { id, monthly_quota } = await wanted.catch(unknownPerson(email))
     const most =
@@ -218,9 +213,8 @@ interface Person {
 }
 
 /** `countersign user list`: every person, oldest first. */
-export function runListUsers(options: { json?: boolean }): Promise<CommandResult> {
+export function runListUsers(): Promise<CommandResult> {
   return withService(
-    options.json,
     async (deps) => {
       const people: Person[] = []
       for (const user of await deps.users.list()) people.push({ user, accounts: await rolesOf(deps, user) })

@@ -22,7 +22,6 @@ export interface VerifyOptions {
   expectAudience?: string
   expectAccount?: string
   allowSandbox?: boolean
-  json?: boolean
 }
 
 /**

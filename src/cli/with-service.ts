@@ -22,14 +22,13 @@ interface CommandNeeds {
  * @throws CliError `no_store`, and what `compose` throws
  */
 export async function withService<Result>(
-  json: boolean | undefined,
   work: (deps: FlowDeps, newStore: string | undefined) => Promise<Result>,
   { fresh = false, reads = false, newSecrets = false }: CommandNeeds = {},
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
   const newStore = hasStore(config) ? undefined : config.dataDir
   // The store opens in a thread of its own while this one loads the rest.
-  const log = commandLog(json)
+  const log = commandLog()
   const store = openStore(config, true, log)
   store.catch(() => undefined)
   const { compose } = await import('../compose/compose.ts')

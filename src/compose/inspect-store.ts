@@ -4,7 +4,6 @@ import type { ChatPlatform } from '../domain/chat.ts'
 import type { ChatTrouble } from '../domain/chat-trouble.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keep-keys.ts'
-import type { Log } from '../flow/ports.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
@@ -56,11 +55,11 @@ export interface StoreReport {
 }
 
 /** Looks at the store as `compose` would open it. @throws what `lookAt` throws */
-export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
+export function inspectStore(config: Config): Promise<StoreReport> {
   return lookAt(config, async (connection) => {
     const server = await checkServer(connection)
     const { skewMs } = await readHello(connection)
-    const found = await readKeys(config, connection, skewMs, log).catch(asError)
+    const found = await readKeys(config, connection, skewMs).catch(asError)
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
@@ -69,7 +68,7 @@ export function inspectStore(config: Config, log: Log): Promise<StoreReport> {
   })
 }
 
-async function readKeys(config: Config, connection: StoreConnection, skewMs: number, log: Log) {
+async function readKeys(config: Config, connection: StoreConnection, skewMs: number) {
   const clock = { now: () => new Date(Date.now() + skewMs) }
   const random = createRandom()
   const store = createSigningKeyStore(connection)
@@ -80,7 +79,7 @@ async function readKeys(config: Config, connection: StoreConnection, skewMs: num
     }
   const vault = createVault(await loadSecrets(config, false))
   const madeWith = rememberedOf(vault, config)
-  const keeper = createKeyKeeper({ store, vault, clock, random, log, madeWith })
+  const keeper = createKeyKeeper({ store, vault, clock, random, log: silent, madeWith })
   const ring = await keeper.reload()
   const now = clock.now()
   const keys = KEY_PURPOSES.map((purpose) => {
@@ -151,7 +150,7 @@ export async function inspectInstallations(config: Config): Promise<InstalledTok
   })
 }
 
-/** What cannot be opened is in the list already, workspace by workspace. */
+/** What cannot be opened is in what is told already. */
 const silent = {
   debug: () => undefined,
   info: () => undefined,

@@ -10,7 +10,7 @@ import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, otherSetting } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
-import { type CommandResult, commandLog } from '../terminal.ts'
+import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
   checkConfiguration,
@@ -138,7 +138,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   if (!hasStore(config))
     return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
-    const report = await inspectStore(config, commandLog(true))
+    const report = await inspectStore(config)
     return [
       await reachable(config, report),
       clockCheck(report),
