@@ -117,8 +117,9 @@ async function attempt(outfit: Outfit, message: GuardedMessage, started: number)
   }
 }
 
-function resultOf({ status, retryAfter }: Answer, now: Date): Result {
-  const seconds = status >= 200 && status < 300 ? undefined : retryAfterSeconds(retryAfter, now)
+function resultOf({ statusCode: status = 0, headers }: IncomingMessage, now: Date): Result {
+  const taken = status >= 200 && status < 300
+  const seconds = taken ? undefined : retryAfterSeconds(headers['retry-after'], now)
   return { outcome: `http_${status}`, ...(seconds !== undefined && { retry_after: seconds }) }
 }
 
@@ -140,11 +141,6 @@ interface Post extends Pick<Outfit, 'agents' | 'mayCall' | 'ca'>, Pick<GuardedMe
   over(): void
 }
 
-interface Answer {
-  status: number
-  retryAfter: string | undefined
-}
-
 /** The header section of an answer (T8). */
 const HEADER_BYTES = 16 * 1024
 
@@ -162,15 +158,13 @@ const BODY_MS = 1_000
  * connection stands, its far end has been looked at and its certificate is verified.
  * @throws BlockedAddressError, and what `node:https` reports
  */
-function post(job: Post): Promise<Answer> {
+function post(job: Post): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = open(job)
-    const answered = (response: IncomingMessage): void =>
-      resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] })
     request.on('error', reject)
     request.once('close', () => reject(new Error('the connection was closed without an answer')))
     request.once('response', (response) => {
-      answered(response)
+      resolve(response)
       discard(response)
     })
     let early = 0
@@ -179,7 +173,7 @@ function post(job: Post): Promise<Answer> {
       if (early > EARLY_ANSWERS) request.destroy(new Error('too many informational answers'))
     })
     request.once('upgrade', (response) => {
-      answered(response)
+      resolve(response)
       request.destroy()
     })
   })
@@ -300,23 +294,18 @@ function headersOf({ version }: Pick<SenderOptions, 'version'>, message: Message
   }
 }
 
-/** What an attempt signs. */
-interface Signable {
-  /** The same on every attempt: receivers drop repeats by it (T83). */
-  eventId: string
-  /** The exact text that is sent. */
-  body: string
-  /** When this attempt is made: receivers refuse what is older than 300 s. */
-  at: Date
-  /** As shown to people: 64 hex characters each, whose ASCII bytes are the HMAC key (security §5.3). The first is current. */
-  secrets: readonly [string, ...string[]]
-}
-
 /**
  * Headers by which a receiver knows that a webhook is ours and fresh: those of the interface ("Delivery headers and signature")
- * and those of Standard Webhooks 1.0.0, which sign the id too and carry one signature for each secret during a rotation.
+ * and those of Standard Webhooks 1.0.0, which sign the id too and carry one signature for each secret during a rotation. The id
+ * is the same on every attempt: receivers drop repeats by it (T83), and refuse what was made more than 300 s ago. Secrets are
+ * as shown to people: 64 hex characters each, whose ASCII bytes are the HMAC key (security §5.3).
  */
-export function signatureHeaders({ eventId, body, at, secrets }: Signable): Record<string, string> {
+export function signatureHeaders({
+  eventId,
+  body,
+  at,
+  secrets,
+}: Omit<Message, 'url'>): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1000))
   const standard = secrets.map(
     (secret) => `v1,${mac(secret, `${eventId}.${timestamp}.${body}`).toString('base64')}`,
