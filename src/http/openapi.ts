@@ -39,7 +39,7 @@ const aliveAnswer = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Aliv
 /** `GET /readyz`. */
 const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })
 
-const open = { access: { by: 'public' }, limited: false } as const
+const open = { access: { by: [] }, limited: false } as const
 
 const serviceOperations = operations('Service', {
   'get /healthz': {

@@ -177,7 +177,7 @@ export const apiKeyOperations = operations('Account', {
     summary: 'Read the callback signing secrets',
     description:
       'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked; it needs a recent proof of presence, as for making a key. Every read is in the audit trail.',
-    access: { by: 'key or session' },
+    access: { by: ['key', 'cookie', 'token'] },
     answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
     refusals: ['rate limit exceeded', NOT_PROVEN],
   },

@@ -181,7 +181,7 @@ const lastEventIdHeader = z.object({
 
 const path = idInPath('req', 'Request id.')
 
-const readers = { by: 'key', scope: 'approval:read' } as const
+const readers = { by: ['key'], scope: 'approval:read' } as const
 
 const exampleStream = `retry: 3000
 
@@ -267,7 +267,7 @@ export const approvalOperations = operations('Approvals', {
     summary: 'Remind the approver',
     description:
       'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request; those that the service sends by itself do not count. For the key that made the request, and for the internal token in the named user’s account. On a pending sandbox request it does nothing and says so.',
-    access: { by: 'key' },
+    access: { by: ['key'] },
     parameters: { path },
     answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
     refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],
@@ -277,7 +277,7 @@ export const approvalOperations = operations('Approvals', {
     summary: 'Withdraw a request',
     description:
       'A pending request becomes `expired` at once, with `cancelled: true`: it can no longer be decided, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
-    access: { by: 'key', scope: 'approval:create' },
+    access: { by: ['key'], scope: 'approval:create' },
     parameters: { path },
     answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
     refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }],
@@ -286,7 +286,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'consumeApproval',
     summary: 'Use an approval, once',
     description: CONSUME,
-    access: { by: 'key', scope: 'approval:create' },
+    access: { by: ['key'], scope: 'approval:create' },
     parameters: {
       path,
       header: idempotencyHeader(

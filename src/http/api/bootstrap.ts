@@ -137,7 +137,7 @@ const verifierHeader = z.object({
     .meta({ description: 'Needed where the bootstrap was begun with a `code_challenge`.' }),
 })
 
-const publicAccess = { by: 'public' } as const
+const publicAccess = { by: [] }
 
 export const bootstrapOperations = operations('Bootstrap', {
   'post /api/v1/bootstrap': {

@@ -137,7 +137,7 @@ export const deliveryOperations = operations('Webhooks', {
     summary: 'Who was notified of a request, newest first',
     description:
       'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: also what was sent to webhooks.',
-    access: { by: 'key or session', scope: 'approval:read' },
+    access: { by: ['key', 'cookie', 'token'], scope: 'approval:read' },
     parameters: {
       path: idInPath('req', 'Request id.'),
       query: deliveryQuery,

@@ -134,7 +134,7 @@ export const receiptOperations = operations('Receipts', {
     summary: 'Verify a decision',
     description:
       'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
-    access: { by: 'public' },
+    access: { by: [] },
     parameters: {
       path: z.object({
         id: z.string().meta({ description: 'Request id, or id of the decision that closed it.' }),
@@ -156,7 +156,7 @@ export const receiptOperations = operations('Receipts', {
     summary: 'The keys that sign receipts',
     description:
       'Public. Pin this set to verify receipts offline, with `countersign verify` or any Ed25519 library. A key is published before it signs.',
-    access: { by: 'public' },
+    access: { by: [] },
     limited: false,
     answers: {
       '200': { schema: jwksAnswer, description: 'The key set.', type: 'application/jwk-set+json' },

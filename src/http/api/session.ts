@@ -190,7 +190,7 @@ export const sessionOperations = operations('Signing in', {
     id: 'refreshSession',
     summary: 'Get a new session JWT',
     description: 'With the session cookie only: a JWT does not prolong itself.',
-    access: { by: 'cookie' },
+    access: { by: ['cookie'], ownPage: true },
     limited: false,
     answers: { '200': { schema: sessionAnswer, description: 'A new JWT for the same session.' } },
   },

@@ -7,18 +7,19 @@ import type {
 } from 'zod-openapi'
 import type { Scope } from '../../../domain/api-key.ts'
 import { PASSING, REFUSALS, type RefusalCode } from '../../../domain/errors.ts'
+import { given } from '../../../domain/given.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
 import { errorAnswer, idField } from './fields.ts'
 
 /** Who may call an operation. */
-type Access =
-  | { by: 'public' }
-  | { by: 'key'; scope?: Scope }
-  | { by: 'session'; changes: boolean }
-  | { by: 'cookie' }
-  | { by: 'key or session'; scope?: Scope }
-  /** Open to everyone, but a browser that carries our cookies must come from our own page. */
-  | { by: 'own page' }
+interface Access {
+  /** With one of these; empty: everyone. */
+  by: readonly ('key' | 'cookie' | 'token')[]
+  /** Of the key. */
+  scope?: Scope
+  /** A browser that carries our cookies must come from our own page. */
+  ownPage?: boolean
+}
 
 /** One answer that is no refusal. */
 interface DocumentedAnswer {
@@ -55,7 +56,7 @@ interface OperationFacts {
 }
 
 /** Open to everyone, from our own pages. */
-export const OWN_PAGE = { by: 'own page' } as const satisfies Access
+export const OWN_PAGE = { by: [], ownPage: true } as const satisfies Access
 
 /** Why a fresh proof can be refused. */
 export const PROOF_REFUSALS = [
@@ -127,7 +128,7 @@ export function operations(
   const paths: ZodOpenApiPathsObject = {}
   for (const [route, facts] of Object.entries(table)) {
     const [method = '', path = ''] = route.split(' ')
-    const access: Access = { by: 'session', changes: method !== 'get' }
+    const access: Access = { by: ['cookie', 'token'], ownPage: method !== 'get' }
     paths[path] = { ...paths[path], [method]: operation(tag, { access, ...facts }) }
   }
   return paths
@@ -135,29 +136,20 @@ export function operations(
 
 /** Security, headers and refusals follow from who may call it and what it takes. */
 function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
-  const { body, parameters } = facts
+  const { id: operationId, summary, description, access, parameters: requestParams, body } = facts
   return {
-    operationId: facts.id,
+    operationId,
     tags: [tag],
-    summary: facts.summary,
-    ...(facts.description === undefined ? {} : { description: facts.description }),
-    security: securityOf(facts.access),
-    ...(parameters === undefined ? {} : { requestParams: parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: body.optional !== true,
-            content: {
-              'application/json': {
-                schema: body.schema,
-                ...(body.example === undefined ? {} : { example: body.example }),
-              },
-            },
-          },
-        }),
+    summary,
+    ...given({ description }),
+    security: securityOf(access),
+    ...given({ requestParams, requestBody: body && requestBodyOf(body) }),
     responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(facts)), default: UNFORESEEN },
   }
+}
+
+function requestBodyOf({ schema, optional, example }: NonNullable<OperationFacts['body']>) {
+  return { required: optional !== true, content: { 'application/json': { schema, ...given({ example }) } } }
 }
 
 const UNFORESEEN: ZodOpenApiResponseObject = {
@@ -205,50 +197,26 @@ function bodyRefusals(body: OperationFacts['body']): DocumentedRefusal[] {
   ]
 }
 
-const SESSION = [{ sessionCookie: [] }, { sessionToken: [] }]
+type Security = NonNullable<ZodOpenApiOperationObject['security']>
 
 /** The `security` of an operation. */
-function securityOf(access: Access): NonNullable<ZodOpenApiOperationObject['security']> {
-  switch (access.by) {
-    case 'key':
-      return keyWith(access.scope)
-    case 'session':
-      return SESSION
-    case 'cookie':
-      return [{ sessionCookie: [] }]
-    case 'key or session':
-      return [...keyWith(access.scope), ...SESSION]
-    case 'own page':
-    case 'public':
-      return []
+function securityOf({ by, scope }: Access): Security {
+  const ways: Record<Access['by'][number], Security> = {
+    key: [{ apiKey: scope === undefined ? [] : [scope] }, { internalToken: [], approverEmail: [] }],
+    cookie: [{ sessionCookie: [] }],
+    token: [{ sessionToken: [] }],
   }
-}
-
-function keyWith(scope: Scope | undefined): NonNullable<ZodOpenApiOperationObject['security']> {
-  return [{ apiKey: scope === undefined ? [] : [scope] }, { internalToken: [], approverEmail: [] }]
+  return by.flatMap((credential) => ways[credential])
 }
 
 /** What such a caller can be refused for, whatever the operation. */
-function accessRefusals(access: Access): DocumentedRefusal[] {
-  switch (access.by) {
-    case 'key':
-      return keyRefusals(access.scope)
-    case 'session':
-      return [{ code: 'not_signed_in' }, ...(access.changes ? [{ code: 'csrf_refused' as const }] : [])]
-    case 'cookie':
-      return [{ code: 'not_signed_in' }, { code: 'csrf_refused' }]
-    case 'key or session':
-      return [...keyRefusals(access.scope), { code: 'not_signed_in' }]
-    case 'own page':
-      return [{ code: 'csrf_refused' }]
-    case 'public':
-      return []
-  }
-}
-
-function keyRefusals(scope: Scope | undefined): DocumentedRefusal[] {
-  const scoped = scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]
-  return [...KEY_REFUSALS, ...scoped]
+function accessRefusals({ by, scope, ownPage }: Access): DocumentedRefusal[] {
+  return [
+    ...(by.includes('key') ? KEY_REFUSALS : []),
+    ...(scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]),
+    ...(by.includes('cookie') ? [{ code: 'not_signed_in' as const }] : []),
+    ...(ownPage ? [{ code: 'csrf_refused' as const }] : []),
+  ]
 }
 
 const KEY_REFUSALS: readonly DocumentedRefusal[] = [
