@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import { approvers, quorum } from './policy.ts'
-import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
+import { type Answer, hexField, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { flag, givenName, shortName } from './shared/input.ts'
 import { idInPath, NOT_PROVEN, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -96,13 +96,10 @@ export const revokedKeyAnswer = z
   .strictObject({ ok: z.literal(true), key: keyAnswer })
   .meta({ id: 'RevokedApiKey' })
 
-const webhookSecret = z
-  .string()
-  .regex(/^[0-9a-f]{64}$/)
-  .meta({
-    description:
-      'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex. The API key itself can read it, so an HMAC proves who sent a callback, not that a person decided.',
-  })
+const webhookSecret = hexField.meta({
+  description:
+    'Key of the HMAC-SHA256 over `<timestamp>.<raw body>`, hex. The API key itself can read it, so an HMAC proves who sent a callback, not that a person decided.',
+})
 
 export const webhookSecretAnswer = z
   .union([

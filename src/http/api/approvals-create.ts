@@ -7,6 +7,7 @@ import {
   contextField,
   idField,
   ignoredFields,
+  present,
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
@@ -127,14 +128,8 @@ const sandboxCreatedAnswer = z
 
 /** Create answer of a live key (interface, endpoint 1). */
 export function presentCreated(request: ApprovalRequest): Answer<typeof createdAnswer> {
-  return {
-    id: request.id,
-    status: 'pending',
-    action: request.action,
-    metadata: contextOf(request),
-    created_at: request.created_at.toISOString(),
-    expires_at: request.expires_at.toISOString(),
-  }
+  const metadata = contextOf(request)
+  return present(createdAnswer, request, { status: 'pending', metadata, ignored_fields: undefined })
 }
 
 /** Create answer of a sandbox key: other names by the interface's own word. */

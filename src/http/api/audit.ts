@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AUDIT_TYPES, type AuditEntry, type AuditRecord } from '../../domain/audit.ts'
-import { type Answer, idField, pageOf, searchedField, timeField } from './shared/fields.ts'
+import { type Answer, hexField, idField, pageOf, present, searchedField, timeField } from './shared/fields.ts'
 import {
   accountParameter,
   fileFormat,
@@ -64,13 +64,10 @@ const auditAnswer = z
     detail: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
       .meta({ example: { decision: 'approved', method: 'passkey' } }),
-    hash: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .meta({
-        description:
-          'Hash of this record, which covers every record before it: with `seq` it is what `countersign audit check --expect` takes.',
-      }),
+    hash: hexField.meta({
+      description:
+        'Hash of this record, which covers every record before it: with `seq` it is what `countersign audit check --expect` takes.',
+    }),
   })
   .meta({ id: 'AuditRecord' })
 
@@ -87,21 +84,14 @@ export const auditListAnswer = pageOf(auditAnswer)
 
 /** A record as the account's owner sees it, every field by name. The salt stays inside: it would let an erased entry be guessed. */
 export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Answer<typeof auditAnswer> {
-  const { actor } = entry
-  return {
+  const by = { id: undefined, address: undefined, ...entry.actor }
+  return present(auditAnswer, entry, {
     seq,
     id: entry.eid,
-    type: entry.type,
-    at: entry.at.toISOString(),
-    actor: {
-      kind: actor.kind,
-      id: 'id' in actor ? actor.id : undefined,
-      address: 'address' in actor ? actor.address : undefined,
-    },
-    subject: entry.subject,
+    actor: present(actor, by, {}),
     detail: entry.detail ?? {},
     hash,
-  }
+  })
 }
 
 export const auditOperations = operations('Account', {

@@ -9,7 +9,15 @@ import {
   decisionOptionsBody,
   presentDecided,
 } from './decisions.ts'
-import { type Answer, approverField, errorCode, idField, outcomeField, statusField } from './shared/fields.ts'
+import {
+  type Answer,
+  approverField,
+  errorCode,
+  hexField,
+  idField,
+  outcomeField,
+  statusField,
+} from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
@@ -45,8 +53,6 @@ export const batchBody = z
   })
   .meta({ id: 'BatchDecisionRequest' })
 
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-
 const batchIntent = z
   .strictObject({
     typ: z.literal('human-approval/batch/v1'),
@@ -57,7 +63,7 @@ const batchIntent = z
         z.strictObject({
           rid: idField('req'),
           decision: outcomeField,
-          intent_sha256: sha256.meta({
+          intent_sha256: hexField.meta({
             description:
               'SHA-256 of the RFC 8785 JSON of the intent of this request; its first 32 hex characters are the `nonce` of the receipt.',
           }),
@@ -74,7 +80,7 @@ const batchIntent = z
 
 const batchOptionsAnswer = z
   .strictObject({
-    batch_id: sha256.meta({ description: 'Post it with the proof. Good for five minutes, once.' }),
+    batch_id: hexField.meta({ description: 'Post it with the proof. Good for five minutes, once.' }),
     batch: batchIntent,
     intents: z
       .array(decisionOptionsAnswer.shape.intent)

@@ -3,7 +3,7 @@ import type { AccountChannel } from '../../domain/account.ts'
 import { type ChatLink, identityKey, type LinkedIdentity, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { type ChatTrouble, isTroubleOf, troubleAdvice } from '../../domain/chat-trouble.ts'
 import type { ChatApps } from '../../domain/views.ts'
-import { type Answer, idField, okAnswer, pageOf, timeField } from './shared/fields.ts'
+import { type Answer, idField, okAnswer, pageOf, present, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { OWN_PAGE, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
@@ -154,30 +154,19 @@ export const chatAppsAnswer = z
 export function presentChatLink(
   link: Pick<ChatLink, 'id' | 'kind' | 'identity' | 'shown_as' | 'expires_at'>,
 ): Answer<typeof chatLinkAnswer> {
-  const { id, kind, identity, shown_as, expires_at } = link
-  const { person, workspace, channel } = shown_as
-  return {
-    id,
-    kind,
-    platform: identity.platform,
+  const { person, workspace, channel } = link.shown_as
+  return present(chatLinkAnswer, link, {
+    platform: link.identity.platform,
     person,
     workspace,
-    channel: kind === 'channel' ? channel : undefined,
-    expires_at: expires_at.toISOString(),
-  }
+    channel: link.kind === 'channel' ? channel : undefined,
+  })
 }
 
 /** A linked identity as its person sees it. */
 export function presentIdentity(identity: LinkedIdentity): Answer<typeof identityAnswer> {
-  const { platform, tenant, shown_as, linked_at } = identity
-  return {
-    key: identityKey(identity),
-    platform,
-    tenant,
-    person: shown_as?.person,
-    workspace: shown_as?.workspace,
-    linked_at: linked_at.toISOString(),
-  }
+  const { person, workspace } = identity.shown_as ?? {}
+  return present(identityAnswer, identity, { key: identityKey(identity), person, workspace })
 }
 
 /** A channel as the account's owner sees it. */
@@ -185,10 +174,8 @@ export function presentChannel(
   shown: AccountChannel,
   troubles: readonly ChatTrouble[] = [],
 ): Answer<typeof channelAnswer> {
-  const { platform, tenant, channel, name, workspace } = shown
   const trouble = troubles.find((one) => isTroubleOf(one, shown))
-  const unavailable = trouble && presentTrouble(trouble)
-  return { platform, tenant, channel, name, workspace, unavailable }
+  return present(channelAnswer, shown, { unavailable: trouble && presentTrouble(trouble) })
 }
 
 /** How chat is set up for an account; never a token. A platform that this service does not have is undefined. */

@@ -106,18 +106,16 @@ function presentReceipt({ canonical_payload, signature, public_key_id }: SignedR
 
 /** An approval of a rejected request has no receipt. */
 function presentSignedVote(vote: Vote): Answer<typeof signedVote> {
-  return {
+  return present(signedVote, vote, {
     id: vote.decision_id,
-    decision: vote.decision,
-    method: vote.method,
-    ...(vote.receipt && presentReceipt(vote.receipt)),
     decided_at: vote.at.toISOString(),
-    approver: vote.approver,
-    delegate: vote.delegate,
-    comment: vote.comment,
     intent: vote.intent_json,
-  }
+    ...UNSIGNED,
+    ...(vote.receipt && presentReceipt(vote.receipt)),
+  })
 }
+
+const UNSIGNED = { signed_payload: undefined, signature: undefined, public_key_id: undefined }
 
 /** How many must approve, and how many have. */
 export function presentQuorum({ requirement, votes }: ApprovalRequest): Answer<typeof quorumField> {

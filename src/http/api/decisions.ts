@@ -20,6 +20,7 @@ import {
   approverField,
   authenticatorsField,
   contextField,
+  hexField,
   idField,
   methodField,
   namesField,
@@ -137,7 +138,7 @@ export const reviewAnswer = z
     action: actionField,
     context: contextField,
     context_json: z.string().meta({ description: 'The exact text whose SHA-256 is `context_sha256`.' }),
-    context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    context_sha256: hexField,
     created_at: timeField,
     expires_at: timeField,
     server_time: timeField,
@@ -198,12 +199,12 @@ export const decisionOptionsAnswer = z
         approver: approverField,
         delegate: delegateField.optional(),
         action: actionField,
-        context_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        context_sha256: hexField,
         request_created_at: timeField,
         exp: z.int(),
         high_impact: z.boolean(),
         requester: z.strictObject({ key: idField('key'), name: z.string(), account: idField('acc') }),
-        policy_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        policy_sha256: hexField,
         quorum: z.int(),
         audience: z.string().optional(),
         reversibility: reversibilityField.optional(),
@@ -268,12 +269,8 @@ export function presentDecided({
   request: ApprovalRequest
   vote: Vote
 }): Answer<typeof decidedAnswer> {
-  return {
-    id: request.id,
-    status: request.status,
-    vote: presentVote(vote),
-    decision: request.decision && presentDecision(request),
-  }
+  const decision = request.decision && presentDecision(request)
+  return present(decidedAnswer, request, { vote: presentVote(vote), decision })
 }
 
 /** A vote without its evidence and receipt. */

@@ -3,7 +3,7 @@ import type { Account, Member } from '../../domain/account.ts'
 import type { User } from '../../domain/user.ts'
 import { backupCodes, totpSetUpAnswer } from './factors.ts'
 import { badText, code, email, grantFields, signedIn } from './session.ts'
-import { type Answer, idField, memberRoleField, timeField } from './shared/fields.ts'
+import { type Answer, idField, memberRoleField, present, timeField } from './shared/fields.ts'
 import { givenName, text } from './shared/input.ts'
 import { OWN_PAGE, operations } from './shared/operation.ts'
 import { creationOptionsAnswer, registrationSchema } from './shared/proofs.ts'
@@ -58,16 +58,14 @@ export function presentEnrollment(
   enrolls: boolean,
 ): Answer<typeof enrollmentAnswer> {
   const name = enrolls ? user?.name : invitation?.member.name
-  return {
-    kind: enrollment.kind,
+  return present(enrollmentAnswer, enrollment, {
     email: user?.email ?? null,
     name: name ?? null,
-    expires_at: enrollment.expires_at.toISOString(),
     account_id: invitation?.account.id,
     account_name: invitation?.account.name,
     role: invitation?.member.role,
     enrolled: !enrolls,
-  }
+  })
 }
 
 const starting = {

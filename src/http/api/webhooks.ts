@@ -3,7 +3,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import type { ListedWebhook } from '../../domain/views.ts'
 import type { Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
-import { type Answer, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
+import { type Answer, hexField, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { idInPath, NOT_PROVEN, operations } from './shared/operation.ts'
 
@@ -45,13 +45,10 @@ const webhookAnswer = z
   })
   .meta({ id: 'Webhook', description: 'A webhook of the account; its secret is never shown again.' })
 
-const shownSecret = z
-  .string()
-  .regex(/^[0-9a-f]{64}$/)
-  .meta({
-    description:
-      'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
-  })
+const shownSecret = hexField.meta({
+  description:
+    'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
+})
 
 export const createdWebhookAnswer = z
   .strictObject({ webhook: webhookAnswer, secret: shownSecret, ignored_fields: ignoredFields })

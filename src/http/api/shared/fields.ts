@@ -11,6 +11,9 @@ export function idField(prefix: IdPrefix) {
     .meta({ example: `${prefix}_7h3k9m2p5q8r1s4t6v0w2x5y8z` })
 }
 
+/** 32 bytes in hex: a hash, or a secret. */
+export const hexField = z.string().regex(/^[0-9a-f]{64}$/)
+
 /** Every time in an answer: ISO 8601, UTC, milliseconds. */
 export const timeField = z
   .string()
