@@ -193,8 +193,7 @@ async function findWaiting(
 
 /** For programs: a record without its salt, which would let an erased entry be guessed. `seq` is null while it waits. */
 function presentLine({ seq, entry, content_sha256, hash }: Line) {
-  const hashes = seq === undefined ? {} : { content_sha256, hash }
-  if (entry === undefined) return { seq, erased: true, ...hashes }
+  if (entry === undefined) return { seq, erased: true, content_sha256, hash }
   return {
     seq: seq ?? null,
     id: entry.eid,
@@ -204,7 +203,8 @@ function presentLine({ seq, entry, content_sha256, hash }: Line) {
     account_id: entry.account_id ?? null,
     subject: entry.subject,
     detail: entry.detail ?? {},
-    ...hashes,
+    content_sha256,
+    hash,
   }
 }
 

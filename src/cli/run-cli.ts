@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
-import { loadConfig, loadDataDir, SECRET_NAMES } from '../config/config.ts'
+import { loadConfig, loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
+import { missingSecrets } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
 import { damageTold, diskTrouble } from '../store/failures.ts'
@@ -338,7 +339,7 @@ async function runBackup(folder: string): Promise<CommandResult> {
     const message = `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
     throw new CliError('not_embedded', message)
   }
-  const beside = SECRET_NAMES.every((name) => secrets[name] !== undefined) ? [] : ['secrets.json']
+  const beside = missingSecrets({ secrets }).length === 0 ? [] : ['secrets.json']
   await backUpStore({ dataDir, to: folder, beside })
   const { size: bytes } = await stat(join(folder, 'store.db'))
   const given = Object.keys(secrets)

@@ -83,7 +83,7 @@ export function outliveOutput(onLost: () => void = () => undefined): void {
 
 /** What a command found out. */
 export interface CommandResult {
-  /** For `--json`: one value on stdout. */
+  /** For `--json`: one value on stdout, without what is undefined in it. */
   value: unknown
   /** `value` is a list of unknown length: one line of JSON for each of its items. */
   rows?: true

@@ -42,8 +42,8 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
         user_id: user.id,
         account_id: user.account_id,
         enroll_url: link.url,
-        ...(options.renew ? { factors_kept: kept } : {}),
-        ...(made === undefined ? {} : { new_store: made }),
+        factors_kept: options.renew ? kept : undefined,
+        new_store: made,
       },
       text:
         (made === undefined ? '' : newStoreText(made)) +

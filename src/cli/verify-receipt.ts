@@ -84,16 +84,8 @@ function confirmed(
   votes: readonly VerifiedReceipt[],
   unsigned: readonly UnsignedVote[],
 ): CommandResult {
-  const { payload, kid, sandbox, checked, keyRevokedAt, delegate, stated } = result
-  const revoked = keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt.toISOString() }
-  const acted = (by: string | undefined) => (by === undefined ? {} : { delegate: by })
-  const of = votes.map((vote) => ({
-    kid: vote.kid,
-    payload: vote.payload,
-    checked: vote.checked,
-    ...acted(vote.delegate),
-  }))
-  const { unproven } = result
+  const { payload, kid, sandbox, checked, keyRevokedAt, delegate, stated, unproven } = result
+  const of = votes.map(({ kid, payload, checked, delegate }) => ({ kid, payload, checked, delegate }))
   return {
     ...(unproven ? UNPROVEN : payload.decision === 'rejected' ? REJECTED : {}),
     value: {
@@ -102,11 +94,11 @@ function confirmed(
       kid,
       payload,
       checked,
-      ...acted(delegate),
+      delegate,
       ...stated,
-      ...revoked,
-      ...(of.length > 0 ? { votes: of } : {}),
-      ...(unsigned.length > 0 ? { unsigned_votes: unsigned } : {}),
+      key_revoked_at: keyRevokedAt?.toISOString(),
+      votes: of.length > 0 ? of : undefined,
+      unsigned_votes: unsigned.length > 0 ? unsigned : undefined,
     },
     text: describeReceipt(result, receipt, votes, unsigned),
   }
@@ -125,9 +117,8 @@ const REJECTED = {
 
 function refused({ code, message, field }: ReceiptRefusal): CommandResult {
   const failure = { error: code, message }
-  const where = field === undefined ? {} : { field }
   return {
-    value: { valid: false, ...failure, ...where },
+    value: { valid: false, ...failure, field },
     text: `NOT VALID (${code}${field === undefined ? '' : `, field ${field}`}): ${message}`,
     failure,
   }
@@ -225,8 +216,8 @@ function reasonOf(error: Error): string {
 function describeReceipt(
   result: VerifiedReceipt,
   receipt: unknown,
-  votes: readonly VerifiedReceipt[] = [],
-  unsigned: readonly UnsignedVote[] = [],
+  votes: readonly VerifiedReceipt[],
+  unsigned: readonly UnsignedVote[],
 ): string {
   const { payload, kid, keyRevokedAt, checked, delegate } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')

@@ -35,12 +35,7 @@ export function otherSetting(name: string): string {
   return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
 }
 
-const fileSchema = z.strictObject({
-  API_KEY_PEPPER: z.string(),
-  TOKEN_SECRET: z.string(),
-  SEALING_KEY: z.string(),
-  WEBHOOK_MASTER_SECRET: z.string(),
-})
+const fileSchema = z.record(z.enum(SECRET_NAMES), z.string())
 
 /**
  * The secrets of the environment; in development those not given come from `<dataDir>/secrets.json` (0600), made once.
@@ -51,7 +46,7 @@ export async function loadSecrets(
   config: Pick<Config, 'dataDir' | 'secrets' | 'mongodbUri'>,
   isNew: boolean,
 ): Promise<Secrets> {
-  const file = needsFile(config) ? await secretsFile(config, isNew) : {}
+  const file = missingSecrets(config).length > 0 ? await secretsFile(config, isNew) : {}
   const all: Partial<Record<SecretName, string>> = { ...file, ...config.secrets }
   const decode = (name: SecretName): Buffer => {
     const text = all[name] ?? ''
@@ -69,8 +64,9 @@ export async function loadSecrets(
   })
 }
 
-function needsFile({ secrets }: Pick<Config, 'secrets'>): boolean {
-  return SECRET_NAMES.some((name) => secrets[name] === undefined)
+/** Those that the environment does not give. */
+export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName[] {
+  return SECRET_NAMES.filter((name) => secrets[name] === undefined)
 }
 
 /**
@@ -81,8 +77,8 @@ function needsFile({ secrets }: Pick<Config, 'secrets'>): boolean {
 export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {
   const path = join(config.dataDir, 'secrets.json')
   const store = join(config.dataDir, 'store.db')
-  if (!needsFile(config) || !existsSync(path) || (statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0)
-    return
+  if (missingSecrets(config).length === 0 || !existsSync(path)) return
+  if ((statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0) return
   throw new ConfigError([
     `${store} is missing, and ${path} belongs to it. Restore store.db from a backup; or start over, without all keys, people and requests it held: rm ${path}`,
   ])

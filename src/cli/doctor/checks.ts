@@ -123,11 +123,11 @@ function told(problem: string): Check {
 export const TIMEOUT_MS = 5_000
 
 /** Where a chat platform sends to, and something that it would never send: it is not signed. */
-export interface UnsignedCall {
+interface UnsignedCall {
   name: string
   platform: string
   address: string
-  body: RequestInit['body']
+  body: string | URLSearchParams
   headers?: Record<string, string>
 }
 
@@ -139,8 +139,8 @@ export function checkHttps(platform: string, baseUrl: string, fix: string): Chec
 
 /** Does our own address refuse what is not signed? Whether the platform's network gets here only the platform can try. */
 export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
-  const { name, platform, address } = call
-  const status = await statusOf(call)
+  const { name, platform, address, body, headers } = call
+  const status = await statusOf(address, body, headers)
   switch (status) {
     case 401:
       return ok(name, `${address} refuses what is not signed`)
@@ -160,13 +160,9 @@ export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
 }
 
 /** @returns undefined when nothing answers */
-export async function statusOf({
-  address,
-  body,
-  headers = {},
-}: Pick<UnsignedCall, 'address' | 'body' | 'headers'>): Promise<number | undefined> {
+export async function statusOf(...call: Parameters<typeof send>): Promise<number | undefined> {
   try {
-    const response = await send(address, body ?? null, headers)
+    const response = await send(...call)
     await response.body?.cancel()
     return response.status
   } catch {
@@ -177,11 +173,11 @@ export async function statusOf({
 /** POST without following, and without waiting for long. @throws when there is no answer */
 export function send(
   address: string | URL,
-  body: RequestInit['body'],
+  body: string | URLSearchParams,
   headers: Record<string, string> = {},
 ): Promise<Response> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  return fetch(address, { method: 'POST', redirect: 'manual', headers, body: body ?? null, signal })
+  return fetch(address, { method: 'POST', redirect: 'manual', headers, body, signal })
 }
 
 /** A code of the other side, which is printed to a terminal. */

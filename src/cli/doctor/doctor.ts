@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { createServer, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
-import { ListenError, listen } from '../../compose/listen.ts'
+import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, storeHolder, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
-import { loadSecrets, otherSetting } from '../../config/secrets.ts'
+import { loadSecrets, missingSecrets, otherSetting } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -96,14 +96,14 @@ async function checkDataDir(config: Config): Promise<Check> {
 }
 
 /** Does anything lie there: the embedded store, secrets that the environment does not give? */
-function usesDataDir({ mongodbUri, secrets }: Config): boolean {
-  return mongodbUri === undefined || SECRET_NAMES.some((secret) => secrets[secret] === undefined)
+function usesDataDir(config: Config): boolean {
+  return config.mongodbUri === undefined || missingSecrets(config).length > 0
 }
 
 /** Are the secrets there and strong? None is made here. */
 async function checkSecrets(config: Config): Promise<Check> {
   const name = 'Secrets'
-  const missing = SECRET_NAMES.filter((secret) => config.secrets[secret] === undefined)
+  const missing = missingSecrets(config)
   if (missing.length === 0) return ok(name, 'all from the environment')
   const path = join(config.dataDir, 'secrets.json')
   if (whyUnwritable(config.dataDir) !== undefined) return warn(name, `${path} cannot be used`, UNWRITABLE)
@@ -240,10 +240,8 @@ function checkBaseUrl(config: Config): Check {
 /** May the service listen on its port? Nothing, where it does already. */
 async function checkPort({ host, port }: Config): Promise<Check[]> {
   const name = 'Port'
-  const server = createServer()
   try {
-    await listen(server, { setting: 'PORT', host, port })
-    await new Promise((resolve) => server.close(resolve))
+    await checkPlace({ setting: 'PORT', host, port })
     return [ok(name, `${port} of ${host} is free`)]
   } catch (error) {
     if (!(error instanceof ListenError)) throw error

@@ -104,7 +104,7 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
     'X-Slack-Request-Timestamp': timestamp,
     'X-Slack-Signature': `v0=${signature}`,
   }
-  const status = await statusOf({ address, body, headers })
+  const status = await statusOf(address, body, headers)
   if (status === 200) return ok(NAME, 'the running service takes what is signed with it')
   if (status === 401) {
     const fix = [
