@@ -72,22 +72,14 @@ export function runListKeys(options: { owner?: string }): Promise<CommandResult>
                   key.name,
                   ownerOf(key) ?? '',
                   key.sandbox ? 'sandbox' : 'live',
-                  stateOf(key),
-                  used(key),
+                  key.revoked_at === null ? 'active' : `revoked ${key.revoked_at.toISOString()}`,
+                  key.last_used_at?.toISOString() ?? 'never',
                 ]),
               ),
       }
     },
     { reads: true },
   )
-}
-
-function stateOf(key: ApiKey): string {
-  return key.revoked_at === null ? 'active' : `revoked ${key.revoked_at.toISOString()}`
-}
-
-function used(key: ApiKey): string {
-  return key.last_used_at?.toISOString() ?? 'never'
 }
 
 /** `countersign key revoke`: at once and for ever. */

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { AUDIT_TYPES } from '../domain/audit.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
+import { within } from './within.ts'
 
 /** Figures of this process and of the store, in the form that Prometheus reads. */
 export interface Metrics {
@@ -104,14 +104,7 @@ function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void
 /** Less than a reader of figures waits for all of them. */
 const LOOK_MS = 2_000
 
-/** @returns undefined where the store does not answer in time */
-async function soon<Value>(answer: Promise<Value>): Promise<Value | undefined> {
-  const late = new AbortController()
-  const limit = pause(LOOK_MS, undefined, { ref: false, signal: late.signal })
-  limit.catch(() => undefined)
-  try {
-    return await Promise.race([answer.catch(() => undefined), limit])
-  } finally {
-    late.abort()
-  }
+/** @returns undefined where the store does not answer in time, or fails */
+function soon<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  return within(LOOK_MS, answer).catch(() => undefined)
 }

@@ -84,12 +84,6 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** The process that serves the embedded store of this directory, if one does. */
-export async function storeHolder(dataDir: string): Promise<{ pid: number } | undefined> {
-  const running = await findRunningStore(dataDir)
-  return running && { pid: running.pid }
-}
-
 function external(uri: string): OpenStore {
   return { uri, own: false, close: async () => undefined }
 }

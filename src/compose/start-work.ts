@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { CARD_LEASE_MS } from '../flow/chat/record-card.ts'
 import { createCardLoop } from '../flow/chat/send-cards.ts'
@@ -9,6 +8,7 @@ import { createPushLoop } from '../flow/push/send-pushes.ts'
 import { createJobs, type Jobs } from '../jobs/start-jobs.ts'
 import { createSweeps, type SendLoops } from '../jobs/sweeps.ts'
 import type { Composition } from './compose.ts'
+import { within } from './within.ts'
 
 /** What the service does besides answering requests. */
 export interface Work {
@@ -100,22 +100,11 @@ async function stopInTime(
   { log }: Pick<FlowDeps, 'log'>,
 ): Promise<void> {
   try {
-    if ((await within(callbackTimeoutMs + STOP_MARGIN_MS, stopping)) === 'done') return
+    const done = stopping.then(() => true)
+    if (await within(callbackTimeoutMs + STOP_MARGIN_MS, done)) return
     log.warn({}, 'stopping without waiting for all that was under way')
   } catch (error) {
     log.warn({ error }, 'stopping in spite of what could not be finished')
   }
   await giveBack(stopping)
-}
-
-/** Waits for so many milliseconds at most. @throws what the work threw in time */
-async function within(ms: number, work: Promise<unknown>): Promise<'done' | 'late'> {
-  const patience = new AbortController()
-  const late = pause(ms, 'late' as const, { signal: patience.signal })
-  late.catch(() => undefined)
-  try {
-    return await Promise.race([work.then(() => 'done' as const), late])
-  } finally {
-    patience.abort()
-  }
 }

@@ -34,19 +34,27 @@ export function reasonOf(error: unknown): string {
   return String(redact(error instanceof Error ? error.message : String(error)))
 }
 
+/** What a look into the store finds; `none` where there is no store yet. */
+export async function lookInStore(
+  name: string,
+  config: Config,
+  none: Check[],
+  look: () => Promise<Check[]>,
+): Promise<Check[]> {
+  if (!hasStore(config)) return none
+  return look().catch((error) => [fail(name, reasonOf(error), 'Run: npx countersign doctor')])
+}
+
 /** What the running service has noted: since when which workspaces and channels take no cards. Nothing, where all is well. */
-export async function checkCards(config: Config, platform: ChatPlatform): Promise<Check[]> {
-  if (!hasStore(config)) return []
-  try {
+export function checkCards(config: Config, platform: ChatPlatform): Promise<Check[]> {
+  return lookInStore('Cards', config, [], async () => {
     const [first, ...more] = await inspectTroubles(config, platform)
     if (first === undefined) return []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     const where = first.channel === undefined ? '' : ` in “${visibleString(first.name ?? first.channel)}”`
     const detail = `none are taken${where} since ${first.since.toISOString()} (${first.reason})${others}`
     return [warn('Cards', detail, troubleAdvice(first))]
-  } catch (error) {
-    return [fail('Cards', reasonOf(error), 'Run: npx countersign doctor')]
-  }
+  })
 }
 
 const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const

@@ -2,10 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { findRunningStore } from 'embedded-mongo'
 import { z } from 'zod'
 import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
 import { checkPlace, ListenError } from '../../compose/listen.ts'
-import { hasStore, storeHolder, whyUnwritable } from '../../compose/open-store.ts'
+import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting } from '../../config/secrets.ts'
@@ -157,7 +158,7 @@ async function checkStore(config: Config): Promise<Check[]> {
 
 async function reachable(config: Config, { server }: StoreReport): Promise<Check> {
   if (config.mongodbUri === undefined) {
-    const holder = await storeHolder(config.dataDir)
+    const holder = await findRunningStore(config.dataDir)
     const detail =
       holder === undefined ? 'opens; no process is using it' : `answers; process ${holder.pid} runs it`
     if (!config.production) return ok('Store', `the embedded store ${detail}`)

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { BOT_SCOPES } from '../../../adapters/slack/manifest.ts'
 import { type InstalledToken, inspectInstallations } from '../../compose/inspect-store.ts'
-import { hasStore } from '../../compose/open-store.ts'
 import type { Config } from '../../config/config.ts'
 import type { SlackSettings } from '../../config/slack.ts'
 import type { CommandResult } from '../terminal.ts'
@@ -13,9 +12,9 @@ import {
   checkUnsigned,
   diagnose,
   fail,
+  lookInStore,
   ok,
   printableCode,
-  reasonOf,
   send,
   statusOf,
   warn,
@@ -209,23 +208,20 @@ async function checkClient(
 }
 
 /** The workspaces that installed the app: is each token good, and may it do what the app does? */
-async function checkWorkspaces(config: Config, apiUrl: string): Promise<Check[]> {
+function checkWorkspaces(config: Config, apiUrl: string): Promise<Check[]> {
   const name = 'Workspaces'
   const none = warn(
     name,
     'none has installed the app yet',
     `Sign in, and open ${config.baseUrl}/slack/install`,
   )
-  if (!hasStore(config)) return [none]
-  try {
+  return lookInStore(name, config, [none], async () => {
     const installed = await inspectInstallations(config)
     if (installed.length === 0) return [none]
     const left = installed.length - MOST
     const more = left > 0 ? [ok(name, `${left} more, not asked about`)] : []
     return [...(await Promise.all(installed.slice(0, MOST).map((one) => checkOne(apiUrl, one)))), ...more]
-  } catch (error) {
-    return [fail(name, reasonOf(error), 'Run: npx countersign doctor')]
-  }
+  })
 }
 
 async function checkOne(apiUrl: string, { tenant, name, token }: InstalledToken): Promise<Check> {

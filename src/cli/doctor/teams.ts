@@ -3,7 +3,6 @@ import { BOT_SCOPE, tokenUrl } from '../../../adapters/teams/connector.ts'
 import { FetchFailure } from '../../../adapters/teams/fetch-json.ts'
 import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
 import { inspectConversations } from '../../compose/inspect-store.ts'
-import { hasStore } from '../../compose/open-store.ts'
 import type { Config } from '../../config/config.ts'
 import type { TeamsSettings } from '../../config/teams.ts'
 import type { CommandResult } from '../terminal.ts'
@@ -14,6 +13,7 @@ import {
   checkUnsigned,
   diagnose,
   fail,
+  lookInStore,
   ok,
   printableCode,
   reasonOf,
@@ -37,7 +37,7 @@ async function examine(config: Config): Promise<Check[]> {
     describe(teams),
     ...(await checkMicrosoft(teams)),
     ...(await checkReceiving(config, teams)),
-    await checkConversations(config, teams.tenantId),
+    ...(await checkConversations(config, teams.tenantId)),
     ...(await checkCards(config, 'teams')),
   ]
 }
@@ -165,18 +165,13 @@ const NO_CONVERSATIONS = warn(
 )
 
 /** Whom can we write to? Teams tells when the app is installed and when a person writes to it. */
-async function checkConversations(config: Config, tenantId: string): Promise<Check> {
-  if (!hasStore(config)) return NO_CONVERSATIONS
-  try {
+function checkConversations(config: Config, tenantId: string): Promise<Check[]> {
+  return lookInStore(CONVERSATIONS, config, [NO_CONVERSATIONS], async () => {
     const { people, channels } = await inspectConversations(config, tenantId)
-    if (people + channels === 0) return NO_CONVERSATIONS
-    return ok(
-      CONVERSATIONS,
-      `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`,
-    )
-  } catch (error) {
-    return fail(CONVERSATIONS, reasonOf(error), 'Run: npx countersign doctor')
-  }
+    if (people + channels === 0) return [NO_CONVERSATIONS]
+    const detail = `${counted(people, 'person', 'people')}, ${counted(channels, 'channel', 'channels')}`
+    return [ok(CONVERSATIONS, detail)]
+  })
 }
 
 function counted(count: number, one: string, many: string): string {
