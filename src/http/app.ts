@@ -2,16 +2,14 @@ import type { Express, Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { Refusal } from '../domain/errors.ts'
 import { isRecentlyProven } from '../flow/people/recent-proof.ts'
-import { readSession } from '../flow/people/sessions.ts'
 import { DOCS_STYLE_PATH } from './docs/assets.ts'
 import { html } from './docs/html.ts'
 import { errorResponse, setRefusalHeaders, unknownPath } from './error-response.ts'
 import type { Edge, HttpDeps, Link, Notice } from './http-deps.ts'
-import { clientAddress } from './middleware/client-address.ts'
-import { readCookie } from './middleware/cookies.ts'
 import { applyLimit } from './middleware/limit.ts'
-import { logRequests, requestId } from './middleware/log-requests.ts'
+import { decoded, logRequests, requestId } from './middleware/log-requests.ts'
 import { noStore, securityHeaders } from './middleware/security-headers.ts'
+import { asOwner, sessionOfBrowser } from './middleware/session.ts'
 import { accountRoutes } from './routes/account.ts'
 import { approvalRoutes, verificationRoutes } from './routes/approvals.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -64,31 +62,20 @@ export function createHttpApp(deps: HttpDeps): Express {
 /** A path that is no percent-encoding (`%zz`) is read letter by letter: routes then meet it as any other malformed id (T68). */
 const literalPath: RequestHandler = (request, _response, next) => {
   const [path = '', ...query] = request.url.split('?')
-  if (!isDecodable(path)) request.url = [path.replaceAll('%', '%25'), ...query].join('?')
+  if (decoded(path) === undefined) request.url = [path.replaceAll('%', '%25'), ...query].join('?')
   next()
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What routes of chat platforms may ask of the HTTP edge: who sits at the browser, and a page that tells them something. */
 function createEdge(deps: HttpDeps): Edge {
   return {
     async visitor(request, response) {
-      const cookie = readCookie(request, 'session', deps.settings.baseUrl)
-      const found = cookie === undefined ? undefined : await readSession(deps, { cookie })
+      const found = await sessionOfBrowser(deps, request)
       if (found === undefined) return undefined
       const { user, session } = found
       applyLimit(response, await deps.limiter.take('person', user.id))
-      const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
-      const owner = { accountId: user.account_id, actor }
-      return { sessionId: session.id, proven: isRecentlyProven(deps, found), user, owner }
+      const proven = isRecentlyProven(deps, found)
+      return { sessionId: session.id, proven, user, owner: asOwner(request, found) }
     },
     page: (about, handler) => page(deps, about, handler),
   }

@@ -9,7 +9,7 @@ import type { HttpDeps } from './http-deps.ts'
 interface FileOfRows<Row> {
   /** Who takes it: of their files so many are open at a time. */
   personId: string
-  /** Its name begins with this. */
+  /** Its name begins with this: letters and hyphens. */
   name: string
   format: 'ndjson' | 'csv'
   /** Of the CSV. */
@@ -33,7 +33,9 @@ export async function exportFile<Row>(
     const head = format === 'csv' ? csvLine(columns) : ''
     // JSON has no line breaks outside of texts, and escapes them there.
     const line = (row: Row) => (format === 'csv' ? csvLine(cells(row)) : `${JSON.stringify(row)}\n`)
-    await sendFile(response, { type: TYPES[format], name }, piecesOf(head, line, first, batches))
+    response.setHeader('Content-Type', TYPES[format])
+    response.setHeader('Content-Disposition', `attachment; filename="${name}"`)
+    await sendPieces(response, piecesOf(head, line, first, batches))
   } catch (error) {
     if (!response.headersSent) throw error
     // The connection is cut: no part may pass for the whole.
@@ -72,26 +74,12 @@ async function* piecesOf<Row>(
 /** A reader who takes nothing for this long is cut off, so that no client holds a file open for ever (T67). */
 const STALL_MS = 60_000
 
-/** What the client learns about the file. */
-interface FileFacts {
-  /** Media type. */
-  type: string
-  /** Ours: letters, digits, hyphens and dots. */
-  name: string
-}
-
 /**
  * Sends a file while it is being made: the next piece is made when the client has taken the one before, and none any more
  * once the client is gone. What fails on the way cuts the connection, so that no part passes for the whole.
  * @throws what `pieces` throws; nothing when the client went away
  */
-async function sendFile(
-  response: Response,
-  { type, name }: FileFacts,
-  pieces: AsyncIterable<string>,
-): Promise<void> {
-  response.setHeader('Content-Type', type)
-  response.setHeader('Content-Disposition', `attachment; filename="${name}"`)
+async function sendPieces(response: Response, pieces: AsyncIterable<string>): Promise<void> {
   response.setHeader('X-Accel-Buffering', 'no')
   if (response.req.method === 'HEAD') {
     response.end()

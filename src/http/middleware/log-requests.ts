@@ -9,15 +9,16 @@ import { whoCalled } from './session.ts'
 export function loggedPath(path: string): string {
   return path
     .split('/')
-    .map((part) => (/boot_/i.test(decoded(part)) ? '[redacted]' : part))
+    .map((part) => (/boot_/i.test(decoded(part) ?? part) ? '[redacted]' : part))
     .join('/')
 }
 
-function decoded(part: string): string {
+/** Of a part of an address; undefined where it is no percent-encoding. */
+export function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
   } catch {
-    return part
+    return undefined
   }
 }
 

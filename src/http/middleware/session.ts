@@ -1,5 +1,6 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { type Refusal, refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
@@ -19,7 +20,7 @@ type SessionHttpDeps = PeopleDeps & {
   settings: { baseUrl: string }
 }
 
-const signedIn = new WeakMap<Response, SignedIn & { by: 'cookie' | 'bearer' }>()
+const signedIn = new WeakMap<Response, SignedIn>()
 
 /**
  * Lets through a signed-in person, by session cookie or session JWT; see `sessionOf`. A request that carries an
@@ -50,13 +51,11 @@ export async function findSignedIn(
   deps: SessionHttpDeps,
   request: Request,
   use: SessionUse = 'counts',
-): Promise<(SignedIn & { by: 'cookie' | 'bearer' }) | undefined> {
+): Promise<SignedIn | undefined> {
   const credential = credentialOf(request, deps.settings.baseUrl)
   if (credential === undefined) return undefined
-  const byCookie = 'cookie' in credential
-  refuseForeignOrigin(request, deps.settings.baseUrl, byCookie)
-  const found = await readSession(deps, credential, use)
-  return found && { ...found, by: byCookie ? 'cookie' : 'bearer' }
+  refuseForeignOrigin(request, deps.settings.baseUrl, 'cookie' in credential)
+  return readSession(deps, credential, use)
 }
 
 /** Lets through a session in which the person proved presence a short while ago. Only behind `requireSession`. */
@@ -67,9 +66,9 @@ export function recentProof(deps: Pick<PeopleDeps, 'clock'>): RequestHandler {
   }
 }
 
-/** Only for `POST /session/refresh`: a JWT must not prolong itself. */
-export const requireCookie: RequestHandler = (_request, response, next) => {
-  if (signedIn.get(response)?.by !== 'cookie') throw refusal('not_signed_in')
+/** Only for `POST /session/refresh`: a JWT must not prolong itself. Only behind `requireSession`. */
+export const requireCookie: RequestHandler = (request, _response, next) => {
+  if (request.get('Authorization') !== undefined) throw refusal('not_signed_in')
   next()
 }
 
@@ -93,10 +92,16 @@ export function clientOf(request: Request): Client {
 
 /** As `clientOf`, with the session the browser still has: signing in ends it (T23). */
 export async function signingInClient(deps: SessionHttpDeps, request: Request): Promise<Client> {
+  return { ...clientOf(request), ...given({ previous: await sessionOfBrowser(deps, request) }) }
+}
+
+/** Whose session cookie comes along, whatever else does. */
+export async function sessionOfBrowser(
+  deps: SessionHttpDeps,
+  request: Request,
+): Promise<SignedIn | undefined> {
   const cookie = readCookie(request, 'session', deps.settings.baseUrl)
-  const old = cookie === undefined ? undefined : await readSession(deps, { cookie })
-  const client = clientOf(request)
-  return old === undefined ? client : { ...client, previous: old }
+  return cookie === undefined ? undefined : readSession(deps, { cookie })
 }
 
 function credentialOf(request: Request, baseUrl: string): SessionCredential | undefined {
@@ -157,7 +162,11 @@ export function whenSession<Params extends Record<string, string>>(
 
 /** The signed-in person as the owner of their account. Only behind `requireSession`. */
 export function ownerOf(request: Request, response: Response): Owner {
-  const { user } = sessionOf(response)
+  return asOwner(request, sessionOf(response))
+}
+
+/** This person as the owner of their account. */
+export function asOwner(request: Request, { user }: SignedIn): Owner {
   const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
   return { accountId: user.account_id, actor }
 }

@@ -12,11 +12,9 @@ export function healthRoutes(deps: HttpDeps): Router {
     response.setHeader('Cache-Control', 'no-store').json({ status: 'ok' })
   })
   router.get('/readyz', async (_request, response) => {
-    const ready = await deps.ping().then(
-      () => true,
-      () => false,
-    )
-    if (!ready) throw refusal('storage_unavailable')
+    await deps.ping().catch(() => {
+      throw refusal('storage_unavailable')
+    })
     response.setHeader('Cache-Control', 'no-store').json({ status: 'ready' })
   })
   return router
