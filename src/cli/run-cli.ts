@@ -14,13 +14,13 @@ import {
   answerInJson,
   CliError,
   type CommandResult,
-  EXIT,
   KNOWN_ERRORS,
   runOn,
   setExitCode,
   type Terminal,
   tell,
   terminal,
+  usageError,
 } from './terminal.ts'
 import type { InviteOptions } from './users.ts'
 import type { VerifyOptions } from './verify-receipt.ts'
@@ -351,42 +351,30 @@ async function runBackup(folder: string): Promise<CommandResult> {
   return { value: { folder: resolve(folder), bytes, secrets: beside.length > 0 }, text: lines.join('\n') }
 }
 
-interface Told {
-  error: string
-  message: string
-  exitCode: number
-}
-
 /** Writes an error to stderr, for people or (with `--json`) as `{error, message}`, and sets the exit code. */
 function tellError(error: unknown, json: boolean): void {
   if (error instanceof CommanderError && error.exitCode === 0) return
-  const { exitCode, ...told } = describeError(error)
+  const { code, message, exitCode } = asCliError(error)
   setExitCode(exitCode)
   const hint = error instanceof CommanderError ? '\n(add --help for the options)' : ''
-  terminal().stderr.write(json ? `${JSON.stringify(told)}\n` : `${told.message}${hint}\n`)
+  terminal().stderr.write(json ? `${JSON.stringify({ error: code, message })}\n` : `${message}${hint}\n`)
 }
 
-function describeError(error: unknown): Told {
-  if (error instanceof CliError)
-    return { error: error.code, message: error.message, exitCode: error.exitCode }
-  if (error instanceof CommanderError) return { error: 'usage', message: usage(error), exitCode: EXIT.usage }
-  const exitCode = EXIT.failed
-  if (error instanceof Refusal) return { error: error.code, message: refusalText(error), exitCode }
+function asCliError(error: unknown): CliError {
+  if (error instanceof CliError) return error
+  if (error instanceof CommanderError) return usageError(error.message.replace(/^error: /, ''))
+  if (error instanceof Refusal) return new CliError(error.code, refusalText(error))
   const known = error instanceof Error ? KNOWN_ERRORS[error.name] : undefined
-  if (error instanceof Error && known !== undefined) return { error: known, message: error.message, exitCode }
+  if (error instanceof Error && known !== undefined) return new CliError(known, error.message)
   if (error instanceof Error && 'code' in error && error.code === 'EACCES')
-    return { error: 'not_permitted', message: error.message, exitCode }
+    return new CliError('not_permitted', error.message)
   const trouble = diskTrouble(error) ?? damageTold(error)
-  if (trouble !== undefined) return { error: 'store_unusable', message: trouble, exitCode }
+  if (trouble !== undefined) return new CliError('store_unusable', trouble)
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return { error: 'internal_error', message: String(redact(text)), exitCode }
+  return new CliError('internal_error', String(redact(text)))
 }
 
 /** The interface tells field and detail apart; a terminal shows one sentence. */
 function refusalText({ publicMessage, details }: Refusal): string {
   return details.detail === undefined ? publicMessage : `${details.field ?? 'The input'} ${details.detail}.`
-}
-
-function usage(error: CommanderError): string {
-  return error.message.replace(/^error: /, '')
 }

@@ -35,8 +35,7 @@ async function examine(config: Config): Promise<Check[]> {
   }
   return [
     describe(teams),
-    ...(await checkMicrosoft(teams)),
-    ...(await checkReceiving(config, teams)),
+    ...(teams.unauthenticated ? [] : await checkConnection(config, teams)),
     ...(await checkConversations(config, teams.tenantId)),
     ...(await checkCards(config, 'teams')),
   ]
@@ -48,12 +47,8 @@ function describe({ appId, tenantId, unauthenticated }: TeamsSettings): Check {
   return warn('Teams', detail, 'For test clients on this machine only. Unset it, and set TEAMS_APP_ID.')
 }
 
-async function checkMicrosoft(teams: TeamsSettings): Promise<Check[]> {
-  return teams.unauthenticated ? [] : Promise.all([checkSecret(teams), checkKeys(teams.openIdUrl)])
-}
-
-async function checkReceiving({ baseUrl }: Config, { unauthenticated }: TeamsSettings): Promise<Check[]> {
-  if (unauthenticated) return []
+async function checkConnection({ baseUrl }: Config, teams: TeamsSettings): Promise<Check[]> {
+  const microsoft = await Promise.all([checkSecret(teams), checkKeys(teams.openIdUrl)])
   const secure = checkHttps('Teams', baseUrl, 'Set BASE_URL to the public https: address.')
   const called = await checkUnsigned({
     name: 'Messages',
@@ -62,7 +57,7 @@ async function checkReceiving({ baseUrl }: Config, { unauthenticated }: TeamsSet
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ type: 'message', id: 'countersign-doctor', text: 'help' }),
   })
-  return [secure, called]
+  return [...microsoft, secure, called]
 }
 
 const SECRET = 'Client secret'
