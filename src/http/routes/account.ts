@@ -154,13 +154,8 @@ const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, resp
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
-  const wanted = {
-    accountId,
-    name,
-    sandbox,
-    source_control,
-    ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
-  }
+  const distinct = given({ scopes: scopes && [...new Set(scopes)] })
+  const wanted = { accountId, name, sandbox, source_control, ...distinct }
   const { raw_key, key } = await createApiKey(deps, wanted, actor)
   response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
 }

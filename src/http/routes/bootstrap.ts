@@ -1,6 +1,7 @@
 import { type Request, Router } from 'express'
 import type { z } from 'zod'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { type ConsentInput, giveConsent, startConsent } from '../../flow/bootstrap/give-consent.ts'
 import { pollBootstrap } from '../../flow/bootstrap/poll-bootstrap.ts'
 import { reviewConsent } from '../../flow/bootstrap/review-consent.ts'
@@ -26,7 +27,7 @@ import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { applyLimit, limitByAddress, limitByPerson } from '../middleware/limit.ts'
-import { requireSession, sessionOf } from '../middleware/session.ts'
+import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
 /** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everyone; a person decides. */
@@ -43,14 +44,12 @@ const USER_AGENT_LENGTH = 200
 const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response) => {
   const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
   applyLimit(response, await countBootstrap(deps, email))
+  const { address, user_agent } = clientOf(request)
   const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
     email,
     clientName: client_name,
-    ...(code_challenge === undefined ? {} : { codeChallenge: code_challenge }),
-    requester: {
-      address: clientAddress(request),
-      user_agent: (request.get('User-Agent') ?? '').slice(0, USER_AGENT_LENGTH),
-    },
+    ...given({ codeChallenge: code_challenge }),
+    requester: { address, user_agent: user_agent.slice(0, USER_AGENT_LENGTH) },
   })
   const started = presentStarted(bootstrap_id, bootstrap, deps.settings.baseUrl)
   response.status(202).json({ ...started, ...ignoredIn(bootstrapBody, request.body) })

@@ -1,4 +1,4 @@
-import { type Request, type Response, Router } from 'express'
+import { type Request, Router } from 'express'
 import { given } from '../../domain/given.ts'
 import {
   type DeliveryPage,
@@ -116,7 +116,7 @@ const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (reques
   const { state, event, ...page } = parseBody(webhookLogQuery, request.query)
   const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
   const query = { ...pageOf(page), ...filter }
-  sendDeliveries(response, await readWebhookLog(deps, account_id, request.params.id, query))
+  response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
 }
 
 /**
@@ -137,22 +137,21 @@ export function deliveryRoutes(deps: HttpDeps): Router {
 const requestLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
   const { account_id } = sessionOf(response).user
   const page = readDeliveryPage(request)
-  sendRequestLog(response, await readRequestLog(deps, account_id, request.params.id, page))
+  response.json(presentRequestLog(await readRequestLog(deps, account_id, request.params.id, page)))
 }
 
 const callbackLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
   readDeliveryPage(request)
-  sendRequestLog(response, await readCallbackLog(deps, callerOf(response), request.params.id))
+  response.json(presentRequestLog(await readCallbackLog(deps, callerOf(response), request.params.id)))
 }
 
 const deadLetters: Endpoint<typeof deliveryListAnswer> = (deps) => async (request, response) => {
   const { account_id } = sessionOf(response).user
-  sendDeliveries(response, await readDeadLetters(deps, account_id, readDeliveryPage(request)))
+  response.json(presentPage(await readDeadLetters(deps, account_id, readDeliveryPage(request))))
 }
 
 const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request, response) => {
-  const delivery = await replayDelivery(deps, ownerOf(request, response), request.params.id)
-  response.json(presentDelivery(delivery))
+  response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
 }
 
 /** Which page is asked for. @throws Refusal `invalid_field` */
@@ -164,24 +163,13 @@ function pageOf({ limit, cursor }: { limit: number; cursor?: string | undefined 
   return { limit, ...(cursor === undefined ? {} : { before: decodeCursor(cursor, 'dlv') }) }
 }
 
-/** Answers with a page of a delivery log. */
-function sendDeliveries(response: Response, page: DeliveryPage): void {
-  response.json(presentPage(page))
-}
-
-/** Answers with a page of the log of a request, and its cards. */
-function sendRequestLog(response: Response, log: RequestLog): void {
-  response.json({
-    ...presentPage(log),
-    cards: log.cards.map(presentCard),
-    quiet: log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() })),
-  })
+/** A page of the log of a request, and its cards. */
+function presentRequestLog(log: RequestLog) {
+  const quiet = log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() }))
+  return { ...presentPage(log), cards: log.cards.map(presentCard), quiet }
 }
 
 function presentPage({ deliveries, more }: DeliveryPage) {
   const last = deliveries.at(-1)
-  return {
-    data: deliveries.map(presentDelivery),
-    next_cursor: more && last ? encodeCursor(last) : null,
-  }
+  return { data: deliveries.map(presentDelivery), next_cursor: more && last ? encodeCursor(last) : null }
 }
