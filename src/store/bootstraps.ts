@@ -5,7 +5,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
-import { readSound } from './failures.ts'
+import { leanSound } from './failures.ts'
 import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -100,14 +100,13 @@ export function createBootstrapStore(connection: StoreConnection, wake: Wake = n
 
 function reads(model: BootstrapModel) {
   const oldest = async (filter: Filter, by: 'created_at' | 'expires_at', limit = 0): Promise<Bootstrap[]> => {
-    const query = () =>
-      model
-        .find(filter)
-        .sort({ [by]: 1, _id: 1 })
-        .limit(limit)
-    const read = (options: object) => query().setOptions(options).lean<BootstrapDocument[]>()
+    const query = model
+      .find(filter)
+      .sort({ [by]: 1, _id: 1 })
+      .limit(limit)
     // Without a limit it is a list that its owner looks at.
-    return (await (limit === 0 ? read({}) : readSound(model.db, read))).map(recordOf)
+    const read = limit === 0 ? query.lean<BootstrapDocument[]>() : leanSound<BootstrapDocument[]>(query)
+    return (await read).map(recordOf)
   }
   return {
     async find(id: string): Promise<Bootstrap | undefined> {
@@ -132,9 +131,8 @@ function reads(model: BootstrapModel) {
       oldest({ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
     /** When the time of the next pending one is up. */
     async nextExpiry(): Promise<Date | undefined> {
-      const query = () => model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
-      const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<BootstrapDocument>())
-      return found?.expires_at
+      const query = model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
+      return (await leanSound<BootstrapDocument | null>(query))?.expires_at
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Collection as MongooseCollection, mongo } from 'mongoose'
-import { damageTold, PASSED_OVER, readSound } from './failures.ts'
+import { damageTold, findSound, PASSED_OVER } from './failures.ts'
 import { outcomesOf } from './shared-trips.ts'
 
 type Collection = MongooseCollection<{ _id: string }>
@@ -68,9 +68,6 @@ async function writeSound(
 }
 
 async function idsOf(collection: Collection, filter: Filter, limit = 0): Promise<string[]> {
-  const options = { projection: { _id: 1 }, limit } as const
-  const found = await readSound(collection.conn, (sound) =>
-    collection.find(filter, { ...options, ...sound }).toArray(),
-  )
+  const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
   return found.map(({ _id }) => _id)
 }

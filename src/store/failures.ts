@@ -1,3 +1,5 @@
+import type { Collection, mongo, Query } from 'mongoose'
+
 /**
  * Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? Services that
  * speak its protocol do not all tell the fields; the index's name, which holds them, is in the words of all.
@@ -113,6 +115,22 @@ export async function readSound<T>(
     connection.emit(PASSED_OVER, error)
     return read({ allowPartialResults: true })
   }
+}
+
+/** `readSound` of a query of mongoose, with what it finds as it is stored. */
+export function leanSound<Found>(query: Query<unknown, unknown>): Promise<Found> {
+  return readSound(query.model.db, (sound) => query.clone().setOptions(sound).lean<Found>().exec())
+}
+
+/** `readSound` past the models: documents as they are. */
+export function findSound<Stored extends mongo.Document, Found extends mongo.Document = Stored>(
+  collection: Collection<Stored>,
+  filter: mongo.Filter<Stored>,
+  options: mongo.FindOptions,
+): Promise<Found[]> {
+  return readSound(collection.conn, (sound) =>
+    collection.find<Found>(filter, { ...options, ...sound }).toArray(),
+  )
 }
 
 /** Is there one? One that is damaged is one, too: where nothing is, one would be made. */

@@ -5,7 +5,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import { deleteThese } from './each.ts'
-import { readSound } from './failures.ts'
+import { findSound } from './failures.ts'
 
 /**
  * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
@@ -102,10 +102,7 @@ export function createOutboxSource<T extends OutboxDocument>(
     async due(limit, after = '') {
       const waiting = { outbox_token: { $gt: after } }
       const options = { projection, limit, sort: { outbox_token: 1 } } as const
-      const found = await readSound(connection, (sound) =>
-        collection.find<T>(waiting, { ...options, ...sound }).toArray(),
-      )
-      return found.map(read)
+      return (await findSound<OutboxDocument, T>(collection, waiting, options)).map(read)
     },
     async settle(entries) {
       const empty = { audit: [], ...(hasOutbox ? { outbox: [] } : {}) }

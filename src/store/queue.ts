@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
-import { damageTold, PASSED_OVER, readSound } from './failures.ts'
+import { damageTold, findSound, leanSound, PASSED_OVER } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
@@ -96,7 +96,7 @@ export function createQueue<D extends QueueDocument, R>(
   const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
     const due = { ...which, ...damaged.others(), state: OPEN, next_at: { $lte: now } }
     const options = { sort: { next_at: 1 }, limit, batchSize: limit + 1 } as const
-    return readSound(connection, (sound) => collection.find<D>(due, { ...options, ...sound }).toArray())
+    return findSound<{ _id: string }, D>(collection, due, options)
   }
   return {
     /** Takes of those that match and are due longest, or whose lease ended, the chosen, in one write. */
@@ -130,9 +130,8 @@ export function createQueue<D extends QueueDocument, R>(
     },
     /** When the next one is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
-      const query = () => model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
-      const found = await readSound(connection, (sound) => query().setOptions(sound).lean<QueueDocument>())
-      return found?.next_at
+      const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
+      return (await leanSound<QueueDocument | null>(query))?.next_at
     },
     /**
      * Deletes some that came to rest before that time; never one whose outbox still waits.

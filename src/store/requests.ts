@@ -4,7 +4,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { readSound } from './failures.ts'
+import { leanSound } from './failures.ts'
 import {
   beforePosition,
   ENDING_FIRST,
@@ -121,19 +121,15 @@ function reads(
     async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all, however many: the default of 101 would make it several commands.
-      const query = () => model.find(filter, { version: 1 }).batchSize(ids.length + 1)
-      const found = await readSound(model.db, (sound) =>
-        query().setOptions(sound).lean<{ _id: string; version: number }[]>(),
-      )
+      const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
+      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
       return new Map(found.map((document) => [document._id, document.version]))
     },
     /** What got another version in that time, by the database's clock. @returns undefined when it is more than is worth reading */
     async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
       const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
-      const query = () => model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
-      const found = await readSound(model.db, (sound) =>
-        query().setOptions(sound).lean<{ _id: string; version: number }[]>(),
-      )
+      const query = model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
+      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
       return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
     },
   }
@@ -158,10 +154,8 @@ function attentionReads(model: RequestModel) {
       }
       const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
       const newestFirst = { 'decision.decided_at': -1 } as const
-      const query = () => model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
-      const found = await readSound(model.db, (sound) =>
-        query().setOptions(sound).lean<Pick<RequestDocument, 'votes'>[]>(),
-      )
+      const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
+      const found = await leanSound<Pick<RequestDocument, 'votes'>[]>(query)
       const votes = found.flatMap((request) =>
         request.votes.filter(({ decision }) => decision === 'rejected'),
       )
@@ -169,13 +163,8 @@ function attentionReads(model: RequestModel) {
     },
     /** Those of them that exist, as far as their reservations are concerned. */
     async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
-      const query = () => model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
-      const found = await readSound(model.db, (sound) =>
-        query()
-          .batchSize(ids.length + 1)
-          .setOptions(sound)
-          .lean<RequestDocument[]>(),
-      )
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
+      const found = await leanSound<RequestDocument[]>(query.batchSize(ids.length + 1))
       return found.map(({ _id, status, expires_at }) => ({
         id: _id,
         pending: status === 'pending',
@@ -212,18 +201,15 @@ function dueReads(model: RequestModel) {
   const status = 'pending' as const
   type Time = 'expires_at' | 'remind_at'
   const due = async (filter: Filter, by: Time, limit: number): Promise<ApprovalRequest[]> => {
-    const query = () =>
-      model
-        .find(filter)
-        .sort({ [by]: 1 })
-        .limit(limit)
-    const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<RequestDocument[]>())
-    return found.map(fromDocument)
+    const query = model
+      .find(filter)
+      .sort({ [by]: 1 })
+      .limit(limit)
+    return (await leanSound<RequestDocument[]>(query)).map(fromDocument)
   }
   const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
-    const query = () => model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
-    const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<RequestDocument>())
-    return found?.[by]
+    const query = model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
+    return (await leanSound<RequestDocument | null>(query))?.[by]
   }
   return {
     /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */

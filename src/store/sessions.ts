@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
-import { readSound } from './failures.ts'
+import { leanSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -133,15 +133,13 @@ function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
     /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
     async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<number> {
-      const query = () => model.find({ user_id: userId, ended_at: null })
-      const live = await readSound(model.db, (sound) => query().setOptions(sound).lean<SessionDocument[]>())
+      const live = await leanSound<SessionDocument[]>(model.find({ user_id: userId, ended_at: null }))
       const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
       return (await Promise.all(ended)).filter(Boolean).length
     },
     /** Sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
-      const query = () => model.find(lapsedAt(now, limits)).limit(limit)
-      const found = await readSound(model.db, (sound) => query().setOptions(sound).lean<SessionDocument[]>())
+      const found = await leanSound<SessionDocument[]>(model.find(lapsedAt(now, limits)).limit(limit))
       return found.map(toSession)
     },
     /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */

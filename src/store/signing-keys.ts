@@ -2,7 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold, readSound, unlessTaken } from './failures.ts'
+import { damageTold, leanSound, unlessTaken } from './failures.ts'
 import { auditFields, date, number, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
 
@@ -55,10 +55,7 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
   return {
     /** Those that can be read, oldest first. */
     async all(): Promise<SealedKey[]> {
-      const query = () => model.find({}).sort({ created_at: 1 })
-      const found = await readSound(connection, (sound) =>
-        query().setOptions(sound).lean<SigningKeyDocument[]>(),
-      )
+      const found = await leanSound<SigningKeyDocument[]>(model.find({}).sort({ created_at: 1 }))
       return found.map(({ _id, outbox_token: _token, ...rest }) => ({ kid: _id, ...rest }))
     },
     /** Those that `all` left out. */

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
-import { damageTold, readSound } from './failures.ts'
+import { damageTold, findSound } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
@@ -46,12 +46,7 @@ export function createStateSurvey(connection: StoreConnection) {
       const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
       const filter = { _id: { $gt: after ?? '' } }
       const documents = connection.collection<OutboxDocument>(collection)
-      const found = await readSound(connection, (sound) =>
-        documents
-          .find(filter, { projection, limit, ...sound })
-          .sort({ _id: 1 })
-          .toArray(),
-      )
+      const found = await findSound(documents, filter, { projection, limit, sort: { _id: 1 } })
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
     },
     ...atLarge(connection),
@@ -63,7 +58,7 @@ export function createStateSurvey(connection: StoreConnection) {
     ): Promise<Map<string, { seq: number; detail: AuditEntry['detail'] }>> {
       const collection = connection.collection<{ _id: number; entry: AuditEntry }>('audit_log')
       const about = { 'entry.subject': { $in: [...subjects] }, 'entry.type': type }
-      const found = await readSound(connection, (sound) => collection.find(about, sound).toArray())
+      const found = await findSound(collection, about, {})
       return new Map(found.map(({ _id: seq, entry: { subject, detail } }) => [subject, { seq, detail }]))
     },
     /** Requests with votes, in the order of their ids, after that id. What was tampered with may have another form. */
@@ -71,19 +66,13 @@ export function createStateSurvey(connection: StoreConnection) {
       const filter = { _id: { $gt: after }, 'votes.0': { $exists: true } }
       const projection = Object.fromEntries(SIGNED_FIELDS.map((field) => [field, 1]))
       const collection = connection.collection<Omit<VotedOn, 'id'> & { _id: string }>('requests')
-      const found = await readSound(connection, (sound) =>
-        collection
-          .find(filter, { projection, limit, ...sound })
-          .sort({ _id: 1 })
-          .toArray(),
-      )
+      const found = await findSound(collection, filter, { projection, limit, sort: { _id: 1 } })
       return found.map(({ _id, ...request }) => ({ ...request, id: _id }))
     },
     /** The public halves of the signing keys. */
     async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
       const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')
-      const projection = { sealed_seed: 0, audit: 0 }
-      return readSound(connection, (sound) => collection.find({}, { projection, ...sound }).toArray())
+      return findSound(collection, {}, { projection: { sealed_seed: 0, audit: 0 } })
     },
   }
 }
@@ -97,9 +86,7 @@ function atLarge(connection: StoreConnection) {
       const entries: AuditEntry[] = []
       for (const name of Object.keys(WITH_OUTBOX)) {
         const collection = connection.collection<OutboxDocument>(name)
-        const found = await readSound(connection, (sound) =>
-          collection.find(filter, { projection: { audit: 1 }, limit, ...sound }).toArray(),
-        )
+        const found = await findSound(collection, filter, { projection: { audit: 1 }, limit })
         entries.push(...found.flatMap(({ audit }) => audit ?? []))
       }
       return entries.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, limit)
@@ -109,10 +96,7 @@ function atLarge(connection: StoreConnection) {
       // Numbers from 1 on match; NaN, smaller ones and every other type do not.
       const filter = { _id: { $not: { $gte: 1 } } }
       const collection = connection.collection<{ _id: number }>('audit_log')
-      const options = { projection: { _id: 1 }, limit } as const
-      const found = await readSound(connection, (sound) =>
-        collection.find(filter, { ...options, ...sound }).toArray(),
-      )
+      const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
       return found.map(({ _id }) => String(_id))
     },
   }

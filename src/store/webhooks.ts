@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
-import { readSound } from './failures.ts'
+import { leanSound } from './failures.ts'
 import { auditFields, date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
@@ -74,10 +74,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
     /** Active ones of these accounts. */
     async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
       const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
-      const found = await readSound(model.db, (sound) =>
-        model.find(active).setOptions(sound).lean<WebhookDocument[]>(),
-      )
-      return found.map(recordOf)
+      return (await leanSound<WebhookDocument[]>(model.find(active))).map(recordOf)
     },
   }
 }
