@@ -9,6 +9,7 @@ import { auditFields, date, flag, number, outboxFields, part, text } from './fie
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -100,9 +101,12 @@ accountSchema.index(
 )
 addOutbox(accountSchema)
 
+type Writer = ReturnType<typeof createWriter<AccountDocument, Account>>
+
 /** Accounts on mongoose. */
 export function createAccountStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
+  const writer = createWriter(model, wake, fromDocument)
   const lookup = createLookup<AccountDocument>(connection, 'accounts')
   const find = async (id: string): Promise<Account | undefined> => {
     const document = await lookup(id)
@@ -132,21 +136,17 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
       audit: AuditEntry[],
     ): Promise<Account | undefined> {
       const update = withOutbox({ $set: { ...fields, version: version + 1 } }, audit)
-      const query = model.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
-      const changed = await query.lean<AccountDocument>()
-      if (changed === null) return undefined
-      wake()
-      return fromDocument(changed)
+      return writer.change({ _id: id, version }, update)
     },
-    ...channels(model, find, wake),
-    ...troubles(model, wake),
+    ...channels(model, find, writer),
+    ...troubles(model, writer),
   }
 }
 
 function channels(
   model: mongoose.Model<AccountDocument>,
   find: (id: string) => Promise<Account | undefined>,
-  wake: Wake,
+  writer: Writer,
 ) {
   return {
     /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
@@ -162,27 +162,21 @@ function channels(
         channels: trusted({ $not: { $elemMatch: { platform, tenant, channel: name } } }),
         [`channels.${most - 1}`]: trusted({ $exists: false }),
       }
-      const added = await model.updateOne(free, withOutbox({ $push: { channels: channel } }, [audit]))
-      if (added.modifiedCount === 0) return hasChannel(await find(id), channel) ? 'known' : 'full'
-      wake()
-      return 'added'
+      const added = await writer.update(free, withOutbox({ $push: { channels: channel } }, [audit]))
+      if (added) return 'added'
+      return hasChannel(await find(id), channel) ? 'known' : 'full'
     },
     /** Accounts that have a channel in that workspace. */
     withChannels: (tenant: string) => read(model, { 'channels.tenant': tenant }),
     /** What is said of the channel ends with it. @returns false when the account does not have the channel. */
-    async removeChannel(
+    removeChannel(
       id: string,
       { platform, tenant, channel }: ChatChannel,
       audit: AuditEntry,
     ): Promise<boolean> {
       const same = { platform, tenant, channel }
       const holding = { _id: id, channels: trusted({ $elemMatch: same }) }
-      const removed = await model.updateOne(
-        holding,
-        withOutbox({ $pull: { channels: same, chat_troubles: same } }, [audit]),
-      )
-      if (removed.modifiedCount === 1) wake()
-      return removed.modifiedCount === 1
+      return writer.update(holding, withOutbox({ $pull: { channels: same, chat_troubles: same } }, [audit]))
     },
   }
 }
@@ -193,28 +187,22 @@ interface Told {
   event: OutboxEvent
 }
 
-function troubles(model: mongoose.Model<AccountDocument>, wake: Wake) {
+function troubles(model: mongoose.Model<AccountDocument>, writer: Writer) {
   return {
     /** @returns false when that place is in trouble already, or is a channel that the account does not have (any more), or so many are. */
-    async beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
+    beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
       const place = placeOf(trouble)
       const held = place.channel === null ? {} : { channels: trusted({ $elemMatch: place }) }
       const hasRoom = { [`chat_troubles.${MOST_TROUBLES - 1}`]: trusted({ $exists: false }) }
       const free = { _id: id, ...held, chat_troubles: trusted({ $not: { $elemMatch: place } }), ...hasRoom }
-      const update = withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event])
-      const begun = (await model.updateOne(free, update)).modifiedCount === 1
-      if (begun) wake()
-      return begun
+      return writer.update(free, withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event]))
     },
     /** Without `told` nothing is told. @returns false when it had ended. */
-    async endTrouble(id: string, ended: ChatPlace, told?: Told): Promise<boolean> {
+    endTrouble(id: string, ended: ChatPlace, told?: Told): Promise<boolean> {
       const place = placeOf(ended)
       const holding = { _id: id, chat_troubles: trusted({ $elemMatch: place }) }
       const pull = { $pull: { chat_troubles: place } }
-      const update = told === undefined ? pull : withOutbox(pull, [told.audit], [told.event])
-      const { modifiedCount } = await model.updateOne(holding, update)
-      if (modifiedCount === 1) wake()
-      return modifiedCount === 1
+      return writer.update(holding, told === undefined ? pull : withOutbox(pull, [told.audit], [told.event]))
     },
     /** Accounts that have a workspace or channel in trouble. */
     inTrouble: () => read(model, { 'chat_troubles.since': trusted({ $exists: true }) }),

@@ -4,12 +4,12 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { unlessTaken } from './failures.ts'
 import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { recordIn, recordOf, replacing } from './record.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordIn, recordOf, replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -65,6 +65,7 @@ export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
 /** API keys on mongoose. */
 export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
+  const writer = createWriter(model, wake, recordOf)
   // Each time again in the store, so that revoking is immediate; a revoked key is not found (T54).
   const byHash = createLookup<KeyDocument>(connection, 'api_keys', {
     field: 'key_hash',
@@ -72,8 +73,8 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
   })
   return {
     ...reads(model, createLookup<KeyDocument>(connection, 'api_keys')),
-    ...writes(model, wake),
-    ...bootstrapWrites(model, wake),
+    ...writes(model, writer),
+    ...bootstrapWrites(writer),
     /** By HMAC; a revoked key is not found. */
     async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
       return recordIn(await byHash(activeByHash(hash).key_hash))
@@ -112,18 +113,11 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
   }
 }
 
-function writes(model: KeyModel, wake: Wake) {
-  const update = async (filter: mongoose.QueryFilter<KeyDocument>, change: ReturnType<typeof withOutbox>) => {
-    const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-    const changed = recordIn(await query.lean<KeyDocument>())
-    if (changed !== undefined) wake()
-    return changed
-  }
+type Writer = ReturnType<typeof createWriter<KeyDocument, ApiKey>>
+
+function writes(model: KeyModel, writer: Writer) {
   return {
-    async insert(key: ApiKey): Promise<void> {
-      await model.create(toDocument(key))
-      wake()
-    },
+    insert: (key: ApiKey) => writer.insert(documentOf(key)),
     /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
     change: (
       id: string,
@@ -131,13 +125,13 @@ function writes(model: KeyModel, wake: Wake) {
       fields: { name?: string; policy?: KeyPolicy | null; source_control?: true | null },
       audit: AuditEntry,
     ) =>
-      update(
+      writer.change(
         { _id: id, account_id: accountId, internal: null, revoked_at: null },
         withOutbox(replacing(fields), [audit]),
       ),
     /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
     revoke: (id: string, accountId: string | undefined, at: Date, event: OutboxEvent, audit: AuditEntry) =>
-      update(
+      writer.change(
         { _id: id, revoked_at: null, ...(accountId === undefined ? {} : { account_id: accountId }) },
         withOutbox({ $set: { revoked_at: at } }, [audit], [event]),
       ),
@@ -146,7 +140,7 @@ function writes(model: KeyModel, wake: Wake) {
       const mine = { account_id: fresh.account_id, internal: true as const }
       const existing = recordIn(await model.findOne(mine).lean<KeyDocument>())
       if (existing !== undefined) return existing
-      if (await unlessTaken(() => model.create(toDocument(fresh)))) wake()
+      await writer.insertNew(documentOf(fresh))
       return recordOf(await model.findOne(mine).orFail().lean<KeyDocument>())
     },
   }
@@ -175,19 +169,15 @@ function createTouch(model: KeyModel): (id: string, at: Date) => Promise<void> {
 }
 
 /** What bootstraps need: a key that exists once, whichever process makes it, and another secret for one that got lost. */
-function bootstrapWrites(model: KeyModel, wake: Wake) {
+function bootstrapWrites(writer: Writer) {
   return {
     /** @returns false when a key with this id exists already. */
-    async insertNew(key: ApiKey): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create(toDocument(key)), '_id')
-      if (inserted) wake()
-      return inserted
-    },
+    insertNew: (key: ApiKey) => writer.insertNew(documentOf(key), '_id'),
     /**
      * Another secret in place of the one it was read with, for a key that was never used or revoked and is not older than
      * `madeSince`; its webhook secret changes too. @returns false when not so
      */
-    async replaceUnused(
+    replaceUnused(
       id: string,
       { was, ...secret }: { was: string; key_hash: string; key_prefix: string },
       madeSince: Date,
@@ -196,9 +186,7 @@ function bootstrapWrites(model: KeyModel, wake: Wake) {
       const made = trusted({ $gt: madeSince })
       const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
       const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit], [event])
-      const replaced = (await model.updateOne(unused, change)).matchedCount === 1
-      if (replaced) wake()
-      return replaced
+      return writer.update(unused, change)
     },
   }
 }
@@ -207,8 +195,4 @@ function bootstrapWrites(model: KeyModel, wake: Wake) {
 function activeByHash(hash: string): { key_hash: string; revoked_at: null } {
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a key hash')
   return { key_hash: hash, revoked_at: null }
-}
-
-function toDocument({ id, ...rest }: ApiKey): KeyDocument {
-  return { _id: id, ...rest, ...outboxToken(rest) }
 }

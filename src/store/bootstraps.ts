@@ -8,9 +8,10 @@ import { deleteSome } from './each.ts'
 import { leanSound } from './failures.ts'
 import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { recordIn, recordOf } from './record.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordIn, recordOf } from './record.ts'
 import { evidenceFields } from './request-schema.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -139,20 +140,9 @@ function reads(model: BootstrapModel) {
 
 /** @returns of a change: undefined when its condition does not hold (any more) */
 function writes(model: BootstrapModel, wake: Wake) {
-  const update = async (
-    filter: Filter,
-    change: mongoose.UpdateQuery<BootstrapDocument>,
-  ): Promise<Bootstrap | undefined> => {
-    const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-    const changed = recordIn(await query.lean<BootstrapDocument>())
-    if (changed !== undefined) wake()
-    return changed
-  }
+  const { insert, change: update } = createWriter<BootstrapDocument, Bootstrap>(model, wake, recordOf)
   return {
-    async insert({ id, ...rest }: Bootstrap): Promise<void> {
-      await model.create({ _id: id, ...rest, ...outboxToken(rest) })
-      wake()
-    },
+    insert: (bootstrap: Bootstrap) => insert(documentOf(bootstrap)),
     /** Pending and unexpired → approved or rejected. */
     settle(id: string, { consent, key_id, collect_by, events, audit }: ConsentChange) {
       const change = closing(consent.decision, { consent, ...given({ key_id, collect_by }) })

@@ -15,7 +15,7 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
 import { auditFields, date, noticeFields, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { noWake, type Wake, withOutbox } from './outbox.ts'
 import {
   type Choice,
   type Claimed,
@@ -25,6 +25,7 @@ import {
   noneOf,
   type QueueToken,
 } from './queue.ts'
+import { documentOf, recordIn, recordOf } from './record.ts'
 
 const { trusted } = mongoose
 
@@ -131,7 +132,7 @@ export type ClaimedCard = Claimed<Card>
 /** Cards on mongoose: a queue whose documents take news, and come back to it. */
 export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
-  const queue = createQueue(connection, 'Card', fromDocument)
+  const queue = createQueue(connection, 'Card', recordOf<CardDocument>)
   return {
     ...reads(model),
     ...news(model, connection.collection('cards'), wake),
@@ -169,13 +170,12 @@ function onPlatforms(platforms: readonly ChatPlatform[]) {
 function reads(model: CardModel) {
   return {
     async find(id: string): Promise<Card | undefined> {
-      const found = await model.findById(id).lean<CardDocument>()
-      return found === null ? undefined : fromDocument(found)
+      return recordIn(await model.findById(id).lean<CardDocument>())
     },
     /** Oldest first. */
     async ofRequest(requestId: string): Promise<Card[]> {
       const query = model.find({ request_id: String(requestId) }).sort(OLDEST_FIRST)
-      return (await query.lean<CardDocument[]>()).map(fromDocument)
+      return (await query.lean<CardDocument[]>()).map(recordOf)
     },
   }
 }
@@ -302,11 +302,6 @@ function finished(result: CardResult, state: Card['state'], next_at: Date) {
   return withOutbox({ $set: set, $push: { attempts }, ...unset }, result.audit)
 }
 
-function toDocument({ id, ...rest }: Card): CardDocument {
-  return { _id: id, ...rest, recipient_key: recipientKey(rest), ...outboxToken(rest) }
-}
-
-function fromDocument(document: CardDocument): Card {
-  const { _id, recipient_key: _key, outbox_token: _token, holder: _holder, ...rest } = document
-  return { id: _id, ...rest }
+function toDocument(card: Card): CardDocument {
+  return { ...documentOf(card), recipient_key: recipientKey(card) }
 }

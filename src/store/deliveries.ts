@@ -16,6 +16,8 @@ import {
   noneOf,
   type QueueToken,
 } from './queue.ts'
+import { recordIn, recordOf } from './record.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -99,12 +101,13 @@ export interface DeliveryQuery {
 /** Deliveries on mongoose: a queue with a log. */
 export function createDeliveryStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
-  const queue = createQueue(connection, 'Delivery', fromDocument)
+  const writer = createWriter(model, wake, recordOf)
+  const queue = createQueue(connection, 'Delivery', recordOf<DeliveryDocument>)
   return {
     /** Those whose {event, target} exists already are left out. */
     insertNew: (deliveries: readonly Delivery[]) => queue.insertNew(deliveries.map(toDocument)),
     async find(id: string): Promise<Delivery | undefined> {
-      return toDelivery(await model.findById(id).lean<DeliveryDocument>())
+      return recordIn(await model.findById(id).lean<DeliveryDocument>())
     },
     /** Takes the chosen of those that are due longest, or whose lease ended, until `leaseEnds`. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Delivery>) =>
@@ -128,13 +131,10 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       return kept
     },
     /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
-    async replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
+    replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
       const resting = { _id: id, account_id: accountId, state: trusted({ $in: RESTING }) }
       const update = withOutbox({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
-      const query = model.findOneAndUpdate(resting, update, { returnDocument: 'after' })
-      const replayed = toDelivery(await query.lean<DeliveryDocument>())
-      if (replayed !== undefined) wake()
-      return replayed
+      return writer.change(resting, update)
     },
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
@@ -147,7 +147,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
         ...beforePosition(before),
       }
       const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<DeliveryDocument[]>()
-      return found.map(fromDocument)
+      return found.map(recordOf)
     },
   }
 }
@@ -155,13 +155,4 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
 function toDocument({ id, ...rest }: Delivery): DeliveryDocument {
   const { target } = rest
   return { _id: id, ...rest, target_key: target.kind === 'callback' ? 'callback' : target.webhook_id }
-}
-
-function fromDocument(document: DeliveryDocument): Delivery {
-  const { _id, target_key: _key, outbox_token: _token, holder: _holder, ...rest } = document
-  return { id: _id, ...rest }
-}
-
-function toDelivery(document: DeliveryDocument | null): Delivery | undefined {
-  return document === null ? undefined : fromDocument(document)
 }

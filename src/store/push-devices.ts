@@ -7,8 +7,9 @@ import { deleteEach } from './each.ts'
 import { isDuplicateKey, readSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { recordIn, recordOf } from './record.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordIn, recordOf } from './record.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -47,12 +48,12 @@ addOutbox(deviceSchema)
 /** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
 export function createPushDeviceStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
-  const remove = async (id: string, userId: string, audit: AuditEntry): Promise<boolean> => {
-    const update = withOutbox({ $set: { state: 'removed' }, $unset: GONE }, [audit])
-    const { matchedCount } = await model.updateOne({ _id: id, user_id: userId, state: 'active' }, update)
-    if (matchedCount === 1) wake()
-    return matchedCount === 1
-  }
+  const { update } = createWriter(model, wake, recordOf)
+  const remove = (id: string, userId: string, audit: AuditEntry): Promise<boolean> =>
+    update(
+      { _id: id, user_id: userId, state: 'active' },
+      withOutbox({ $set: { state: 'removed' }, $unset: GONE }, [audit]),
+    )
   return {
     /**
      * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
@@ -127,8 +128,7 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
   for (let slot = 0; slot < MOST_PUSH_DEVICES; slot += 1) {
     if (taken.has(slot)) continue
     try {
-      const { id, ...rest } = device
-      await model.create({ _id: id, ...rest, slot, ...outboxToken(device) })
+      await model.create(documentOf({ ...device, slot }))
       return { ...device, slot }
     } catch (error) {
       if (isDuplicateKey(error, 'slot')) continue

@@ -1,9 +1,10 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { unlessTaken } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake } from './outbox.ts'
+import { documentOf, recordOf } from './record.ts'
+import { createWriter } from './writer.ts'
 
 /** The key pair at rest. There is one, for good: every subscription is bound to it. */
 export interface SealedPushKey {
@@ -35,6 +36,7 @@ export type PushKeyStore = ReturnType<typeof createPushKeyStore>
 /** The VAPID key on mongoose: of two processes that make one at once, the second finds the first's. */
 export function createPushKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushKeyDocument>('PushKey', pushKeySchema, 'push_keys')
+  const { insertNew } = createWriter(model, wake, recordOf)
   return {
     async find(): Promise<SealedPushKey | undefined> {
       const found = await model.findById(ONLY).lean<PushKeyDocument>()
@@ -43,10 +45,6 @@ export function createPushKeyStore(connection: StoreConnection, wake: Wake = noW
       return key
     },
     /** @returns false when there is one already. */
-    async insert(key: SealedPushKey): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create({ _id: ONLY, ...key, ...outboxToken(key) }))
-      if (inserted) wake()
-      return inserted
-    },
+    insert: (key: SealedPushKey) => insertNew(documentOf({ id: ONLY, ...key })),
   }
 }

@@ -1,12 +1,11 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Push } from '../domain/push.ts'
-
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
 import { auditFields, date, noticeFields, part, text } from './fields.ts'
-import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { noWake, type Wake, withOutbox } from './outbox.ts'
 import {
   type Choice,
   createQueue,
@@ -16,7 +15,7 @@ import {
   noneOf,
   type QueueToken,
 } from './queue.ts'
-import { recordOf } from './record.ts'
+import { documentOf, recordOf } from './record.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
@@ -62,7 +61,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
   const queue = createQueue(connection, 'Push', recordOf<PushDocument>)
   return {
     /** Those whose {event, device} exists already are left out. */
-    insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(toDocument)),
+    insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(documentOf)),
     /** All about this event. */
     async ofEvent(eventId: string): Promise<Push[]> {
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)
@@ -85,8 +84,4 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
   }
-}
-
-function toDocument({ id, ...rest }: Push): PushDocument {
-  return { _id: id, ...rest, ...outboxToken(rest) }
 }

@@ -2,8 +2,9 @@ import type { ApprovalRequest, RequestStatus } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import { beforePosition, during, type ListPosition, mergeNewest, NEWEST_FIRST } from './filters.ts'
+import { recordOf } from './record.ts'
 import type { RequestDocument } from './request-schema.ts'
-import { fromDocument, partsOfStatus } from './requests.ts'
+import { partsOfStatus } from './requests.ts'
 
 /** Which requests of one account. */
 export interface HistoryFilter {
@@ -60,7 +61,7 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
     page: (query: HistoryPage): Promise<ApprovalRequest[]> =>
       find(query, async (filter, limit) => {
         const found = await collection.find(filter).sort(NEWEST_FIRST).limit(limit).toArray()
-        return found.map(fromDocument)
+        return found.map(recordOf)
       }),
     /** As `page`, in outline. */
     outlines: (query: HistoryPage): Promise<RequestOutline[]> =>

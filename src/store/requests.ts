@@ -17,7 +17,8 @@ import {
   NEWEST_FIRST,
   UNEXPIRED,
 } from './filters.ts'
-import { noWake, type OutboxHint, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { noWake, type OutboxHint, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordIn, recordOf } from './record.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { createInserter, createLookup } from './shared-trips.ts'
 
@@ -67,7 +68,7 @@ export function createRequestStore(
     ...writes(model, wake),
     /** @returns false when the id exists already. */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
-      const document = toDocument(request)
+      const document = documentOf(request)
       const inserted = await insert(document)
       if (inserted) wake(document, hint)
       return inserted
@@ -82,16 +83,16 @@ function reads(
 ) {
   return {
     async find(id: string): Promise<ApprovalRequest | undefined> {
-      return toRequest(await lookup(id))
+      return recordIn(await lookup(id))
     },
     /** The request that was decided under this id (`dec_…`). */
     async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
-      return toRequest(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
+      return recordIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
     },
     /** Those of them that exist. */
     async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
-      return (await query.lean<RequestDocument[]>()).map(fromDocument)
+      return (await query.lean<RequestDocument[]>()).map(recordOf)
     },
     /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
     async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
@@ -99,7 +100,7 @@ function reads(
       for (const part of partsOfStatus(status, clock.now())) {
         const filter = { api_key_id, ...part, ...beforePosition(before) }
         const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
-        reads.push(found.map(fromDocument))
+        reads.push(found.map(recordOf))
       }
       return mergeNewest(reads, limit)
     },
@@ -111,7 +112,7 @@ function reads(
     async pendingFor(who: Waiter, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
       const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
       const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
-      return found.map(fromDocument)
+      return found.map(recordOf)
     },
     /** How many `pendingFor` would give without a limit. */
     async countPendingFor(who: Waiter): Promise<number> {
@@ -205,7 +206,7 @@ function dueReads(model: RequestModel) {
       .find(filter)
       .sort({ [by]: 1 })
       .limit(limit)
-    return (await leanSound<RequestDocument[]>(query)).map(fromDocument)
+    return (await leanSound<RequestDocument[]>(query)).map(recordOf)
   }
   const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
     const query = model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
@@ -258,7 +259,7 @@ function writes(model: RequestModel, wake: Wake) {
     const query = model.findOneAndUpdate(filter, { ...change, ...moves }, { returnDocument: 'after' })
     const changed = await query.lean<RequestDocument>()
     if (changed !== null) wake(changed)
-    return toRequest(changed)
+    return recordIn(changed)
   }
   return {
     /**
@@ -334,19 +335,4 @@ function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocume
   if (change.signed_votes !== undefined) set.votes = change.signed_votes
   const push = change.signed_votes === undefined ? { votes: change.vote } : {}
   return withOutbox({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)
-}
-
-function toDocument(request: ApprovalRequest): RequestDocument {
-  const { id, ...rest } = request
-  return { _id: id, ...rest, ...outboxToken(request) }
-}
-
-/** The record of a document, without what only the store keeps. */
-export function fromDocument(document: RequestDocument): ApprovalRequest {
-  const { _id, outbox_token: _token, moved_at: _moved, ...rest } = document
-  return { id: _id, ...rest }
-}
-
-function toRequest(document: RequestDocument | null | undefined): ApprovalRequest | undefined {
-  return document === null || document === undefined ? undefined : fromDocument(document)
 }

@@ -5,7 +5,9 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
 import { leanSound } from './failures.ts'
 import { auditFields, date, text } from './fields.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf } from './record.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -64,10 +66,11 @@ export function createSessionStore(
   limits: SessionLimits = SHORT_SESSIONS,
 ) {
   const model = connection.model<SessionDocument>('Session', sessionSchema, 'sessions')
+  const writer = createWriter(model, wake, toSession)
   return {
     limits,
-    ...uses(model, wake, limits),
-    ...endings(model, wake, limits),
+    ...uses(model, writer, limits),
+    ...endings(model, writer, limits),
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
     deleteEnded(): Promise<number> {
       // Says the same as that it is not null, but in a way that an index can begin at.
@@ -77,21 +80,16 @@ export function createSessionStore(
   }
 }
 
-function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
+type Writer = ReturnType<typeof createWriter<SessionDocument, Session>>
+
+function uses(model: SessionModel, writer: Writer, limits: SessionLimits) {
   const findOne = async (filter: mongoose.QueryFilter<SessionDocument>) => {
     const found = await model.findOne(filter).lean<SessionDocument>()
     return found === null ? undefined : toSession(found)
   }
   return {
-    async insert({ id, ...rest }: Session, audit: AuditEntry): Promise<void> {
-      await model.create({
-        _id: id,
-        ...rest,
-        ended_at: null,
-        audit: [audit],
-        ...outboxToken({ audit: [audit] }),
-      })
-      wake()
+    async insert(session: Session, audit: AuditEntry): Promise<void> {
+      await writer.insert(documentOf({ ...session, ended_at: null, audit: [audit] }))
     },
     /** Live — not ended, within the idle and the absolute limit at `now` — by cookie hash. */
     findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now, limits) }),
@@ -121,13 +119,9 @@ function uses(model: SessionModel, wake: Wake, limits: SessionLimits) {
   }
 }
 
-function endings(model: SessionModel, wake: Wake, limits: SessionLimits) {
-  const end = async (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) => {
-    const update = withOutbox({ $set: { ended_at: at } }, [audit])
-    const { modifiedCount } = await model.updateOne({ ...filter, ended_at: null }, update)
-    if (modifiedCount === 1) wake()
-    return modifiedCount === 1
-  }
+function endings(model: SessionModel, writer: Writer, limits: SessionLimits) {
+  const end = (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) =>
+    writer.update({ ...filter, ended_at: null }, withOutbox({ $set: { ended_at: at } }, [audit]))
   return {
     /** @returns false when it was over already. */
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),

@@ -2,9 +2,11 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold, leanSound, unlessTaken } from './failures.ts'
+import { damageTold, leanSound } from './failures.ts'
 import { auditFields, date, number, text } from './fields.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordOf } from './record.ts'
+import { createWriter } from './writer.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
 export interface SealedKey {
@@ -52,6 +54,7 @@ export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>
 /** Signing keys on mongoose; the unique generation makes concurrent rotations yield one key. */
 export function createSigningKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
+  const writer = createWriter(model, wake, recordOf)
   return {
     /** Those that can be read, oldest first. */
     async all(): Promise<SealedKey[]> {
@@ -79,18 +82,11 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       await model.findById(String(kid), { _id: 1 }).lean()
     },
     /** @returns false when that generation exists already. */
-    async insert({ kid, ...rest }: SealedKey): Promise<boolean> {
-      const inserted = await unlessTaken(() => model.create({ _id: kid, ...rest, ...outboxToken(rest) }))
-      if (inserted) wake()
-      return inserted
-    },
+    insert: ({ kid, ...rest }: SealedKey) => writer.insertNew(documentOf({ id: kid, ...rest })),
     /** @returns false when it is revoked from then on, or from earlier on, already. */
-    async revoke(kid: string, revoked_at: Date, audit: AuditEntry): Promise<boolean> {
+    revoke(kid: string, revoked_at: Date, audit: AuditEntry): Promise<boolean> {
       const later = mongoose.trusted({ $not: { $lte: revoked_at } })
-      const change = withOutbox({ $set: { revoked_at } }, [audit])
-      const { modifiedCount } = await model.updateOne({ _id: kid, revoked_at: later }, change)
-      if (modifiedCount === 1) wake()
-      return modifiedCount === 1
+      return writer.update({ _id: kid, revoked_at: later }, withOutbox({ $set: { revoked_at } }, [audit]))
     },
   }
 }

@@ -6,10 +6,11 @@ import type { Delegate, Passkey, Totp, User } from '../domain/user.ts'
 import type { StoreConnection } from './connect.ts'
 import { isDuplicateKey, isThere } from './failures.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { replacing } from './record.ts'
+import { noWake, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 type Users = mongoose.Model<UserDocument>
@@ -48,14 +49,15 @@ export interface UserChange {
  */
 export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
+  const writer = createWriter(users, wake, fromDocument)
   const lookup = createLookup<UserDocument>(connection, 'users')
   const byAccount = createLookup<UserDocument>(connection, 'users', { field: 'account_id' })
   return {
     ...reads(users, lookup),
     /** Whose own account is it? */
     findByAccount: async (accountId: string) => toUser(await byAccount(accountId)),
-    ...writes(users, wake),
-    ...factorUses(users, wake),
+    ...writes(users, writer),
+    ...factorUses(users, writer),
   }
 }
 
@@ -101,27 +103,19 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
   }
 }
 
-function writes(users: Users, wake: Wake) {
+type Writer = ReturnType<typeof createWriter<UserDocument, User>>
+
+function writes(users: Users, writer: Writer) {
   return {
     /** @throws Refusal `email_taken`, or `enrollment_invalid` for a second founder, on the unique indexes. */
-    async insert(user: User): Promise<void> {
-      await insert(users, user)
-      wake()
-    },
+    insert: (user: User) => insert(writer, user),
     /**
      * Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again.
      * @throws Refusal `passkey_exists` or `identity_taken` when another person has the credential or the identity already
      * (unique indexes).
      */
-    async change(
-      id: string,
-      version: number,
-      fields: UserChange,
-      audit: AuditEntry[],
-    ): Promise<User | undefined> {
-      const changed = await change(users, id, version, fields, audit)
-      if (changed !== undefined) wake()
-      return changed
+    change(id: string, version: number, fields: UserChange, audit: AuditEntry[]): Promise<User | undefined> {
+      return change(writer, id, version, fields, audit)
     },
     /** To be called before a browser of theirs is stored: from then on no request is made without looking for one. */
     async willHaveBrowser(userId: string): Promise<void> {
@@ -131,19 +125,17 @@ function writes(users: Users, wake: Wake) {
     async suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void> {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
       const set = withOutbox({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
-      await users.updateOne({ _id: userId, passkeys: fresh }, set)
-      wake()
+      await writer.update({ _id: userId, passkeys: fresh }, set)
     },
     /** Adds entries about the person when no field changes with them. */
     async addAudit(userId: string, audit: AuditEntry): Promise<void> {
-      await users.updateOne({ _id: userId }, withOutbox({ $inc: { version: 1 } }, [audit]))
-      wake()
+      await writer.update({ _id: userId }, withOutbox({ $inc: { version: 1 } }, [audit]))
     },
   }
 }
 
 /** One use of a factor is one conditional write: of two equal ones at once, one passes. */
-function factorUses(users: Users, wake: Wake) {
+function factorUses(users: Users, writer: Writer) {
   return {
     /**
      * After an assertion passed: the counter moves only forwards, or stays 0 (T30).
@@ -175,16 +167,14 @@ function factorUses(users: Users, wake: Wake) {
     /** Removes one backup code if it is still there. */
     async takeBackupCode(userId: string, hash: string, audit: AuditEntry): Promise<boolean> {
       const take = withOutbox({ $pull: { backup_codes: hash }, $inc: { version: 1 } }, [audit])
-      const { modifiedCount } = await users.updateOne({ _id: userId, backup_codes: hashed(hash) }, take)
-      if (modifiedCount === 1) wake()
-      return modifiedCount === 1
+      return writer.update({ _id: userId, backup_codes: hashed(hash) }, take)
     },
   }
 }
 
-async function insert(users: Users, { id, chat, ...rest }: User): Promise<void> {
+async function insert(writer: Writer, user: User): Promise<void> {
   try {
-    await users.create({ _id: id, ...rest, chat: keyed(chat), ...outboxToken(rest) })
+    await writer.insert(documentOf({ ...user, chat: keyed(user.chat) }))
   } catch (error) {
     if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
     if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
@@ -193,12 +183,11 @@ async function insert(users: Users, { id, chat, ...rest }: User): Promise<void> 
   }
 }
 
-async function change(users: Users, id: string, version: number, fields: UserChange, audit: AuditEntry[]) {
+async function change(writer: Writer, id: string, version: number, fields: UserChange, audit: AuditEntry[]) {
   const stored = { ...fields, ...(fields.chat === undefined ? {} : { chat: keyed(fields.chat) }) }
   const update = withOutbox({ $inc: { version: 1 }, ...replacing(stored) }, audit)
   try {
-    const query = users.findOneAndUpdate({ _id: id, version }, update, { returnDocument: 'after' })
-    return toUser(await query.lean<UserDocument>())
+    return await writer.change({ _id: id, version }, update)
   } catch (error) {
     if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
     if (isDuplicateKey(error)) throw refusal('passkey_exists')

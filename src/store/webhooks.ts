@@ -6,9 +6,10 @@ import { updateEach } from './each.ts'
 import { leanSound } from './failures.ts'
 import { auditFields, date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
-import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake, withOutbox } from './outbox.ts'
-import { recordIn, recordOf } from './record.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
+import { documentOf, recordIn, recordOf } from './record.ts'
 import { createLookup } from './shared-trips.ts'
+import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
@@ -42,13 +43,11 @@ const LIVE = trusted({ $ne: 'deleted' as const })
 /** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
 export function createWebhookStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
+  const writer = createWriter<WebhookDocument, Webhook>(model, wake, recordOf)
   return {
-    async insert({ id, ...rest }: Webhook): Promise<void> {
-      await model.create({ _id: id, ...rest, ...outboxToken(rest) })
-      wake()
-    },
+    insert: (webhook: Webhook) => writer.insert(documentOf(webhook)),
     ...reads(model, createLookup<WebhookDocument>(connection, 'webhooks')),
-    ...changes(model, wake),
+    ...changes(writer),
     /** Removes the secrets from before rotations that sign nothing any more at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
       const over = { 'previous_secret.until': trusted({ $lte: now }) }
@@ -80,13 +79,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
 }
 
 /** @returns of a change: undefined when there is no such webhook in that state, or it is not of that account */
-function changes(model: WebhookModel, wake: Wake) {
-  const change = async (filter: object, update: ReturnType<typeof withOutbox>) => {
-    const query = model.findOneAndUpdate(filter, update, { returnDocument: 'after' })
-    const changed = recordIn(await query.lean<WebhookDocument>())
-    if (changed !== undefined) wake()
-    return changed
-  }
+function changes({ change, update }: ReturnType<typeof createWriter<WebhookDocument, Webhook>>) {
   return {
     /** Another secret in place of `replaces`. */
     rotate: (
@@ -101,10 +94,11 @@ function changes(model: WebhookModel, wake: Wake) {
         withOutbox({ $set: { ...secret } }, [audit]),
       ),
     /** active → disabled. @returns false when it was not active. */
-    async disable(id: string, at: Date, audit: AuditEntry): Promise<boolean> {
-      const update = withOutbox({ $set: { state: 'disabled', disabled_at: at } }, [audit])
-      return (await change({ _id: id, state: 'active' }, update)) !== undefined
-    },
+    disable: (id: string, at: Date, audit: AuditEntry) =>
+      update(
+        { _id: id, state: 'active' },
+        withOutbox({ $set: { state: 'disabled', disabled_at: at } }, [audit]),
+      ),
     /** disabled → active. */
     enable: (id: string, accountId: string, audit: AuditEntry) =>
       change(
@@ -119,7 +113,7 @@ function changes(model: WebhookModel, wake: Wake) {
         ]),
       ),
     async addAudit(id: string, audit: AuditEntry): Promise<void> {
-      await change({ _id: id }, withOutbox({}, [audit]))
+      await update({ _id: id }, withOutbox({}, [audit]))
     },
   }
 }
