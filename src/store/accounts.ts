@@ -5,7 +5,7 @@ import type { ChatChannel } from '../domain/chat.ts'
 import { type ChatPlace, type ChatTrouble, MOST_TROUBLES } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, flag, number, outboxFields, part, text } from './fields.ts'
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -81,7 +81,6 @@ const accountSchema = new Schema<AccountDocument>(
     created_at: date,
     no_webhooks: Boolean,
     version: number,
-    audit: { type: [auditFields], default: undefined },
     outbox: { type: [outboxFields], default: undefined },
   },
   STRICT_SCHEMA,

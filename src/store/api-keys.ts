@@ -4,7 +4,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, flag, number, outboxFields, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf, replacing } from './record.ts'
@@ -43,7 +43,6 @@ const keySchema = new Schema<KeyDocument>(
     last_used_at: { type: Date, default: null },
     revoked_at: { type: Date, default: null },
     outbox: { type: [outboxFields], required: true },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

@@ -1,16 +1,13 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, text } from './fields.ts'
+import { text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from './outbox.ts'
 import { createInserter } from './shared-trips.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 
-const inboxSchema = new Schema<InboxDocument>(
-  { _id: text, audit: { type: [auditFields], required: true } },
-  STRICT_SCHEMA,
-)
+const inboxSchema = new Schema<InboxDocument>({ _id: text }, STRICT_SCHEMA)
 addOutbox(inboxSchema)
 
 export type AuditLog = ReturnType<typeof createAuditInbox>

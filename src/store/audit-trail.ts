@@ -3,7 +3,7 @@ import type { AuditRecord } from '../domain/audit.ts'
 import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold, isDuplicateKey, readSound } from './failures.ts'
+import { damageTold, isDamaged, isDuplicateKey, readSound } from './failures.ts'
 import { auditFields, number, text } from './fields.ts'
 import { beyond, during } from './filters.ts'
 
@@ -89,15 +89,7 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
     },
     ...lists(find),
     scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
-    async isDamaged(seq) {
-      try {
-        await collection.findOne({ _id: seq })
-        return false
-      } catch (error) {
-        if (damageTold(error) === undefined) throw error
-        return true
-      }
-    },
+    isDamaged: (seq) => isDamaged(() => collection.findOne({ _id: seq })),
   }
 }
 

@@ -6,7 +6,7 @@ import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
 import { leanSound } from './failures.ts'
-import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
+import { date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
@@ -54,7 +54,6 @@ const bootstrapSchema = new Schema<BootstrapDocument>(
     collected: new Schema({ at: date, address: String }, part),
     polled_at: Date,
     outbox: { type: [outboxFields], required: true },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

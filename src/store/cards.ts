@@ -13,7 +13,7 @@ import {
 import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
-import { auditFields, date, noticeFields, number, part, text } from './fields.ts'
+import { date, noticeFields, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -64,7 +64,6 @@ const cardSchema = new Schema<CardDocument>(
     news: number,
     attempts: { type: [attemptFields], required: true },
     created_at: date,
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

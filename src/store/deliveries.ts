@@ -4,7 +4,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, date, number, outboxFields, part, text } from './fields.ts'
+import { date, number, outboxFields, part, text } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -47,7 +47,6 @@ const deliverySchema = new Schema<DeliveryDocument>(
     attempts: { type: [attemptFields], required: true },
     created_at: date,
     outbox: { type: [outboxFields], required: true },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

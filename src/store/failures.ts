@@ -147,6 +147,17 @@ export async function isThere(
   }
 }
 
+/** Is what this reads damaged? */
+export async function isDamaged(read: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await read()
+    return false
+  } catch (error) {
+    if (damageTold(error) === undefined) throw error
+    return true
+  }
+}
+
 function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && codes.has(error.code)) return error.message

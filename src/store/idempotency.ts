@@ -4,6 +4,11 @@ import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
 import { date, part, text } from './fields.ts'
 
+interface Answer {
+  status: number
+  body: string
+}
+
 interface IdempotencyDocument {
   /** `<scope>:<key>` */
   _id: string
@@ -13,7 +18,7 @@ interface IdempotencyDocument {
   /** The id chosen by the first attempt; a successor after a crash makes the same resource, not a second one. */
   subject: string
   claimed_at: Date
-  answer?: { status: number; body: string }
+  answer?: Answer
   expires_at: Date
 }
 
@@ -48,9 +53,17 @@ const LONG_AGO = new Date(0)
  */
 type ClaimState =
   | { state: 'fresh'; token: string; subject: string }
-  | { state: 'replay'; status: number; body: string }
+  | ({ state: 'replay' } & Answer)
   | { state: 'mismatch' }
   | { state: 'running' }
+
+interface NewClaim {
+  scope: string
+  key: string
+  bodySha256: string
+  subject: string
+  at: Date
+}
 
 /** A claim that is held: by this attempt, which has the token. */
 interface HeldClaim {
@@ -67,19 +80,7 @@ export function createIdempotencyStore(connection: StoreConnection) {
   const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
   return {
     /** Claims the key for this body. */
-    async claim({
-      scope,
-      key,
-      bodySha256,
-      subject,
-      at,
-    }: {
-      scope: string
-      key: string
-      bodySha256: string
-      subject: string
-      at: Date
-    }): Promise<ClaimState> {
+    async claim({ scope, key, bodySha256, subject, at }: NewClaim): Promise<ClaimState> {
       const claim = { body_sha256: bodySha256, token: randomUUID(), claimed_at: at }
       const _id = `${scope}:${key}`
       const expires_at = new Date(at.getTime() + KEPT_MS)
@@ -87,30 +88,26 @@ export function createIdempotencyStore(connection: StoreConnection) {
       const fresh = await unlessTaken(() => model.create({ _id, ...claim, subject, expires_at }))
       return fresh ? { state: 'fresh', token: claim.token, subject } : takeOver(model, _id, claim)
     },
-    async finish({
-      scope,
-      key,
-      token,
-      answer,
-    }: HeldClaim & { answer: { status: number; body: string } }): Promise<void> {
-      await model.updateOne({ _id: `${scope}:${key}`, token }, { $set: { answer } })
+    async finish({ answer, ...claim }: HeldClaim & { answer: Answer }): Promise<void> {
+      await model.updateOne(held(claim), { $set: { answer } })
     },
     /** Holds the claim for as long again. */
-    async renew({ scope, key, token }: HeldClaim, at: Date): Promise<void> {
+    async renew(claim: HeldClaim, at: Date): Promise<void> {
       const claimed_at = mongoose.trusted({ $lt: at })
-      await model.updateOne({ _id: `${scope}:${key}`, token, claimed_at }, { $set: { claimed_at: at } })
+      await model.updateOne({ ...held(claim), claimed_at }, { $set: { claimed_at: at } })
     },
     /** Lets the next attempt carry on with the same resource: this one may have left something behind. */
-    async abandon({ scope, key, token }: HeldClaim): Promise<void> {
-      await model.updateOne(
-        { _id: `${scope}:${key}`, token, answer: null },
-        { $set: { claimed_at: LONG_AGO } },
-      )
+    async abandon(claim: HeldClaim): Promise<void> {
+      await model.updateOne({ ...held(claim), answer: null }, { $set: { claimed_at: LONG_AGO } })
     },
-    async release({ scope, key, token }: HeldClaim): Promise<void> {
-      await model.deleteOne({ _id: `${scope}:${key}`, token, answer: null })
+    async release(claim: HeldClaim): Promise<void> {
+      await model.deleteOne({ ...held(claim), answer: null })
     },
   }
+}
+
+function held({ scope, key, token }: HeldClaim) {
+  return { _id: `${scope}:${key}`, token }
 }
 
 async function takeOver(

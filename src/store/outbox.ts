@@ -6,6 +6,7 @@ import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
 import { deleteThese } from './each.ts'
 import { findSound } from './failures.ts'
+import { auditFields } from './fields.ts'
 
 /**
  * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
@@ -33,7 +34,7 @@ export interface OutboxToken {
 
 /** Prepares the schema of documents that have an outbox. Only those with something waiting are in the index. */
 export function addOutbox(schema: Schema): void {
-  schema.add({ outbox_token: String })
+  schema.add({ audit: { type: [auditFields], required: true }, outbox_token: String })
   schema.index({ outbox_token: 1 }, { sparse: true })
 }
 

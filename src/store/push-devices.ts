@@ -5,7 +5,7 @@ import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
 import { isDuplicateKey, readSound } from './failures.ts'
-import { auditFields, date, text } from './fields.ts'
+import { date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
@@ -29,7 +29,6 @@ const deviceSchema = new Schema<DeviceDocument>(
     host: text,
     created_at: date,
     last_sent_at: { type: Date, default: null },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

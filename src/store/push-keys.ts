@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { auditFields, date, text } from './fields.ts'
+import { date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake } from './outbox.ts'
 import { documentOf, recordOf } from './record.ts'
 import { createWriter } from './writer.ts'
@@ -25,7 +25,6 @@ const pushKeySchema = new Schema<PushKeyDocument>(
     public_key: text,
     sealed_private_key: text,
     created_at: date,
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

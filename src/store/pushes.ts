@@ -4,7 +4,7 @@ import type { Push } from '../domain/push.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
-import { auditFields, date, noticeFields, part, text } from './fields.ts'
+import { date, noticeFields, part, text } from './fields.ts'
 import { noWake, type Wake, withOutbox } from './outbox.ts'
 import {
   type Choice,
@@ -36,7 +36,6 @@ const pushSchema = new Schema<PushDocument>(
     expires_at: date,
     attempts: { type: [attemptFields], required: true },
     created_at: date,
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { auditFields, date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, flag, number, outboxFields, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** A request document: the record with its id as `_id`. `moved_at`: when it got its version, unless that is its first. */
@@ -116,7 +116,6 @@ export const requestSchema = new Schema<RequestDocument>(
     reminder_count: Number,
     callback: callbackFields,
     outbox: { type: [outboxFields], required: true },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

@@ -4,7 +4,7 @@ import type { Session } from '../domain/user.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { deleteEach } from './each.ts'
 import { leanSound } from './failures.ts'
-import { auditFields, date, text } from './fields.ts'
+import { date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf } from './record.ts'
 import { createWriter } from './writer.ts'
@@ -31,7 +31,6 @@ const sessionSchema = new Schema<SessionDocument>(
     user_agent: { type: String, default: '' },
     factor_epoch: Number,
     proven_at: Date,
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

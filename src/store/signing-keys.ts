@@ -3,7 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { damageTold, leanSound } from './failures.ts'
-import { auditFields, date, number, text } from './fields.ts'
+import { date, number, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordOf } from './record.ts'
 import { createWriter } from './writer.ts'
@@ -42,7 +42,6 @@ const signingKeySchema = new Schema<SigningKeyDocument>(
     created_at: date,
     revoked_at: { type: Date, default: null },
     made_with: { type: Object, required: true },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
-import { damageTold, findSound } from './failures.ts'
+import { findSound, isDamaged } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
@@ -50,7 +50,8 @@ export function createStateSurvey(connection: StoreConnection) {
       return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
     },
     ...atLarge(connection),
-    isDamaged: (collection: string, id: string) => isDamaged(connection, collection, id),
+    isDamaged: (collection: string, id: string) =>
+      isDamaged(() => connection.collection<{ _id: string }>(collection).findOne({ _id: id })),
     /** What entries of that type say about these subjects. */
     async told(
       type: AuditType,
@@ -99,15 +100,5 @@ function atLarge(connection: StoreConnection) {
       const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
       return found.map(({ _id }) => String(_id))
     },
-  }
-}
-
-async function isDamaged(connection: StoreConnection, collection: string, id: string): Promise<boolean> {
-  try {
-    await connection.collection<{ _id: string }>(collection).findOne({ _id: id })
-    return false
-  } catch (error) {
-    if (damageTold(error) === undefined) throw error
-    return true
   }
 }

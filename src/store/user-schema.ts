@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { auditFields, date, flag, number, text } from './fields.ts'
+import { date, flag, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** Each identity carries its key, for the unique index. */
@@ -105,7 +105,6 @@ export const userSchema = new Schema<UserDocument>(
     no_browsers: Boolean,
     founder: Boolean,
     version: number,
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )

@@ -4,7 +4,7 @@ import type { Webhook } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { updateEach } from './each.ts'
 import { leanSound } from './failures.ts'
-import { auditFields, date, part, text } from './fields.ts'
+import { date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
@@ -30,7 +30,6 @@ const webhookSchema = new Schema<WebhookDocument>(
     previous_secret: previousSecret,
     created_at: date,
     disabled_at: { type: Date, default: null },
-    audit: { type: [auditFields], required: true },
   },
   STRICT_SCHEMA,
 )
