@@ -37,31 +37,29 @@ describe('base64', () => {
   })
 
   it.each([
-    ['missing padding', 'Zg', /multiple of four/],
-    ['half the padding', 'Zg=', /multiple of four/],
-    ['padding where none belongs', 'Zm9v====', /foreign|padding/],
-    ['too much padding', 'Z===', /foreign|padding|impossible/],
-    ['padding in the middle', 'Zg==Zg==', /foreign/],
-    ['left-over bits set (one byte)', 'Zh==', /canonical/],
-    ['left-over bits set (two bytes)', 'Zm9=', /canonical/],
-    ['the URL-safe alphabet', '-_-_', /foreign/],
-    ['white space', 'Zm 9', /foreign/],
-    ['a line break at the end', 'Zm9v\n', /multiple of four/],
-    ['a foreign letter', 'Zm9é', /foreign/],
-    ['only padding', '====', /foreign|padding/],
-  ])('fromBase64 refuses %s', (_name, text, message) => {
+    ['missing padding', 'Zg'],
+    ['half the padding', 'Zg='],
+    ['padding where none belongs', 'Zm9v===='],
+    ['too much padding', 'Z==='],
+    ['padding in the middle', 'Zg==Zg=='],
+    ['left-over bits set (one byte)', 'Zh=='],
+    ['left-over bits set (two bytes)', 'Zm9='],
+    ['the URL-safe alphabet', '-_-_'],
+    ['white space', 'Zm 9'],
+    ['a line break at the end', 'Zm9v\n'],
+    ['a foreign letter', 'Zm9é'],
+    ['only padding', '===='],
+  ])('fromBase64 refuses %s', (_name, text) => {
     expect(() => fromBase64(text)).toThrow(RangeError)
-    expect(() => fromBase64(text)).toThrow(message)
   })
 
   it.each([
-    ['padding', 'Zg==', /foreign/],
-    ['the standard alphabet', '+/+/', /foreign/],
-    ['left-over bits set', 'Zh', /canonical/],
-    ['an impossible length', 'Z', /impossible/],
-  ])('fromBase64Url refuses %s', (_name, text, message) => {
+    ['padding', 'Zg=='],
+    ['the standard alphabet', '+/+/'],
+    ['left-over bits set', 'Zh'],
+    ['an impossible length', 'Z'],
+  ])('fromBase64Url refuses %s', (_name, text) => {
     expect(() => fromBase64Url(text)).toThrow(RangeError)
-    expect(() => fromBase64Url(text)).toThrow(message)
   })
 
   it('has one spelling: whatever decodes is what would be encoded', () => {
