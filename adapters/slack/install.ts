@@ -6,7 +6,7 @@ import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { Log } from '../../src/flow/ports.ts'
 import type { Edge, Mount, Notice } from '../../src/http/http-deps.ts'
 import { BOT_SCOPES } from './manifest.ts'
-import { CALL_MS, createSlackLog } from './web-client.ts'
+import { callingOnce, createSlackLog } from './web-client.ts'
 
 const START = '/slack/install'
 const DONE = '/slack/installed'
@@ -155,12 +155,7 @@ function createOAuthFlow(
         },
       },
       logger: createSlackLog(log),
-      clientOptions: {
-        slackApiUrl: apiUrl,
-        retryConfig: { retries: 0 },
-        timeout: CALL_MS,
-        rejectRateLimitedCalls: true,
-      },
+      clientOptions: callingOnce(apiUrl),
     })
   return {
     async begin(request, response, state) {

@@ -13,7 +13,7 @@ import { mountFixed, mountInstall } from './install.ts'
 import { listen } from './listeners.ts'
 import { createSlackPort } from './port.ts'
 import { createAnswering, SlackApp } from './slack-app.ts'
-import { CALL_MS, createSlackLog } from './web-client.ts'
+import { callingOnce, createSlackLog } from './web-client.ts'
 import { createWorkspaces, type Workspaces } from './workspaces.ts'
 
 export interface SlackParts {
@@ -161,10 +161,7 @@ function createSocketConnection(
     },
     installerOptions: {
       clientOptions: {
-        slackApiUrl: apiUrl,
-        timeout: CALL_MS,
-        retryConfig: { retries: 0 },
-        rejectRateLimitedCalls: true,
+        ...callingOnce(apiUrl),
         fetch: (url, init) => fetch(url, { ...init, signal: eitherSignal(init?.signal, ending.signal) }),
       },
     },

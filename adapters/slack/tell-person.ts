@@ -4,6 +4,7 @@ import type { FlowDeps } from '../../src/flow/deps.ts'
 import { renderAnswer } from './answers.ts'
 import type { Incoming } from './incoming.ts'
 import { plain, type SlackMessage } from './rich-text.ts'
+import { troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export interface TellParts extends Pick<FlowDeps, 'log' | 'clock'> {
@@ -27,7 +28,7 @@ export async function tellPerson(
     if (incoming.kind === 'action' || incoming.kind === 'shortcut') await whisper(parts, incoming, message)
     else if (!told) parts.log.info(about, 'slack had its answer already')
   } catch (error) {
-    parts.log.warn({ ...about, reason: codeOf(error) }, 'a person on Slack could not be answered')
+    parts.log.warn({ ...about, reason: troubleOf(error).code }, 'a person on Slack could not be answered')
   }
 }
 
@@ -60,14 +61,6 @@ async function whisper(
   const { client } = workspace
   if (channel === undefined) await client.chat.postMessage({ channel: user, ...message })
   else await client.chat.postEphemeral({ channel, user, ...message })
-}
-
-/** Slack's own word for it; the rest of such an error may repeat the call. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  const data: unknown = Reflect.get(error, 'data')
-  const code: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'error') : undefined
-  return typeof code === 'string' ? code : error.message
 }
 
 /** What the receiver itself has to say, when no verb answered. All of it is ours. */

@@ -5,16 +5,15 @@ import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
 /** Milliseconds that one call may take, its answer included. */
 export const CALL_MS = 5_000
 
-/** A client that calls once: the outbox tries again, and knows what it tried. Left alone it would post a card many times. */
+/** Has a client call once: the outbox tries again, and knows what it tried. Left alone it would post a card many times. */
+export function callingOnce(slackApiUrl: string) {
+  return { slackApiUrl, timeout: CALL_MS, retryConfig: { retries: 0 }, rejectRateLimitedCalls: true }
+}
+
+/** A client that calls once. */
 export function createWebClient(apiUrl: string, token: string, log: Log): webApi.WebClient {
-  return new webApi.WebClient(token, {
-    slackApiUrl: apiUrl,
-    allowAbsoluteUrls: false,
-    retryConfig: { retries: 0 },
-    rejectRateLimitedCalls: true,
-    timeout: CALL_MS,
-    logger: createSlackLog(log),
-  })
+  const options = { ...callingOnce(apiUrl), allowAbsoluteUrls: false, logger: createSlackLog(log) }
+  return new webApi.WebClient(token, options)
 }
 
 /** Why a call was not accepted. */
