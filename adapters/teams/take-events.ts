@@ -172,14 +172,14 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
   const asked = await recipientOf(deps, tenant, click, found)
   if ('words' in asked) return asked
-  const { recipient, invite_to_link } = asked
+  const { recipient, ...invited } = asked
   if (found === undefined) return { words: PRESS_WORDS.notYours }
   const request = await settleRequest(deps, found)
   const { view } = await showCard(deps, { recipient }, request)
   const card = (await deps.cards.ofRequest(request.id)).find((each) => isFor(each, recipient))
-  const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invite_to_link
+  const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invited.invite_to_link
   await heal(deps, tenant, click, { card, request, view })
-  const shown = invite_to_link ? { ...view, invite_to_link } : view
+  const shown = { ...view, ...invited }
   const message = inFull ? renderDetails(shown) : renderCard(shown)
   return { message, card, page: view.links.details }
 }
@@ -192,18 +192,16 @@ async function answerConsentPress(
   id: string,
 ): Promise<PressAnswer> {
   if (click.conversation.kind !== 'person') return { words: PRESS_WORDS.notHere }
-  const linked = await personOf(deps, tenant, click)
-  const sent = linked === undefined ? await sentByEmail(deps, tenant, click, id) : undefined
-  const person = linked ?? sent?.person
-  if (person === undefined) return { words: PRESS_WORDS.notLinked }
+  const presser = await presserOf(deps, tenant, click, id)
+  if (presser === undefined) return { words: PRESS_WORDS.notLinked }
+  const { person, ...invited } = presser
   const bootstrap = await findOwnBootstrap(deps, person, id)
   if (bootstrap === undefined) return { words: PRESS_WORDS.notYours }
   const owner = { kind: 'approver', user_id: person.id } as const
   const card = (await deps.cards.ofRequest(id)).find((each) => isFor(each, owner))
   const view = viewConsent(bootstrap, deps.settings.baseUrl)
   await heal(deps, tenant, click, { card, request: bootstrap, view })
-  const shown = sent === undefined ? view : { ...view, invite_to_link: true as const }
-  return { message: renderConsent(shown), card, page: view.links.details }
+  return { message: renderConsent({ ...view, ...invited }), card, page: view.links.details }
 }
 
 /** For whom a press is answered; `invite_to_link` as on cards. */
@@ -221,16 +219,27 @@ async function recipientOf(
     const cards = request === undefined ? [] : await deps.cards.ofRequest(request.id)
     return cards.some((card) => isFor(card, recipient)) ? { recipient } : { words: PRESS_WORDS.notHere }
   }
-  const person = await personOf(deps, tenant, click)
-  if (person === undefined) {
-    const sent = request && (await sentByEmail(deps, tenant, click, request.id))
-    return sent === undefined
-      ? { words: PRESS_WORDS.notLinked }
-      : { recipient: sent.recipient, invite_to_link: true }
-  }
-  if (request === undefined || (await partIn(deps, person, request)) === undefined)
-    return { words: PRESS_WORDS.notYours }
-  return { recipient: { kind: 'approver', user_id: person.id } }
+  const presser = await presserOf(deps, tenant, click, request?.id)
+  if (presser === undefined) return { words: PRESS_WORDS.notLinked }
+  const { person, ...invited } = presser
+  const isAsked =
+    request !== undefined && (invited.invite_to_link || (await partIn(deps, person, request)) !== undefined)
+  if (!isAsked) return { words: PRESS_WORDS.notYours }
+  return { recipient: { kind: 'approver', user_id: person.id }, ...invited }
+}
+
+/** Who presses in their own chat: who linked the identity, else who was sent that request's card here. */
+async function presserOf(
+  deps: Pick<FlowDeps, 'cards' | 'users'>,
+  tenant: string,
+  { user }: Pick<BotClick, 'user'>,
+  id: string | undefined,
+): Promise<{ person: User; invite_to_link?: true } | undefined> {
+  if (user === undefined) return undefined
+  const linked = await deps.users.findByIdentity(identityKey({ platform: 'teams', tenant, user }))
+  if (linked !== undefined) return { person: linked }
+  const sent = id === undefined ? undefined : await sentByEmail(deps, tenant, user, id)
+  return sent && { person: sent, invite_to_link: true }
 }
 
 /**
@@ -240,28 +249,17 @@ async function recipientOf(
 async function sentByEmail(
   { cards, users }: Pick<FlowDeps, 'cards' | 'users'>,
   tenant: string,
-  { user }: Pick<BotClick, 'user'>,
+  user: string,
   id: string,
-): Promise<{ recipient: CardRecipient; person: User } | undefined> {
-  for (const card of user === undefined ? [] : await cards.ofRequest(id)) {
+): Promise<User | undefined> {
+  for (const card of await cards.ofRequest(id)) {
     const { recipient, platform, message } = card
     if (recipient.kind !== 'approver' || platform !== 'teams' || message?.by_email !== true) continue
     const person = await users.find(recipient.user_id)
     const here = person !== undefined && message.tenant === tenant && message.user === user
-    if (here && isTheirs(card, platform, message, person, [tenant])) return { recipient, person }
+    if (here && isTheirs(card, platform, message, person, [tenant])) return person
   }
   return undefined
-}
-
-/** Who linked the presser's identity. */
-async function personOf(
-  { users }: Pick<FlowDeps, 'users'>,
-  tenant: string,
-  { user }: Pick<BotClick, 'user'>,
-): Promise<User | undefined> {
-  return user === undefined
-    ? undefined
-    : users.findByIdentity(identityKey({ platform: 'teams', tenant, user }))
 }
 
 function isFor(card: Card, recipient: CardRecipient): boolean {
