@@ -19,29 +19,6 @@ export interface VerifyOptions {
   expectedContent?: { action?: string | undefined; context?: string | undefined } | undefined
 }
 
-/** Every check of a receipt, in the order in which they are made; the first that fails ends it. */
-export const RECEIPT_CHECKS = [
-  'form',
-  'encoding',
-  'key',
-  'signature',
-  'canonical',
-  'version',
-  'fields',
-  'time',
-  'purpose',
-  'validity',
-  'sandbox',
-  'claims',
-  'action_hash',
-  'expected',
-  'clock',
-  'intent',
-  'action',
-  'context',
-] as const
-export type ReceiptCheck = (typeof RECEIPT_CHECKS)[number]
-
 /** `absent`: there was nothing of that kind to check. */
 export type CheckOutcome = 'passed' | 'absent'
 
@@ -67,7 +44,7 @@ type Check = (subject: CheckSubject) => CheckOutcome | ReceiptRefusal
 const CLOCK_LEEWAY = 300
 
 /** The checks from `time` on: those of a payload whose signature and form hold. */
-export const PAYLOAD_CHECKS: readonly (readonly [ReceiptCheck, Check])[] = [
+export const PAYLOAD_CHECKS = [
   ['time', ({ payload }) => (payload.ts > payload.exp ? refuse('receipt_time_invalid', 'ts') : 'passed')],
   ['purpose', checkPurpose],
   ['validity', checkValidity],
@@ -79,7 +56,14 @@ export const PAYLOAD_CHECKS: readonly (readonly [ReceiptCheck, Check])[] = [
   ['intent', checkIntent],
   ['action', checkAction],
   ['context', checkContext],
+] as const satisfies (readonly [string, Check])[]
+
+/** Every check of a receipt, in the order in which they are made; the first that fails ends it. */
+export const RECEIPT_CHECKS = [
+  ...(['form', 'encoding', 'key', 'signature', 'canonical', 'version', 'fields'] as const),
+  ...PAYLOAD_CHECKS.map(([name]) => name),
 ]
+export type ReceiptCheck = (typeof RECEIPT_CHECKS)[number]
 
 /** The check a refusal of `parseReceiptInput` or `locateKey` belongs to. */
 export function checkOfReading(code: ReceiptErrorCode): ReceiptCheck {

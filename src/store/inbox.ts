@@ -3,14 +3,6 @@ import type { Requirement } from '../domain/policy.ts'
 import type { StoreConnection } from './connect.ts'
 import { UNEXPIRED } from './filters.ts'
 
-/** The pending requests that name the same people, told apart from what they were a moment ago. */
-interface InboxMark {
-  /** Ids of all people named. */
-  approvers: string[]
-  /** Another text after any change to these requests. */
-  mark: string
-}
-
 interface SeatRow {
   _id: string
   members?: Pick<Member, 'user_id' | 'role' | 'state'>[]
@@ -30,7 +22,8 @@ interface Group {
   count: number
   versions: number
   newest: number
-  keys: Set<string>
+  /** Keys of theirs that are revoked. */
+  lost: Set<string>
 }
 
 /** Of the rows of a look, all but the rarest are in one answer. */
@@ -50,7 +43,7 @@ export function createInboxStore(connection: StoreConnection) {
   const accounts = connection.collection<SeatRow>('accounts')
   return {
     /** Marks of what is pending, unexpired by the database's clock, for any of these people; no dry-runs. */
-    async marks(userIds: readonly string[]): Promise<InboxMark[]> {
+    async marks(userIds: readonly string[]) {
       const waiting = {
         'requirement.approvers.user_id': { $in: [...userIds] },
         status: 'pending',
@@ -63,7 +56,7 @@ export function createInboxStore(connection: StoreConnection) {
       const asking = [...new Set(rows.map((row) => row.api_key_id))]
       const lost = { _id: { $in: asking }, revoked_at: { $ne: null } }
       const revoked = asking.length === 0 ? [] : await keys.find(lost, { projection: { _id: 1 } }).toArray()
-      return groupsOf(rows).map(toMark(new Set(revoked.map(({ _id }) => _id))))
+      return marksOf(rows, new Set(revoked.map(({ _id }) => _id)))
     },
     /** Who of these people stands in at `now`, and for whom. */
     async standIns(
@@ -95,24 +88,20 @@ export function createInboxStore(connection: StoreConnection) {
   }
 }
 
-function groupsOf(rows: readonly PendingRow[]): Group[] {
+/** Of each group the ids of all people named, and a text that is another one after any change to its requests. */
+function marksOf(rows: readonly PendingRow[], revoked: ReadonlySet<string>) {
   const groups = new Map<string, Group>()
   for (const { requirement, version, created_at, api_key_id } of rows) {
     const approvers = requirement.approvers.map(({ user_id }) => user_id)
     const name = approvers.join()
-    const group = groups.get(name) ?? { approvers, count: 0, versions: 0, newest: 0, keys: new Set() }
+    const group = groups.get(name) ?? { approvers, count: 0, versions: 0, newest: 0, lost: new Set() }
     groups.set(name, group)
     group.count += 1
     group.versions += version
     group.newest = Math.max(group.newest, created_at.getTime())
-    group.keys.add(api_key_id)
+    if (revoked.has(api_key_id)) group.lost.add(api_key_id)
   }
-  return [...groups.values()]
-}
-
-function toMark(revoked: ReadonlySet<string>): (group: Group) => InboxMark {
-  return ({ approvers, count, versions, newest, keys }) => {
-    const lost = [...keys].filter((key) => revoked.has(key)).length
-    return { approvers, mark: `${approvers.join()}:${count}:${versions}:${newest}:${lost}` }
-  }
+  return [...groups].map(([name, { approvers, count, versions, newest, lost }]) => {
+    return { approvers, mark: `${name}:${count}:${versions}:${newest}:${lost.size}` }
+  })
 }
