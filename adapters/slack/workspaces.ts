@@ -51,7 +51,8 @@ export function createWorkspaces(
   const { installations } = parts
   const { find, forget } = createInstalledWorkspaces(apiUrl, parts)
   return {
-    tenantsOf: (accountId) => installations.tenantsOf('slack', accountId),
+    tenantsOf: async (accountId) =>
+      (await installations.ofAccount('slack', accountId)).map(({ tenant }) => tenant),
     async setupFor(accountId) {
       const installed = await installations.ofAccount('slack', accountId)
       const workspaces = installed.map(({ tenant, workspace_name: name, installed_at }) => {

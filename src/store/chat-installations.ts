@@ -69,14 +69,6 @@ export function createChatInstallationStore(connection: StoreConnection) {
       const found = await model.find({ platform }).sort({ _id: 1 }).lean<InstallationDocument[]>()
       return found.flatMap((document) => present(document) ?? [])
     },
-    /** Tenants whose cards of this account go through here. */
-    async tenantsOf(platform: ChatPlatform, accountId: string): Promise<string[]> {
-      const found = await model
-        .find({ platform, account_ids: accountId }, { tenant: 1 })
-        .sort({ _id: 1 })
-        .lean<InstallationDocument[]>()
-      return found.map(({ tenant }) => tenant)
-    },
     /** Those of an account, by tenant. */
     async ofAccount(platform: ChatPlatform, accountId: string): Promise<ChatInstallation[]> {
       const query = model.find({ platform, account_ids: accountId }).sort({ _id: 1 })

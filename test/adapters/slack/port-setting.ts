@@ -75,8 +75,6 @@ function storeOf(installed: ChatInstallation[]): ChatInstallationStore {
     put: async (installation) => installed.push(installation) > 0,
     find: async (_platform, tenant) => find(tenant),
     list: async () => installed,
-    tenantsOf: async (_platform, accountId) =>
-      installed.filter(({ account_ids }) => account_ids.includes(accountId)).map(({ tenant }) => tenant),
     ofAccount: async (_platform, accountId) =>
       installed.filter(({ account_ids }) => account_ids.includes(accountId)),
     remove: async ({ tenant }) => find(tenant),
