@@ -2,12 +2,13 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
-import { ATTEMPTS_KEPT, type Attempt, type Delivery } from '../domain/webhook.ts'
+import type { Delivery } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, number, outboxFields, part, text } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
+  type AttemptResult,
   type Choice,
   createQueue,
   indexResting,
@@ -75,15 +76,7 @@ export interface Busy {
   busyAccounts: readonly string[]
 }
 
-/** How an attempt ends in the store. */
-export interface DeliveryResult {
-  state: Delivery['state']
-  next_at: Date
-  tries: number
-  attempts: Attempt[]
-  events: OutboxEvent[]
-  audit: AuditEntry[]
-}
+export type DeliveryResult = AttemptResult<Delivery['state']> & { events: OutboxEvent[] }
 
 export interface DeliveryQuery {
   account_id: string
@@ -113,14 +106,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
-      const { id, fence } = delivery
-      const set = { state: result.state, next_at: result.next_at, tries: result.tries }
-      const push = { attempts: { $each: result.attempts, $slice: -ATTEMPTS_KEPT } }
-      const kept = await queue.finish(
-        id,
-        fence,
-        withOutbox({ $set: set, $push: push }, result.audit, result.events),
-      )
+      const kept = await queue.finish(delivery.id, delivery.fence, result)
       // While it is leased nothing else adds to its outbox.
       if (kept && result.audit.length > 0) {
         const outbox = [...delivery.outbox, ...result.events]

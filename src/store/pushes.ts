@@ -1,12 +1,11 @@
 import { Schema } from 'mongoose'
-import type { AuditEntry } from '../domain/audit.ts'
 import type { Push } from '../domain/push.ts'
-import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { attemptFields, type Busy } from './deliveries.ts'
 import { date, noticeFields, part, text } from './fields.ts'
-import { noWake, type Wake, withOutbox } from './outbox.ts'
+import { noWake, type Wake } from './outbox.ts'
 import {
+  type AttemptResult,
   type Choice,
   createQueue,
   indexResting,
@@ -45,14 +44,7 @@ pushSchema.index({ event_id: 1, device_id: 1 }, { unique: true })
 makeQueue(pushSchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(pushSchema, RESTING)
 
-/** How an attempt ends in the store. */
-export interface PushResult {
-  state: Exclude<Push['state'], 'leased'>
-  next_at: Date
-  tries: number
-  attempts: Attempt[]
-  audit: AuditEntry[]
-}
+export type PushResult = AttemptResult<Exclude<Push['state'], 'leased'>>
 
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
@@ -70,14 +62,8 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
-      const { state, next_at, tries, attempts, audit } = result
-      const push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }
-      const kept = await queue.finish(
-        id,
-        fence,
-        withOutbox({ $set: { state, next_at, tries }, $push: push }, audit),
-      )
-      if (kept && audit.length > 0) wake()
+      const kept = await queue.finish(id, fence, result)
+      if (kept && result.audit.length > 0) wake()
       return kept
     },
     nextDue: () => queue.nextDue(),

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { OutboxEvent } from '../domain/event.ts'
+import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import type { StoreConnection } from './connect.ts'
 import { deleteSome } from './each.ts'
 import { damageTold, findSound, leanSound, PASSED_OVER } from './failures.ts'
 import { date, number, text } from './fields.ts'
-import { addOutbox, type OutboxToken } from './outbox.ts'
+import { addOutbox, type OutboxToken, withOutbox } from './outbox.ts'
 import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
 
 const { trusted } = mongoose
@@ -51,6 +54,16 @@ export interface Choice<R> {
 export interface Lease {
   now: Date
   leaseEnds: Date
+}
+
+/** How an attempt ends in the store. */
+export interface AttemptResult<State extends string> {
+  state: State
+  next_at: Date
+  tries: number
+  attempts: Attempt[]
+  audit: AuditEntry[]
+  events?: OutboxEvent[]
 }
 
 const OPEN_STATES = ['due', 'leased'] as const
@@ -125,7 +138,10 @@ export function createQueue<D extends QueueDocument, R>(
       })
     },
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, fence: number, update: ConditionalWrite['update']): Promise<boolean> {
+    async finish(id: string, fence: number, result: AttemptResult<string>): Promise<boolean> {
+      const { state, next_at, tries, attempts, audit, events } = result
+      const $push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }
+      const update = withOutbox({ $set: { state, next_at, tries }, $push }, audit, events)
       return settled(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
     },
     /** When the next one is due or its lease ends. */
@@ -138,11 +154,7 @@ export function createQueue<D extends QueueDocument, R>(
      * @returns how many, at most `limit`
      */
     async deleteRested(states: readonly string[], before: Date, limit: number): Promise<number> {
-      const rested = {
-        state: trusted({ $in: [...states] }),
-        next_at: trusted({ $lt: before }),
-        outbox_token: null,
-      }
+      const rested = { state: { $in: [...states] }, next_at: { $lt: before }, outbox_token: null }
       // Asked with each once more: one of them may have been replayed meanwhile.
       return deleteSome(collection, rested, limit)
     },
