@@ -15,7 +15,7 @@ import { drawId } from '../dist/src/domain/identifier.js'
 import { createRequest } from '../dist/src/flow/create-request.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
-import { createChatConversationStore } from '../dist/src/store/chat-conversations.js'
+import { createChatConversationStores } from '../dist/src/store/chat-conversations.js'
 
 const PEOPLE = 3
 const REQUESTS = 20
@@ -140,7 +140,7 @@ async function measureHung() {
   const to = () => ({ platform: 'teams', tenant, user: randomUUID() })
   const { value: message } = await port.post(to(), MOVED)
   const { clock } = service.deps
-  const conversations = createChatConversationStore(service.connection)
+  const conversations = createChatConversationStores(service.connection)
   const parts = { conversations, clock, log: silent, baseUrl: config.baseUrl }
   const { port: fresh } = createTeams(config.teams, parts)
   teams.hangs = () => true

@@ -5,7 +5,7 @@ import { parseJson } from '../../src/domain/parse-json.ts'
 import { normaliseEmail } from '../../src/domain/user.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
-import type { ChatConversation, ChatConversationStore } from '../../src/store/chat-conversations.ts'
+import type { ChatConversation, ChatConversationStores } from '../../src/store/chat-conversations.ts'
 import type { BotAddress, BotCalls, BotConversation, BotSource } from './bot-port.ts'
 import { firstService } from './service-address.ts'
 
@@ -28,10 +28,11 @@ const MORE_TO_ASK = { ok: false, outcome: 'failed', code: 'not_asked_yet', durat
 /** Over the store of conversations of one tenant. Throws only what the store throws. */
 export function createConversations(
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
-  store: ChatConversationStore,
+  stores: ChatConversationStores,
   clock: FlowDeps['clock'],
 ) {
   const { tenantId: tenant } = settings
+  const store = stores(PLATFORM, tenant)
   const put = async (
     who: string,
     conversation: BotConversation,
@@ -40,7 +41,7 @@ export function createConversations(
   ): Promise<ChatConversation> => {
     const kind = conversation.kind === 'person' ? 'person' : 'channel'
     const reference = writeConversation(conversation)
-    const known = await store.find(PLATFORM, tenant, who)
+    const known = await store.find(who)
     const name = (newName ?? known?.name)?.slice(0, LONGEST_NAME)
     const met = { platform: PLATFORM, tenant, who, kind, reference, seen_at: clock.now() } as const
     const unasked = known?.email === undefined ? (member ?? known?.unasked) : undefined
@@ -49,11 +50,11 @@ export function createConversations(
     return { ...met, ...told }
   }
   const serviceUrl = async (): Promise<string> => {
-    const newest = await store.newest(PLATFORM, tenant)
+    const newest = await store.newest()
     return (newest && readConversation(newest.reference)?.service_url) ?? firstService(settings)
   }
   const conversationOf = async (who: string): Promise<BotConversation | undefined> => {
-    const known = await store.find(PLATFORM, tenant, who)
+    const known = await store.find(who)
     return known && readConversation(known.reference)
   }
   return {
@@ -68,10 +69,10 @@ export function createConversations(
       const member = kind === 'person' ? (source.member ?? who) : undefined
       return put(who, { ...source.conversation, ...thread }, name, member)
     },
-    ...createDirectory(tenant, store, clock),
+    ...createDirectory(store, clock),
     async leave(source: BotSource): Promise<void> {
       const who = whoOf(source)
-      if (who !== undefined) await store.remove(PLATFORM, tenant, who)
+      if (who !== undefined) await store.remove(who)
     },
     /** A person's own conversation that was opened just now. */
     async opened(user: string, conversation: BotConversation): Promise<void> {
@@ -88,9 +89,9 @@ export function createConversations(
     },
     /** The team that a channel belongs to. */
     teamOf: async (channel: string) => (await conversationOf(channel))?.team,
-    findByEmail: async (email: string) => (await store.findByEmail(PLATFORM, tenant, email))?.who,
+    findByEmail: async (email: string) => (await store.findByEmail(email))?.who,
     /** What a channel was called when it was last named. */
-    nameOf: async (channel: string) => (await store.find(PLATFORM, tenant, channel))?.name,
+    nameOf: async (channel: string) => (await store.find(channel))?.name,
   }
 }
 
@@ -98,21 +99,21 @@ type Failed = ChatOutcome<never> & { ok: false }
 type Asking = Pick<BotCalls, 'resolveUser'>
 
 /** The directory of the tenant, which is asked once for each person unless it has no answer then. */
-function createDirectory(tenant: string, store: ChatConversationStore, clock: FlowDeps['clock']) {
+function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowDeps['clock']) {
   /** Asks the directory for a person's address and keeps it. @returns it, normalised */
   const ask = async (met: ChatConversation, calls: Asking): Promise<ChatOutcome<string | undefined>> => {
     const conversation = readConversation(met.reference)
     const answer =
       conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.unasked ?? met.who)
     if (!answer.ok && answer.outcome !== 'unreachable') {
-      await store.noteUnanswered(PLATFORM, tenant, met.who)
+      await store.noteUnanswered(met.who)
       return answer
     }
     const { email, name } = answer.ok ? answer.value : {}
     const normalised = email === undefined ? undefined : normaliseEmail(email)
     const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
     // Perhaps gone again while the directory was asked: only they themselves bring it back.
-    await store.describe(PLATFORM, tenant, met.who, about)
+    await store.describe(met.who, about)
     return answer.ok ? { ...answer, value: normalised } : answer
   }
   let trouble: { failed: Failed; until: Date } | undefined
@@ -124,7 +125,7 @@ function createDirectory(tenant: string, store: ChatConversationStore, clock: Fl
      */
     async askAgain(calls: Asking): Promise<Failed | undefined> {
       if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
-      const met = await store.unasked(PLATFORM, tenant, { limit: ASKED_AT_ONCE, times: ASKED_TIMES })
+      const met = await store.unasked({ limit: ASKED_AT_ONCE, times: ASKED_TIMES })
       const answers = await Promise.all(met.map((one) => ask(one, calls)))
       const refused = answers.find((answer) => !answer.ok && answer.outcome !== 'unreachable')
       const more = met.length < ASKED_AT_ONCE ? undefined : MORE_TO_ASK

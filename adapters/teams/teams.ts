@@ -17,7 +17,7 @@ import { createBackground } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
 import type { Mount } from '../../src/http/http-deps.ts'
-import type { ChatConversationStore } from '../../src/store/chat-conversations.ts'
+import type { ChatConversationStores } from '../../src/store/chat-conversations.ts'
 import { type Activity, readActivity } from './activity.ts'
 import type { BotAddress, BotCalls, BotConversation, BotMessage, SentMessage, TeamsBot } from './bot-port.ts'
 import {
@@ -43,7 +43,7 @@ import { takeEvents } from './take-events.ts'
 import { createTokenGuard, createTokenKeys, type TokenClaims } from './token-guard.ts'
 
 export interface TeamsParts {
-  conversations: ChatConversationStore
+  conversations: ChatConversationStores
   clock: FlowDeps['clock']
   log: FlowDeps['log']
   baseUrl: string

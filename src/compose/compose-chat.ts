@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { ChatPort } from '../flow/ports.ts'
 import type { Mount } from '../http/http-deps.ts'
-import { createChatConversationStore } from '../store/chat-conversations.ts'
+import { createChatConversationStores } from '../store/chat-conversations.ts'
 import type { StoreConnection } from '../store/connect.ts'
 
 /** What listens to a chat platform. */
@@ -29,7 +29,7 @@ export async function composeChat(
   connection: StoreConnection,
   given: Pick<FlowDeps, 'installations' | 'vault' | 'clock' | 'log'>,
 ): Promise<ConnectedChat[]> {
-  const conversations = createChatConversationStore(connection)
+  const conversations = createChatConversationStores(connection)
   const parts = { ...given, conversations, baseUrl }
   const connected: ConnectedChat[] = []
   if (slack !== undefined) {

@@ -9,7 +9,7 @@ import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
 import { createAccountStore } from '../store/accounts.ts'
 import { createAuditTrail } from '../store/audit-trail.ts'
-import { type ConversationCounts, createChatConversationStore } from '../store/chat-conversations.ts'
+import { type ConversationCounts, createChatConversationStores } from '../store/chat-conversations.ts'
 import { createChatInstallationStore } from '../store/chat-installations.ts'
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/connect.ts'
@@ -109,7 +109,7 @@ export function withTrail<Result>(
 
 /** How many people and channels of a Teams tenant can be written to. @throws what `lookAt` throws */
 export function inspectConversations(config: Config, tenant: string): Promise<ConversationCounts> {
-  return lookAt(config, (connection) => createChatConversationStore(connection).count('teams', tenant))
+  return lookAt(config, (connection) => createChatConversationStores(connection)('teams', tenant).count())
 }
 
 /** Workspaces of a platform that take no cards of some account, then channels, each the longest first. @throws what `lookAt` throws */

@@ -59,78 +59,61 @@ export interface ConversationCounts {
   channels: number
 }
 
-/** What the adapter of a platform uses; only the operator counts. */
-export type ChatConversationStore = Omit<ReturnType<typeof createChatConversationStore>, 'count'>
+export type ChatConversationStores = ReturnType<typeof createChatConversationStores>
 
 /** Conversations of platforms that must be met before they can be written to: one document each, replaced whenever it is seen. */
-export function createChatConversationStore(connection: StoreConnection) {
+export function createChatConversationStores(connection: StoreConnection) {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',
     conversationSchema,
     'chat_conversations',
   )
-  const keyOf = (platform: string, tenant: string, who: string) => `${platform}:${tenant}:${who}`
-  return {
-    /** Inserts or replaces. */
-    async put(conversation: ChatConversation): Promise<void> {
-      const _id = keyOf(conversation.platform, conversation.tenant, conversation.who)
-      await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
-    },
-    /** Adds what the directory told of a conversation that is there; one that was removed stays removed. */
-    async describe(
-      platform: ChatPlatform,
-      tenant: string,
-      who: string,
-      known: Partial<Pick<ChatConversation, 'email' | 'name'>>,
-    ): Promise<void> {
-      await model.updateOne(
-        { _id: keyOf(platform, tenant, who) },
-        { $set: known, $unset: { unasked: 1, unanswered: 1 } },
-      )
-    },
-    /** The directory had no answer about that person once more. */
-    async noteUnanswered(platform: ChatPlatform, tenant: string, who: string): Promise<void> {
-      await model.updateOne({ _id: keyOf(platform, tenant, who) }, { $inc: { unanswered: 1 } })
-    },
-    /** Some whose address the directory has not told yet, without those for whom it had no answer so many times. */
-    async unasked(
-      platform: ChatPlatform,
-      tenant: string,
-      { limit, times }: { limit: number; times: number },
-    ): Promise<ChatConversation[]> {
-      const few = trusted({ $not: { $gte: times } })
-      const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
-      return (await model.find(query).limit(limit).lean<ConversationDocument[]>()).map(toConversation)
-    },
-    async find(platform: ChatPlatform, tenant: string, who: string): Promise<ChatConversation | undefined> {
-      return present(await model.findById(keyOf(platform, tenant, who)).lean<ConversationDocument>())
-    },
-    /** @returns the one person with that address; undefined as well when there are several: a guess addresses no card */
-    async findByEmail(
-      platform: ChatPlatform,
-      tenant: string,
-      email: string,
-    ): Promise<ChatConversation | undefined> {
-      const people = { platform, tenant, email, kind: 'person' as const }
-      const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
-      return found === undefined || others.length > 0 ? undefined : present(found)
-    },
-    /** The one seen last: tells by which service address the tenant is reached. */
-    async newest(platform: ChatPlatform, tenant: string): Promise<ChatConversation | undefined> {
-      const found = await model
-        .findOne({ platform, tenant })
-        .sort({ seen_at: -1 })
-        .lean<ConversationDocument>()
-      return present(found)
-    },
-    async remove(platform: ChatPlatform, tenant: string, who: string): Promise<void> {
-      await model.deleteOne({ _id: keyOf(platform, tenant, who) })
-    },
-    async count(platform: ChatPlatform, tenant: string): Promise<ConversationCounts> {
-      const of = (kind: ChatConversation['kind']) => model.countDocuments({ platform, tenant, kind })
-      const [people, channels] = await Promise.all([of('person'), of('channel')])
-      return { people, channels }
-    },
+  /** Those of one tenant. */
+  return (platform: ChatPlatform, tenant: string) => {
+    const named = (who: string) => ({ _id: `${platform}:${tenant}:${who}` })
+    return {
+      /** Inserts or replaces. */
+      async put(conversation: ChatConversation): Promise<void> {
+        const { _id } = named(conversation.who)
+        await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
+      },
+      /** Adds what the directory told of a conversation that is there; one that was removed stays removed. */
+      async describe(who: string, known: Partial<Pick<ChatConversation, 'email' | 'name'>>): Promise<void> {
+        await model.updateOne(named(who), { $set: known, $unset: { unasked: 1, unanswered: 1 } })
+      },
+      /** The directory had no answer about that person once more. */
+      async noteUnanswered(who: string): Promise<void> {
+        await model.updateOne(named(who), { $inc: { unanswered: 1 } })
+      },
+      /** Some whose address the directory has not told yet, without those for whom it had no answer so many times. */
+      async unasked({ limit, times }: { limit: number; times: number }): Promise<ChatConversation[]> {
+        const few = trusted({ $not: { $gte: times } })
+        const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
+        return (await model.find(query).limit(limit).lean<ConversationDocument[]>()).map(toConversation)
+      },
+      async find(who: string): Promise<ChatConversation | undefined> {
+        return present(await model.findOne(named(who)).lean<ConversationDocument>())
+      },
+      /** @returns the one person with that address; undefined as well when there are several: a guess addresses no card */
+      async findByEmail(email: string): Promise<ChatConversation | undefined> {
+        const people = { platform, tenant, email, kind: 'person' as const }
+        const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
+        return found === undefined || others.length > 0 ? undefined : present(found)
+      },
+      /** The one seen last: tells by which service address the tenant is reached. */
+      async newest(): Promise<ChatConversation | undefined> {
+        const query = model.findOne({ platform, tenant }).sort({ seen_at: -1 })
+        return present(await query.lean<ConversationDocument>())
+      },
+      async remove(who: string): Promise<void> {
+        await model.deleteOne(named(who))
+      },
+      async count(): Promise<ConversationCounts> {
+        const of = (kind: ChatConversation['kind']) => model.countDocuments({ platform, tenant, kind })
+        const [people, channels] = await Promise.all([of('person'), of('channel')])
+        return { people, channels }
+      },
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
+import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored as storedIn } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
@@ -114,7 +114,7 @@ describe('a person', () => {
 
   it('is nobody by an address that somebody else has too, until only one of them is left', async () => {
     const { service, tenantId } = setting
-    const conversations = createChatConversationStore(service.composition.connection)
+    const conversations = createChatConversationStores(service.composition.connection)('teams', tenantId)
     const [port] = service.composition.deps.chats
     const address = 'shared@example.com'
     for (const who of ['one', 'other']) {
@@ -122,9 +122,9 @@ describe('a person', () => {
       await conversations.put({ platform: 'teams', tenant: tenantId, ...known })
     }
     expect(await port?.lookup(tenantId, address)).toEqual({ ok: true, value: undefined, duration_ms: 0 })
-    await conversations.remove('teams', tenantId, 'one')
+    await conversations.remove('one')
     expect(await port?.lookup(tenantId, address)).toMatchObject({ ok: true, value: { user: 'other' } })
-    await conversations.remove('teams', tenantId, 'other')
+    await conversations.remove('other')
   })
 
   it('keeps the address when they write again and the directory does not answer', async () => {
@@ -298,8 +298,8 @@ describe('a connected channel', () => {
 describe('the address of Teams', () => {
   it('is the one that was seen last, for whoever was never met', async () => {
     const { service, tenantId, connector } = setting
-    const conversations = createChatConversationStore(service.composition.connection)
-    const newest = await conversations.newest('teams', tenantId)
+    const conversations = createChatConversationStores(service.composition.connection)('teams', tenantId)
+    const newest = await conversations.newest()
     expect(newest?.reference).toContain(connector.serviceUrl)
   })
 })

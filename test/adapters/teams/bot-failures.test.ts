@@ -6,7 +6,7 @@ import type { TeamsSettings } from '../../../src/config/teams.ts'
 import type { ChatIdentity, MessageRef } from '../../../src/domain/chat.ts'
 import { viewCard } from '../../../src/flow/chat/view-card.ts'
 import type { ChatPort } from '../../../src/flow/ports.ts'
-import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
+import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
 import { sampleRequest, TO_ANA } from '../../support/card-samples.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 import type { ConnectorMood } from '../../support/teams-connector.ts'
@@ -39,7 +39,7 @@ function newPort(): ChatPort {
     ...{ appId, appPassword: TEAMS_PASSWORD, tenantId, unauthenticated: false },
     ...{ openIdUrl: identity.openIdUrl, loginUrl: identity.loginUrl, serviceHosts: [connector.host] },
   }
-  const conversations = createChatConversationStore(connection)
+  const conversations = createChatConversationStores(connection)
   const { clock, log } = deps
   return createTeams(settings, { conversations, clock, log, baseUrl: setting.service.url }).port
 }
@@ -280,14 +280,15 @@ describe('what is not sent at all', () => {
       throw new Error('the store is gone')
     }
     const known = { find: gone, findByEmail: gone, newest: gone }
-    const conversations = {
+    const conversations = () => ({
       ...known,
       put: gone,
       describe: gone,
       unasked: gone,
       noteUnanswered: gone,
       remove: gone,
-    }
+      count: gone,
+    })
     const { clock, log } = setting.service.composition.deps
     const teams = createTeams(SETTINGS, { conversations, clock, log, baseUrl: setting.service.url })
     const address = { ...to(1), tenant: SETTINGS.tenantId }

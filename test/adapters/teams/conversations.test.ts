@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { BotUser } from '../../../adapters/teams/bot-port.ts'
 import { createConversations } from '../../../adapters/teams/conversations.ts'
-import { createChatConversationStore } from '../../../src/store/chat-conversations.ts'
+import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
 import { usePeopleStores } from '../../support/people-stores.ts'
 
 const stores = usePeopleStores()
@@ -14,7 +14,7 @@ const CONVERSATION = {
 
 /** Somebody of the tenant who has just written, and the store that keeps them. */
 async function somebodyWhoWrote(user: string) {
-  const store = createChatConversationStore(stores().connection)
+  const store = createChatConversationStores(stores().connection)
   const settings = { tenantId: TENANT, serviceHosts: [] }
   let now = Date.now()
   const conversations = createConversations(settings, store, { now: () => new Date(now) })
@@ -26,7 +26,7 @@ async function somebodyWhoWrote(user: string) {
   if (met === undefined) throw new Error('not met')
   const told = (one: typeof met, value: BotUser) =>
     conversations.ask(one, { resolveUser: async () => ({ ok: true, value, duration_ms: 0 }) })
-  return { conversations, later, told, source, met, known: () => store.find('teams', TENANT, user) }
+  return { conversations, later, told, source, met, known: () => store('teams', TENANT).find(user) }
 }
 
 describe('what the directory says of a person', () => {
