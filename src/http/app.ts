@@ -22,7 +22,7 @@ import { healthRoutes, openapiRoutes } from './routes/service.ts'
 import { enrollmentRoutes, ownSessionRoutes, sessionRoutes } from './routes/session.ts'
 import { deliveryRoutes, webhookRoutes } from './routes/webhooks.ts'
 
-/** The whole HTTP surface, one line a mount, in the order in which requests meet it. */
+/** Creates the whole HTTP surface: one line per mount, in the order in which a request passes them. */
 export function createHttpApp(deps: HttpDeps): Express {
   const app = express()
   app.disable('x-powered-by')
@@ -59,14 +59,14 @@ export function createHttpApp(deps: HttpDeps): Express {
   return app
 }
 
-/** A path that is no percent-encoding (`%zz`) is read letter by letter: routes then meet it as any other malformed id (T68). */
+/** Takes a path with invalid percent-encoding (`%zz`) literally, so that routes treat it as any other malformed id (T68). */
 const literalPath: RequestHandler = (request, _response, next) => {
   const [path = '', ...query] = request.url.split('?')
   if (decoded(path) === undefined) request.url = [path.replaceAll('%', '%25'), ...query].join('?')
   next()
 }
 
-/** What routes of chat platforms may ask of the HTTP edge: who sits at the browser, and a page that tells them something. */
+/** Creates what the routes of chat platforms may use: the person signed in at the browser, and pages with a notice. */
 function createEdge(deps: HttpDeps): Edge {
   return {
     async visitor(request, response) {
@@ -105,7 +105,7 @@ function wantsPage(request: Request): boolean {
   return request.accepts(['json', 'html']) === 'html'
 }
 
-/** No script, and nothing of it unescaped: workspaces name themselves. */
+/** Sends the notice as a page without scripts. Everything is escaped, since a workspace chooses its own name. */
 function show(response: Response, status: number, { title, text, link }: Notice): void {
   const body = html`<!doctype html>
 <html lang="en">

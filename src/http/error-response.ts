@@ -3,7 +3,7 @@ import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, noteRefused, requestIdOf } from './middleware/log-requests.ts'
 
-/** The one place where an error becomes an answer. Unknown errors: a bland 500 with a request id, or 503; details go to the log. */
+/** Turns every error into an answer. An unknown error becomes a bland 500 with a request id, or a 503; details go to the log. */
 export function errorResponse({
   log,
   clock,
@@ -41,8 +41,8 @@ function sendRefusal(response: Response, refused: Refusal, now: Date): void {
 }
 
 /**
- * What a refusal says in headers, whatever its body is. The rate-limit headers of a 429 speak of the limit that refused, not of
- * the other one that had let the request through: a client that goes by them would come back in vain.
+ * Sets the headers of a refusal, whatever its body is. The rate-limit headers of a 429 describe the limit that refused, not
+ * another limit that let the request pass: a client that relied on the latter would retry in vain.
  */
 export function setRefusalHeaders(response: Response, { status, details }: Refusal, now: Date): void {
   const { limit, retry_after } = details
@@ -55,12 +55,12 @@ export function setRefusalHeaders(response: Response, { status, details }: Refus
   if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2
 }
 
-/** 404 in the same form for every path that nothing answers. */
+/** Answers 404, in the form of every refusal, for a path that no route handles. */
 export const unknownPath: RequestHandler = () => {
   throw refusal('not_found')
 }
 
-/** Errors of Express and its parsers that have a meaning of their own, by their documented `type`; everything else is ours. */
+/** Translates errors of Express and its parsers by their documented `type`; undefined for any other error, which is our fault. */
 function fromLibrary(error: unknown): Refusal | undefined {
   if (error === null || typeof error !== 'object' || !('type' in error)) return undefined
   switch (error.type) {

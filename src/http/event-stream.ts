@@ -19,23 +19,23 @@ interface StreamOptions {
 
 const HEARTBEAT_MS = 15_000
 
-/** Milliseconds after which a client that lost its connection comes back. */
+/** Milliseconds after which a client that lost its connection reconnects. */
 const RETRY_MS = 3_000
 
 /**
- * Starts a stream. A reader who takes nothing for a whole heartbeat is cut off, so that nothing piles up for readers who do
- * not read (T67).
+ * Starts a stream. A client that reads nothing for a whole heartbeat is disconnected, so that no data piles up for it in
+ * memory (T67).
  */
 export function openEventStream(response: Response, { heartbeatMs = HEARTBEAT_MS }: StreamOptions = {}) {
   response.status(200)
   response.setHeader('Content-Type', 'text/event-stream')
   response.setHeader('Cache-Control', 'no-store')
-  response.setHeader('X-Accel-Buffering', 'no') // Nginx would hold events back.
+  response.setHeader('X-Accel-Buffering', 'no') // Otherwise nginx would hold events back.
   response.write(`retry: ${RETRY_MS}\n\n`)
   const heart = setInterval(beat(response), heartbeatMs)
   response.once('close', () => clearInterval(heart))
   return {
-    /** Resolves when the event is on its way, or the client is gone: the next one is not made before. */
+    /** Resolves once the event is on its way or the client is gone; the caller makes the next event only then. */
     async send({ event, id, data }: StreamEvent): Promise<void> {
       if (response.destroyed) return
       const lines = [`event: ${event}`, ...(id === undefined ? [] : [`id: ${id}`])]
@@ -49,7 +49,7 @@ export function openEventStream(response: Response, { heartbeatMs = HEARTBEAT_MS
   }
 }
 
-/** As the body of a refusal, with its status: the answer has begun, so it cannot carry one any more. */
+/** Returns the body of a refusal plus its status: the response has already begun, so its own status can no longer change. */
 export function errorEventData(
   { log, storeIsDown, storeIsDamaged }: Pick<HttpDeps, 'log' | 'storeIsDown' | 'storeIsDamaged'>,
   error: unknown,
@@ -84,8 +84,8 @@ function drainOrClose(response: Response): Promise<void> {
 }
 
 /**
- * Aborted once the client is gone, also when it went before this was asked: `close` is emitted once, and a slot taken after it
- * would be held until the longest time a wait may take.
+ * Returns a signal that aborts when the client is gone, also if the client left before this call: `close` is emitted only
+ * once, and a slot taken after it would stay held for the longest time a wait may take.
  */
 export function clientGone(response: Response): AbortSignal {
   const gone = new AbortController()

@@ -7,17 +7,17 @@ import type { HttpDeps } from './http-deps.ts'
 
 /** A file of rows. */
 interface FileOfRows<Row> {
-  /** Who takes it: of their files so many are open at a time. */
+  /** The person who downloads the file; the number of open downloads per person is limited. */
   personId: string
-  /** Its name begins with this: letters and hyphens. */
+  /** The beginning of the file's name: letters and hyphens. */
   name: string
   format: 'ndjson' | 'csv'
-  /** Of the CSV. */
+  /** The header line of the CSV. */
   columns: readonly string[]
   cells(row: Row): readonly Cell[]
 }
 
-/** Sends a file of rows while they are being read. @throws Refusal of the first step; later ones cut the connection */
+/** Sends a file of rows while they are being read. @throws Refusal of the first batch; a later one cuts the connection */
 export async function exportFile<Row>(
   deps: Pick<HttpDeps, 'exportSlots' | 'clock' | 'log'>,
   response: Response,
@@ -27,18 +27,18 @@ export async function exportFile<Row>(
   const { format, columns, cells } = file
   const giveBack = deps.exportSlots.take(file.personId)
   try {
-    // The first step is where it can be refused: before the answer begins.
+    // Reading the first batch may throw a refusal; after it the response begins and can no longer be refused.
     const first = await batches.next()
     const name = `${file.name}-${deps.clock.now().toISOString().slice(0, 10)}.${format}`
     const head = format === 'csv' ? csvLine(columns) : ''
-    // JSON has no line breaks outside of texts, and escapes them there.
+    // `JSON.stringify` writes no line breaks: it escapes those inside strings.
     const line = (row: Row) => (format === 'csv' ? csvLine(cells(row)) : `${JSON.stringify(row)}\n`)
     response.setHeader('Content-Type', TYPES[format])
     response.setHeader('Content-Disposition', `attachment; filename="${name}"`)
     await sendPieces(response, piecesOf(head, line, first, batches))
   } catch (error) {
     if (!response.headersSent) throw error
-    // The connection is cut: no part may pass for the whole.
+    // The connection has been cut, so that the client does not take a part for the whole file.
     if (!(error instanceof Refusal)) deps.log.error({ error }, 'an export failed')
   } finally {
     await batches.return()
@@ -46,7 +46,7 @@ export async function exportFile<Row>(
   }
 }
 
-/** Each batch as `change` makes it; ends what it reads from. */
+/** Applies `change` to each batch. Ending this generator early also ends `batches`. */
 export async function* mapBatches<From, To>(
   batches: AsyncGenerator<From, void, undefined>,
   change: (batch: From) => To | Promise<To>,
@@ -59,7 +59,7 @@ const TYPES = {
   csv: 'text/csv; charset=utf-8; header=present',
 } as const
 
-/** A batch is one piece: few enough to be small, many enough to be quick. */
+/** Yields one piece per batch: small enough for memory, large enough to be quick. */
 async function* piecesOf<Row>(
   head: string,
   line: (row: Row) => string,
@@ -71,12 +71,12 @@ async function* piecesOf<Row>(
   for await (const rows of rest) yield rows.map(line).join('')
 }
 
-/** A reader who takes nothing for this long is cut off, so that no client holds a file open for ever (T67). */
+/** Milliseconds after which a client that reads nothing is disconnected: no client keeps a download open for ever (T67). */
 const STALL_MS = 60_000
 
 /**
- * Sends a file while it is being made: the next piece is made when the client has taken the one before, and none any more
- * once the client is gone. What fails on the way cuts the connection, so that no part passes for the whole.
+ * Sends a file while it is being made: each piece is made once the client has read the previous one, and none after the
+ * client is gone. An error midway cuts the connection, so that the client does not take a part for the whole file.
  * @throws what `pieces` throws; nothing when the client went away
  */
 async function sendPieces(response: Response, pieces: AsyncIterable<string>): Promise<void> {

@@ -10,23 +10,23 @@ import { eitherProof } from './api/shared/proofs.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { refuseNearMisses } from './unknown-fields.ts'
 
-/** Answers what the schema lists, and nothing else compiles. */
+/** A handler that can answer only what the schema lists: anything else does not compile. */
 export type Handler<Schema extends z.ZodType, Params = Record<string, string>> = RequestHandler<
   Params,
   Answer<Schema>
 >
 
-/** The last step of an endpoint. */
+/** Makes the last handler of a route. */
 export type Endpoint<Schema extends z.ZodType = z.ZodType, Params = Record<string, string>> = (
   deps: HttpDeps,
 ) => Handler<Schema, Params>
 
-/** The parameters of a path with an id in it. */
+/** The parameters of a path that contains an id. */
 export type WithId = { id: string }
 
 /**
- * Parses a body or query field by field; unknown fields are dropped (T58), but one that looks like a known one is refused. A
- * field that is needed and null is missing: many a language sends what is not set like that.
+ * Parses a body or query field by field. Unknown fields are dropped (T58), but a name that looks like a known field is refused.
+ * A required field that is null counts as missing: many languages send unset values as null.
  * @throws Refusal `<field> required` for a missing field, else `invalid_field` with the field and what is wrong
  */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
@@ -43,7 +43,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, input: unkno
   throw invalidField(field, issue?.message ?? 'is not valid')
 }
 
-/** Would the body be refused without this field as well? */
+/** Checks whether the body would also be refused if this field were left out. */
 function isNeeded(schema: z.ZodType, body: object, path: readonly PropertyKey[]): boolean {
   const [name, ...deeper] = path
   if (name === undefined || deeper.length > 0) return false
@@ -61,7 +61,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * The proof in the body of a decision, exactly one of `passkey` and `totp`.
+ * Reads the proof in the body of a decision: exactly one of `passkey` and `totp`.
  * @throws Refusal `proof_required` for none, `invalid_field` for both or an ill-formed one
  */
 export function readProof(body: unknown, address: string): PresenceProof {
@@ -73,17 +73,18 @@ export function readProof(body: unknown, address: string): PresenceProof {
   throw refusal('proof_required')
 }
 
-/** Latest time that ECMAScript can name; a later one would reach the store as no time at all. */
+/** The latest time that ECMAScript can represent; a later one would reach the store as an invalid date. */
 const MAX_TIME = 8.64e15
 
 const position = z.tuple([z.int().min(0).max(MAX_TIME), z.string()])
 
-/** Position after this entry of a list, as opaque text. */
+/** Encodes the position after this entry of a list as an opaque cursor. */
 export function encodeCursor(last: { created_at: Date; id: string }): string {
   return Buffer.from(JSON.stringify([last.created_at.getTime(), last.id])).toString('base64url')
 }
 
 /**
+ * Decodes a cursor that a client sent back.
  * @param prefix of the ids in that list
  * @throws Refusal `invalid_field` for anything `encodeCursor` did not make for such a list
  */

@@ -10,20 +10,20 @@ import type { Answered } from './middleware/log-requests.ts'
 /** Adds routes to the app. */
 export type Mount = (app: Express, edge: Edge) => void
 
-/** Where a page leads on to: a path of ours, and what the link says. */
+/** A link on a page: a path of this service, and the text of the link. */
 export interface Link {
   href: string
   text: string
 }
 
-/** A small page: something happened, or did not. All of it is text. */
+/** A small page that says what happened, or why it did not. All fields are plain text, not markup. */
 export interface Notice {
   title: string
   text: string
   link: Link
 }
 
-/** The person at a browser. */
+/** The person who is signed in at a browser. */
 interface Visitor {
   sessionId: string
   proven: boolean
@@ -31,17 +31,18 @@ interface Visitor {
   owner: Owner
 }
 
-/** What mounted routes may ask of the HTTP edge. */
+/** The services that the HTTP edge offers to mounted routes. */
 export interface Edge {
   /**
-   * Whose session cookie comes along, counted against that person's limit, and whether they proved presence in it just now;
-   * undefined when no one is signed in.
+   * Finds the person by the session cookie, counts the request against their limit, and tells whether they proved presence in
+   * this session recently; undefined when no one is signed in.
    * @throws Refusal `rate limit exceeded`
    */
   visitor(request: Request, response: Response): Promise<Visitor | undefined>
   /**
-   * A route for people: shows what the handler answers, if it does not answer itself. A refusal is a page too, under
-   * `about`, with its status; a client that does not ask for HTML gets it as the JSON of every refusal.
+   * Makes a route for people: shows the notice that the handler returns; undefined means that the handler has responded itself.
+   * A refusal also becomes a page, with its status and the title and link of `about`; a client that does not ask for HTML
+   * gets the usual JSON.
    */
   page(
     about: Pick<Notice, 'title' | 'link'>,
@@ -49,13 +50,13 @@ export interface Edge {
   ): RequestHandler
 }
 
-/** What the HTTP edge needs besides the verbs' own dependencies. */
+/** The dependencies of the HTTP edge, besides those of the flows it calls. */
 export interface HttpDeps extends FlowDeps, CallerDeps {
   limiter: RateLimiter
   waitSlots: WaitSlots
-  /** Of people who watch their inbox: apart from those of API keys, so that neither can use up the others'. */
+  /** Slots for people who watch their inbox, separate from those of API keys, so that neither can use up the other's. */
   inboxSlots: WaitSlots
-  /** Of people who take files. */
+  /** Slots for people who download files. */
   exportSlots: WaitSlots
   /** Express `trust proxy`. */
   trustProxy: number | readonly string[]
@@ -65,13 +66,13 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   dashboardDir: string
   /** Folder of the built service worker. */
   workerDir: string
-  /** Reads the OpenAPI document, which is large and seldom asked for. */
+  /** Reads the OpenAPI document; read on demand, since it is large and seldom requested. */
   openapi(): string
-  /** Reads the page that the build made of it. */
+  /** Reads the HTML page that the build made from the OpenAPI document. */
   docs(): string
-  /** Add routes of their own that read bodies themselves: they come before everything that parses one. */
+  /** Add routes that read request bodies themselves; mounted before everything that parses a body. */
   mounts: readonly Mount[]
-  /** What a line for a request is logged as. */
+  /** The log level of a request's line. */
   requestLevel: 'info' | 'debug'
   onAnswered: ((answered: Answered) => void) | undefined
   /** Throws when the store does not answer. */

@@ -72,7 +72,7 @@ const serviceOperations = operations('Service', {
   },
 })
 
-/** Every operation, with the schemas of its requests and answers. */
+/** All operations, with the schemas of their requests and answers. */
 export const PATHS: ZodOpenApiPathsObject = {
   ...createOperations,
   ...approvalOperations,
@@ -101,8 +101,8 @@ export const PATHS: ZodOpenApiPathsObject = {
 }
 
 /**
- * The interface as an OpenAPI 3.1 document, from the schemas that check requests and that tests hold answers against.
- * `openapi.json` is this, committed; `npm run openapi` writes it again.
+ * Builds the OpenAPI 3.1 document from the schemas that check requests and that tests compare answers with.
+ * The committed `openapi.json` is its output; `npm run openapi` writes it again.
  */
 export function buildOpenApi(version: string): oas31.OpenAPIObject {
   return createDocument(
@@ -120,13 +120,13 @@ export function buildOpenApi(version: string): oas31.OpenAPIObject {
 }
 
 /**
- * Leaves out what says nothing (every JSON integer is a safe one) and what would do harm: answers may gain fields, and a
- * client that refuses unknown ones would break on that.
+ * Removes what says nothing (the bounds of a safe integer) and what would do harm: `additionalProperties: false` on answers,
+ * since answers may gain fields and a client that refuses unknown fields would break.
  */
 function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io: 'input' | 'output' }): void {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
   if (io === 'input' && jsonSchema.default !== undefined) {
-    // Generators of clients take a field with a default for one that is always there, and demand it in what is sent.
+    // Client generators treat a field with a default as always present, and then require it in requests.
     const said = typeof jsonSchema.description === 'string' ? `${jsonSchema.description} ` : ''
     jsonSchema.description = `${said}If left out: \`${JSON.stringify(jsonSchema.default)}\`.`
     delete jsonSchema.default

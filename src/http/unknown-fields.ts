@@ -4,8 +4,8 @@ import { meantField } from '../domain/near-miss.ts'
 import { isJsonBody } from './middleware/json-body.ts'
 
 /**
- * Refuses a field that is no field but looks like one: dropped in silence, what was meant to protect would be missing, and no one
- * would know (T58). Other unknown fields are let pass, and named by `ignoredIn`.
+ * Refuses an unknown field whose name looks like a known one: if it were dropped silently, a protection that the caller meant to
+ * set would be missing, and no one would notice (T58). Other unknown fields pass, and `ignoredIn` names them.
  * @throws Refusal `invalid_field` with the right name
  */
 export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): void {
@@ -21,12 +21,12 @@ export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): v
   }
 }
 
-/** What decides who must agree. */
+/** The fields that determine who must approve. */
 const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 'authenticators', 'policy']
 
 /**
- * Refuses what would narrow who decides where it has no effect: the caller who believes to have asked for two approvals would
- * go on with one (T58).
+ * Refuses policy fields where they have no effect: otherwise a caller who believes they demanded two approvals would proceed
+ * with one (T58).
  * @throws Refusal `invalid_field`
  */
 export function refusePolicyFields(body: object, detail: string, others: readonly string[] = []): void {
@@ -35,7 +35,7 @@ export function refusePolicyFields(body: object, detail: string, others: readonl
   if (field !== undefined) throw invalidField(shown(field), detail)
 }
 
-/** What an answer says of fields of the body that were not understood: nothing when there are none. */
+/** Returns the part of an answer that names the unknown fields of the body; empty when there are none. */
 export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: string[] } {
   const shape = shapeOf(schema)
   if (shape === undefined || !isJsonBody(body)) return {}
@@ -45,12 +45,12 @@ export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: 
 
 const MOST_NAMED = 50
 
-/** Short, and never an echo of hostile text. */
+/** Returns a name that is safe to show: anything long or unusual becomes `body`, so that hostile text is never echoed. */
 function shown(name: string): string {
   return /^[\w.[\]-]{1,64}$/.test(name) ? name : 'body'
 }
 
-/** The fields of an object, also of one that may be left out or null; undefined for anything else. */
+/** Returns the fields of an object schema, also if it is optional or nullable; undefined for any other schema. */
 function shapeOf(schema: unknown): Readonly<Record<string, unknown>> | undefined {
   if (schema instanceof z.ZodObject) return schema.shape
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
