@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Stylesheet of `/docs` and of notices. Every colour pair keeps at least WCAG AA contrast in both schemes. */
+/** The stylesheet of `/docs` and of notices. Every colour pair has at least WCAG AA contrast in both colour schemes. */
 export const DOCS_STYLE = `:root {
   color-scheme: light dark;
   --page: #f3f5f4; --surface: #ffffff; --sunken: #f3f5f7; --ink: #14201c; --muted: #4d5c57; --line: #d3dad7;
@@ -107,9 +107,9 @@ td:last-child { padding-right: 0; white-space: nowrap; }
 `
 
 /**
- * Script of `/docs`: as one types, it leaves what is named like that, or else what mentions it, unfolded. A link to what is
- * hidden ends the filter, and one to what is folded unfolds it; calls get a button that copies them. Without the script there are
- * neither box nor buttons.
+ * The script of `/docs`. While the reader types, it keeps only the entries whose name matches or, if there are none, those
+ * whose text does, unfolded. A link to a hidden entry ends the filter, and a link to a folded entry unfolds it. Each curl call
+ * gets a copy button. Without the script there are neither the filter box nor the buttons.
  */
 export const DOCS_SCRIPT = `const box = document.querySelector('.filter')
 const [input, status] = [box.querySelector('input'), box.querySelector('[role=status]')]
@@ -187,11 +187,11 @@ filter()
 unfold(targetOf(location))
 `
 
-/** Their addresses, which change with the text. */
+/** The paths of the stylesheet and the script, which change with their text. */
 export const DOCS_STYLE_PATH = `/docs/${fingerprint(DOCS_STYLE)}.css`
 export const DOCS_SCRIPT_PATH = `/docs/${fingerprint(DOCS_SCRIPT)}.js`
 
-/** Short, and another one for every other text. */
+/** Returns a short hash of the text. */
 export function fingerprint(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }

@@ -1,4 +1,4 @@
-/** Markup that may go out as it is. Only `html` makes it, so text from elsewhere is always escaped. */
+/** Markup that may be sent unescaped. Only the `html` tag makes it, so text from elsewhere is always escaped. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -8,7 +8,7 @@ export class Html {
 
 type Part = Html | string | number | undefined | readonly Part[]
 
-/** Template tag: the literal parts are ours, every inserted text is escaped, `undefined` is nothing. */
+/** Template tag: keeps the literal parts, escapes every inserted text, and leaves out `undefined`. */
 export function html(literals: TemplateStringsArray, ...parts: Part[]): Html {
   const text = literals.map((literal, index) => literal + (index < parts.length ? render(parts[index]) : ''))
   return new Html(text.join(''))
@@ -21,7 +21,7 @@ function render(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Our descriptions as markup: paragraphs, `- ` lists, tables and `code`, nothing else. */
+/** Renders our descriptions as markup: paragraphs, `- ` lists, tables and `code`, nothing else. */
 export function prose(text: string): Html[] {
   return text.split(/\n{2,}/).map((block) => {
     const lines = block.split('\n')
@@ -35,7 +35,7 @@ function cellsOf(line: string): string[] {
   return line.split('|').slice(1, -1)
 }
 
-/** The second row only says that the first one is the head. */
+/** Renders a table; its second row only marks the first row as the head. */
 function table([head = [], , ...rows]: string[][]): Html {
   const named = head.map((cell) => html`<th scope="col">${inline(cell.trim())}</th>`)
   const filled = rows.map(
@@ -44,14 +44,14 @@ function table([head = [], , ...rows]: string[][]): Html {
   return html`<table><thead><tr>${named}</tr></thead><tbody>${filled}</tbody></table>`
 }
 
-/** One line with `code` in it. */
+/** Renders text that may contain `code`. */
 export function inline(text: string): Html[] {
   return text
     .split(/(`[^`]*`)/)
     .map((part) => (part.startsWith('`') ? html`<code>${part.slice(1, -1)}</code>` : html`${part}`))
 }
 
-/** JSON as a block of code. */
+/** Renders a value as a block of JSON. */
 export function jsonBlock(value: unknown): Html {
   return html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`
 }

@@ -5,11 +5,11 @@ import { type Html, html, inline, jsonBlock, prose } from './html.ts'
 type OpenApi = oas31.OpenAPIObject
 type Media = oas31.MediaTypeObject
 type Given = oas31.SchemaObject
-/** A schema, or only the name of one; none of ours has fields of its own making (`x-…`) that the page shows. */
+/** A schema or a reference to one, without extension fields (`x-…`), which the page does not show. */
 type SchemaNode = { [Key in keyof Given as Key extends `x-${string}` ? never : Key]: Given[Key] }
 type Named<Part> = Part | oas31.ReferenceObject
 
-/** The interface as a page for people, the same for everyone. The build makes it (`scripts/service.vite.config.mjs`). */
+/** Renders the interface as a page, the same for everyone. The build calls this (`scripts/service.vite.config.mjs`). */
 export function renderDocs(openapi: OpenApi): string {
   const { title, version, description = '' } = openapi.info
   const sections = sectionsOf(openapi)
@@ -100,14 +100,14 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** One operation with its place. */
+/** An operation with its method and path. */
 interface Placed {
   method: string
   path: string
   operation: oas31.OperationObject
 }
 
-/** Everything about one operation, folded: the page is a list of what there is. */
+/** Renders everything about one operation, folded, so that the page reads as a list of operations. */
 function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
   const { operationId: id, summary, description, security, requestBody, responses } = operation
   const parameters = (operation.parameters ?? []).map((named) =>
@@ -127,7 +127,7 @@ ${answers.map(([status, answer]) => answerView(openapi, status, resolve(openapi.
 </details></article>`
 }
 
-/** What a terminal takes for it, where a program may call it. */
+/** Returns the curl command that calls the operation. */
 function curlOf({ method, path, operation }: Placed, body: Media | undefined): string {
   const byKey = operation.security?.some((way) => 'apiKey' in way)
   const example = body?.example ?? Object.values<oas31.ExampleObject>(body?.examples ?? {})[0]?.value
@@ -143,7 +143,7 @@ function describeParameter({ in: place, schema }: oas31.ParameterObject): string
   return `In the ${place}. ${schema?.description ?? ''}`.trim()
 }
 
-/** Refusals all have one form, so only their codes are listed. */
+/** Renders one answer. Refusals all have the same form, so only their codes are listed. */
 function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObject): Html {
   const media = Object.values(answer.content ?? {})[0]
   const refused = media?.schema?.$ref === '#/components/schemas/Error'
@@ -173,15 +173,15 @@ function schemeName(scheme: string): string {
   return scheme.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^api\b/, 'API')
 }
 
-/** Long paths may break after a slash. */
+/** Lets a long path break after each slash. */
 function breakable(path: string): Html[] {
   return path.split(/(?<=\/)/).map((part) => html`${part}<wbr>`)
 }
 
-/** Beyond this, nested fields are named by their type only. */
+/** Levels of nested fields that are shown; beyond these, only the type is named. */
 const MAX_DEPTH = 5
 
-/** The fields of a schema, or what it consists of when it has none. A named schema is shown open. */
+/** Renders the fields of a schema or, if it has none, its variants or its type. A reference is resolved. */
 function schemaView(openapi: OpenApi, given: SchemaNode): Html {
   const schema = resolveSchema(openapi, given)
   if (schema.properties !== undefined) return fieldsOf(schema, 1)
@@ -203,7 +203,7 @@ function fieldsOf(schema: SchemaNode, depth: number): Html {
   return html`<dl class="fields">${rows}</dl>`
 }
 
-/** One field or parameter: name, type, whether it must be there, what it means, what holds for it. */
+/** Renders a field or parameter: name, type, whether it is required, description and constraints. */
 function fieldView(name: string, schema: SchemaNode, required: boolean, depth = 1): Html {
   const inner = innerOf(schema)
   const nested = inner.properties !== undefined && depth < MAX_DEPTH ? fieldsOf(inner, depth + 1) : undefined
@@ -212,7 +212,7 @@ function fieldView(name: string, schema: SchemaNode, required: boolean, depth = 
 <dd>${schema.description === undefined ? undefined : html`<p>${inline(schema.description)}</p>`}${facts.length > 0 ? html`<p class="facts">${facts}</p>` : undefined}${nested}</dd>`
 }
 
-/** The object inside a list or a nullable field. */
+/** Returns the schema inside a list or a nullable field. */
 function innerOf(schema: SchemaNode): SchemaNode {
   if (schema.items !== undefined) return innerOf(schema.items)
   const real = schema.anyOf?.filter((part: SchemaNode) => part.type !== 'null')
@@ -241,7 +241,7 @@ function factsOf(schema: SchemaNode): Html[] {
     ['characters at most', schema.maxLength],
     ['entries at least', schema.minItems],
     ['entries at most', schema.maxItems],
-    // An example says the same more plainly.
+    // An example is plainer than a pattern.
     ['pattern', schema.example === undefined ? schema.pattern : undefined],
     ['example', schema.example],
   ]
@@ -253,12 +253,12 @@ function factsOf(schema: SchemaNode): Html[] {
     )
 }
 
-/** The last part of a reference such as `#/components/schemas/Error`. */
+/** Returns the last part of a reference such as `#/components/schemas/Error`. */
 function nameOfRef(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }
 
-/** The answer or parameter itself, where the operation only names it. */
+/** Returns the answer or parameter itself, following a reference. @throws TypeError for a reference that leads nowhere */
 function resolve<Part extends object>(
   known: Record<string, Named<Part>> | undefined,
   named: Named<Part>,
@@ -269,7 +269,7 @@ function resolve<Part extends object>(
   return resolve(known, found)
 }
 
-/** The schema itself, where only its name is given. */
+/** Returns the schema itself, following a reference. */
 function resolveSchema(openapi: OpenApi, schema: SchemaNode): SchemaNode {
   const name = schema.$ref === undefined ? undefined : nameOfRef(schema.$ref)
   return name === undefined ? schema : (openapi.components?.schemas?.[name] ?? schema)

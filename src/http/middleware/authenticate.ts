@@ -32,14 +32,14 @@ export function authenticate(deps: CallerDeps): RequestHandler {
   }
 }
 
-/** Node reads each byte of a header as a letter of Latin-1, and clients send an address as UTF-8 or as Latin-1. */
+/** Decodes a header as UTF-8 if it is valid UTF-8: Node reads headers as Latin-1, and clients send addresses in either. */
 function inUtf8(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const bytes = Buffer.from(header, 'latin1')
   return isUtf8(bytes) ? bytes.toString() : header
 }
 
-/** Refuses keys without the scope. */
+/** Refuses callers whose key lacks the scope. */
 export function requireScope(scope: Scope): RequestHandler {
   return (_request, response, next) => {
     if (!callerOf(response).scopes.includes(scope)) throw refusal('insufficient_scope', { scope })
@@ -47,14 +47,14 @@ export function requireScope(scope: Scope): RequestHandler {
   }
 }
 
-/** Who was let in by `authenticate`. */
+/** Returns the caller whom `authenticate` let in. */
 export function callerOf(response: Response): Caller {
   const caller = callers.get(response)
   if (caller === undefined) throw new Error('callerOf needs authenticate before it')
   return caller
 }
 
-/** Ids of who was let in by `authenticate`, for the log. */
+/** Returns the ids of the caller whom `authenticate` let in, for the log; empty without one. */
 export function callerIds(response: Response): { key_id?: string; user_id?: string } {
   const caller = callers.get(response)
   if (caller === undefined) return {}
@@ -62,7 +62,7 @@ export function callerIds(response: Response): { key_id?: string; user_id?: stri
   return { key_id: key.id, ...given({ user_id: internal_user_id }) }
 }
 
-/** The token of `Authorization: Bearer …` (RFC 6750 §2.1), or an empty text. */
+/** Returns the token of `Authorization: Bearer …` (RFC 6750 §2.1), or an empty string. */
 export function bearerToken(request: Request): string {
   return /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(request.get('Authorization') ?? '')?.[1] ?? ''
 }

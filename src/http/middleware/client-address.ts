@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import type { Request } from 'express'
 
 /**
- * The caller's address as the configured proxies tell it (`trust proxy`, T65): without port, `unknown` when it is no
- * address at all — a proxy may pass on junk.
+ * Returns the caller's address as the trusted proxies report it (`trust proxy`, T65), without the port; `unknown` when it is
+ * not an IP address, since a proxy may pass on junk.
  */
 export function clientAddress(request: Request): string {
   const text = request.ip ?? ''

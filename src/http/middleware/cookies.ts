@@ -2,26 +2,26 @@ import { parseCookie, stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import type { SessionGrant } from '../../flow/people/sessions.ts'
 
-/** Cookies of this service: who is signed in, and whether codes may sign in on this browser. */
+/** The cookies of this service: `session` tells who is signed in, `device` that codes may sign in on this browser. */
 export type CookieKind = 'session' | 'device'
 
 const NAMES: Readonly<Record<CookieKind, string>> = { session: 'countersign', device: 'countersign-device' }
 
-/** Browsers cap cookies at 400 days. */
+/** Lifetime of the device cookie, in seconds: 400 days, the most that browsers allow. */
 export const DEVICE_COOKIE_SECONDS = 400 * 86_400
 
-/** Shape of every token we hand out: 32 bytes in base64url. Anything else is not looked up. */
+/** The form of every token that this service hands out: 32 bytes in base64url. Anything else is not looked up. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * Name of a cookie. On https the `__Host-` prefix keeps sibling hosts from planting one (T23); browsers refuse the prefix on
- * plain http, which only development uses.
+ * Returns the name of a cookie. On https the `__Host-` prefix keeps sibling hosts from planting a cookie (T23); browsers
+ * refuse the prefix on plain http, which only development uses.
  */
 function cookieName(kind: CookieKind, baseUrl: string): string {
   return baseUrl.startsWith('https:') ? `__Host-${NAMES[kind]}` : NAMES[kind]
 }
 
-/** The token in a cookie, if there is one that could be ours. */
+/** Returns the token in a cookie; undefined if it is missing or does not have the form of our tokens. */
 export function readCookie(request: Request, kind: CookieKind, baseUrl: string): string | undefined {
   const token = parseCookie(request.headers.cookie ?? '')[cookieName(kind, baseUrl)]
   return token !== undefined && TOKEN.test(token) ? token : undefined
@@ -47,7 +47,7 @@ export function writeCookie(
   response.append('Set-Cookie', cookie)
 }
 
-/** Sets the cookies of a new session and, where this browser became a known one, of the device. */
+/** Sets the cookie of a new session and, if this browser has just become a known one, the device cookie. */
 export function setGrantCookies(
   response: Response,
   { settings, clock }: { settings: { baseUrl: string }; clock: { now(): Date } },

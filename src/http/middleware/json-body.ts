@@ -5,7 +5,7 @@ import { invalidField, refusal } from '../../domain/errors.ts'
 
 const BODY_LIMIT = '64kb'
 
-/** body-parser replaces invalid UTF-8 silently; the approver would read another text than the caller sent (T64). */
+/** Throws on invalid UTF-8: body-parser would replace it silently, and the approver would read a text that was not sent (T64). */
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 const parse = express.json({
@@ -13,23 +13,23 @@ const parse = express.json({
   strict: true,
   type: 'application/json',
   verify: (_request, _response, bytes, charset) => {
-    // Under another charset the parser would read the same bytes differently, as silently: UTF-7's "+AGE-" is "a".
+    // Under another charset the parser would silently read the same bytes as another text: UTF-7's "+AGE-" is "a".
     if (charset !== 'utf-8') throw Object.assign(new Error('no UTF-8'), { type: 'charset.unsupported' })
     decoder.decode(bytes)
   },
 })
 
-/** Errors of the parser carry a `type`; those of a damaged compressed body come from zlib and carry none. */
+/** Parses the body. Parser errors carry a `type`; an error without one comes from zlib: the compressed body is damaged. */
 const read: RequestHandler = (request, response, next) => {
   parse(request, response, (error?: unknown) => {
-    // Left unread, the rest of a body that is too long would end in a reset that takes the answer with it. Not inflated.
+    // Discards the rest of a refused body, without inflating it: left unread, it would cause a reset that loses the answer.
     if (error !== undefined) request.unpipe().resume()
     const typed = error instanceof Error && 'type' in error
     next(error === undefined || typed ? error : refusal('invalid_json'))
   })
 }
 
-/** The parser knows UTF-8 by its registered name alone; many clients leave the hyphen out. */
+/** Matches the charset `utf8`: many clients leave the hyphen out, but the parser knows only the registered name `utf-8`. */
 const UTF8_WITHOUT_HYPHEN = /(;\s*charset\s*=\s*"?)utf8(?="?\s*(?:;|$))/i
 
 const nameUtf8: RequestHandler = ({ headers }, _response, next) => {
@@ -38,17 +38,17 @@ const nameUtf8: RequestHandler = ({ headers }, _response, next) => {
   next()
 }
 
-/** 415 for a body of any other type. No body at all passes: the fields then are missing. */
+/** Refuses a body of any other type with 415. A request without a body passes; its required fields are then missing. */
 const requireJsonType: RequestHandler = async (request, _response, next) => {
   if (!request.is('application/json') && (await hasBody(request))) throw refusal('unsupported_media_type')
   next()
 }
 
-/** In chunks, a body may turn out to have no byte: its first part tells, or its end. @throws Refusal when the client breaks off */
+/** Waits, if the body is chunked, for its first bytes or its end: it may be empty. @throws Refusal when the client breaks off */
 async function hasBody(request: Request): Promise<boolean> {
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
   if (coding === undefined) return length !== '0'
-  // A body that is over before anyone reads it tells its end alone.
+  // An empty body that has already arrived emits only `end`.
   await Promise.race([once(request, 'readable'), once(request, 'end')]).catch(() => {
     throw refusal('invalid_json')
   })
@@ -57,7 +57,7 @@ async function hasBody(request: Request): Promise<boolean> {
 
 const bodies = new WeakSet<object>()
 
-/** Is it a body that came through here, and no query? */
+/** Checks whether the value is a body that `jsonBody` parsed, rather than a query. */
 export function isJsonBody(value: unknown): value is object {
   return value !== null && typeof value === 'object' && bodies.has(value)
 }
@@ -73,15 +73,16 @@ const guard: RequestHandler = (request, _response, next) => {
 const looks = new WeakMap<Response, () => Promise<void>>()
 
 /**
- * Authentication runs before the body is read, so the body of an unauthenticated caller is never parsed. A client can hold its body back until
- * the service cuts it off; what was true of its session or key at the head may not be at the end (T23, T54).
- * @param look asks again, and throws the refusal if the answer is another
+ * Repeats authentication after the body has arrived. It first runs before the body is read, so that the body of an
+ * unauthenticated caller is never parsed. But a client can hold its body back until the service cuts it off, and meanwhile
+ * its session or key may have been revoked (T23, T54).
+ * @param look authenticates again, and throws the refusal if the caller is no longer let in
  */
 export function lookAgainAfterBody(request: Request, response: Response, look: () => Promise<void>): void {
   if (!request.complete) looks.set(response, look)
 }
 
-/** Once the body is there: a caller who sent it late is checked again. */
+/** Runs the check that `lookAgainAfterBody` registered, once the body is there. */
 const lookAgain: RequestHandler = async (_request, response, next) => {
   await looks.get(response)?.()
   next()
@@ -89,11 +90,11 @@ const lookAgain: RequestHandler = async (_request, response, next) => {
 
 /**
  * Reads one JSON object of at most 64 KiB (inflated), then checks its shape before anything else looks at it (T59, T60, T64).
- * A caller who was let in before the body came is checked again if it came late.
+ * A caller who was authenticated before the body was complete is checked again afterwards.
  */
 export const jsonBody: RequestHandler[] = [nameUtf8, requireJsonType, read, guard, lookAgain]
 
-/** Containers inside containers: 16 for `context`, one for the body around it. */
+/** Levels of nested objects and arrays: 16 for `context`, one for the body around it. */
 const MAX_DEPTH = 17
 const MAX_NODES = 2_000
 const MAX_KEY = 128
@@ -107,9 +108,9 @@ interface Open {
 }
 
 /**
- * Walks parsed JSON without recursion, so that depth cannot exhaust the stack, and refuses what would cost much or be seen
- * differently by different readers: deep, wide, huge, `__proto__`, ill-formed Unicode, inexact numbers (T59, T60).
- * @throws Refusal `invalid_json` when it is no object, `invalid_field` naming the place
+ * Walks parsed JSON without recursion, so that depth cannot exhaust the stack, and refuses what is costly or what readers
+ * would see differently: too deep, too wide, too long, `__proto__`, ill-formed Unicode, inexact numbers (T59, T60).
+ * @throws Refusal `invalid_json` when the body is not an object, `invalid_field` with the field at fault
  */
 function guardJson(body: unknown): void {
   if (body === null || typeof body !== 'object' || Array.isArray(body)) throw refusal('invalid_json')
@@ -135,7 +136,7 @@ function guardJson(body: unknown): void {
   }
 }
 
-/** `__proto__` would vanish in one view and stay in another. */
+/** Checks a key. `__proto__` is refused because it would vanish in one view and stay in another. */
 function checkKey(key: string, path: string): void {
   const field = top(path === '' ? key : path)
   if (key === '__proto__') throw invalidField(field, 'must not use the key __proto__')
@@ -150,7 +151,7 @@ function checkString(value: string, path: string): void {
   if (!value.isWellFormed()) throw invalidField(top(path), 'holds text that is not well-formed Unicode')
 }
 
-/** From 2^53 on the parser may have rounded: the approver would see another number than the caller sent (RFC 7493 §2.2). */
+/** Refuses integers from 2^53 on: the parser may round them, and the approver would see another number (RFC 7493 §2.2). */
 function checkNumber(value: number, path: string): void {
   if (!Number.isFinite(value)) throw invalidField(top(path), 'holds a number out of range')
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
@@ -160,7 +161,7 @@ function checkNumber(value: number, path: string): void {
     )
 }
 
-/** The body's own field in which the trouble is: what the caller can act on, and never an echo of hostile text. */
+/** Returns the body's field that holds the fault, or `body` for an unusual name, so that hostile text is never echoed. */
 function top(path: string): string {
   const field = path.split('.', 1)[0] ?? ''
   return /^[A-Za-z0-9_]{1,64}$/.test(field) ? field : 'body'

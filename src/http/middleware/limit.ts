@@ -25,8 +25,8 @@ export const limitByAddress = limitBy((request) => limitSubject(clientAddress(re
 export const limitByPerson = limitBy((_request, response) => sessionOf(response).user.id)
 
 /**
- * Tells the state of the limit in headers; `X-RateLimit-Reset` is Unix time in seconds. Of two limits on one request they tell
- * the one that has less left: the one that will refuse first. @throws Refusal `rate limit exceeded`
+ * Sets the rate-limit headers; `X-RateLimit-Reset` is Unix time in seconds. If two limits count the same request, the headers
+ * describe the limit with less left, which will refuse first. @throws Refusal `rate limit exceeded`
  */
 export function applyLimit(response: Response, state: LimitState): void {
   const earlier = Number(response.getHeader('X-RateLimit-Remaining') ?? Number.POSITIVE_INFINITY)

@@ -5,7 +5,7 @@ import type { Log } from '../../flow/ports.ts'
 import { clientAddress } from './client-address.ts'
 import { whoCalled } from './session.ts'
 
-/** The path for the log: without the one secret that the interface puts into an address, in whatever coding it comes. */
+/** Returns the path for the log, without bootstrap ids: the only secrets in an address, redacted also when percent-encoded. */
 export function loggedPath(path: string): string {
   return path
     .split('/')
@@ -13,7 +13,7 @@ export function loggedPath(path: string): string {
     .join('/')
 }
 
-/** Of a part of an address; undefined where it is no percent-encoding. */
+/** Decodes a part of an address; undefined if its percent-encoding is invalid. */
 export function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
@@ -24,15 +24,15 @@ export function decoded(part: string): string | undefined {
 
 const refused = new WeakMap<Response, string>()
 
-/** The line of this request names the error that the caller got. */
+/** Records the error code that the caller got, for the log line of this request. */
 export function noteRefused(response: Response, code: string): void {
   refused.set(response, code)
 }
 
-/** How a request went, for who counts. */
+/** The outcome of a request, for metrics. */
 export interface Answered {
   method: string
-  /** The pattern of the route: few, however many addresses are called. `none` for a request that reached no route. */
+  /** The pattern of the route, so that the number of values stays small; `none` for a request that reached no route. */
   route: string
   /** 499: the caller hung up before there was an answer. */
   status: number
@@ -41,18 +41,18 @@ export interface Answered {
 
 interface RequestLog {
   log: Log
-  /** What a line is logged as; those of health checks are for debugging only. */
+  /** The level of a line; health checks are always logged at `debug`. */
   requestLevel: 'info' | 'debug'
   onAnswered?: ((answered: Answered) => void) | undefined
 }
 
-/** One line a request: the path without its query, who asked as ids, what was refused; never a header or a body. */
+/** Logs one line per request: path without query, ids of the caller, error code of a refusal; never a header or a body. */
 export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
   return (request, response, next) => {
     const started = performance.now()
     const { method } = request
     const path = loggedPath(request.path)
-    // Also when the caller hangs up, as one that waits for a decision may.
+    // `close` also comes when the caller hangs up, which a caller that waits for a decision may do.
     response.on('close', () => {
       const seconds = (performance.now() - started) / 1000
       const status = response.headersSent ? response.statusCode : UNANSWERED
@@ -68,14 +68,14 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
   }
 }
 
-/** The caller hung up before there was an answer; nginx's number for it. */
+/** The status nginx logs when the caller hung up before there was an answer. */
 const UNANSWERED = 499
 
 const HEALTH: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 /**
- * An error has let go of the part that a router was mounted at, so that is taken from the address: it has no parameters, and
- * Express takes it in any case.
+ * Returns the route's pattern with its mount path. After an error Express has dropped the mount path, so it is taken from the
+ * request's path: mount paths have no parameters, and Express matches them in any case, hence the lower case.
  */
 function routeOf({ route }: Request, path: string): string {
   const pattern: unknown = route?.path
@@ -92,13 +92,13 @@ function partsOf(path: string): string[] {
 
 const HEADER = 'X-Request-Id'
 
-/** Gives every answer an id of our own making, for the caller to quote and the log to be searched by. */
+/** Gives every answer an id that this service draws, for the caller to quote and for searching the log. */
 export const requestId: RequestHandler = (_request, response, next) => {
   response.setHeader(HEADER, randomUUID())
   next()
 }
 
-/** The id given to this answer. */
+/** Returns the id of this answer. */
 export function requestIdOf(response: Response): string {
   return String(response.getHeader(HEADER) ?? '')
 }

@@ -2,8 +2,8 @@ import type { RequestHandler } from 'express'
 import helmet from 'helmet'
 
 /**
- * Headers of every answer. The pages run no script but our own files, touch no other host, cannot be framed, and assign
- * no HTML (Trusted Types): text of callers stays text (T17, T21, T45).
+ * Sets the security headers of every answer. Pages run only our own script files, contact no other host, cannot be framed,
+ * and assign no HTML (Trusted Types), so that callers' text stays text (T17, T21, T45).
  * @param https whether the service is reached over https; HSTS would lock a development host out
  */
 export function securityHeaders(https: boolean): RequestHandler[] {
@@ -18,8 +18,8 @@ export function securityHeaders(https: boolean): RequestHandler[] {
 }
 
 /**
- * For pages that may start the service worker. Its address is a script to the browser, which takes it from a Trusted Types
- * policy only: of that one name, made once by our own code, which lets nothing through but `/sw.js`.
+ * Relaxes the policy for pages that may register the service worker. The browser accepts the worker's address only from a
+ * Trusted Types policy; the only permitted one is `service-worker`, which our code creates once and which passes only `/sw.js`.
  */
 export function allowServiceWorker(): RequestHandler {
   return helmet.contentSecurityPolicy({
@@ -49,7 +49,7 @@ const permissions: RequestHandler = (_request, response, next) => {
   next()
 }
 
-/** Answers of the API are for the one who asked, now. */
+/** Forbids caching of API answers: each is for its caller alone, at this moment. */
 export const noStore: RequestHandler = (_request, response, next) => {
   response.setHeader('Cache-Control', 'no-store')
   next()

@@ -23,9 +23,9 @@ type SessionHttpDeps = PeopleDeps & {
 const signedIn = new WeakMap<Response, SignedIn>()
 
 /**
- * Lets through a signed-in person, by session cookie or session JWT; see `sessionOf`. A request that carries an
- * `Authorization` header stands by it alone, so an API key or the internal token never acts as a person. With the cookie,
- * cross-site requests are refused (T22).
+ * Lets through a signed-in person, by session cookie or session JWT; see `sessionOf`. If a request has an `Authorization`
+ * header, its cookie is ignored, so that an API key or the internal token never acts as a person. Cross-site requests with
+ * the cookie are refused (T22).
  */
 export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'): RequestHandler {
   return async (request, response, next) => {
@@ -40,13 +40,13 @@ export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'
   }
 }
 
-/** A caller with an API key would look for what is wrong with it. */
+/** Tells a caller with an API key that no key works here; otherwise they would look for a fault in the key. */
 function notSignedIn(request: Request): Refusal {
   const detail = 'only a signed-in person may do this, and no API key'
   return refusal('not_signed_in', bearerToken(request).startsWith('sa_') ? { detail } : {})
 }
 
-/** As `requireSession`, for routes that work without a session, too. @throws Refusal `csrf_refused` */
+/** Like `requireSession`, for routes that also work without a session. @throws Refusal `csrf_refused` */
 export async function findSignedIn(
   deps: SessionHttpDeps,
   request: Request,
@@ -66,36 +66,36 @@ export function recentProof(deps: Pick<PeopleDeps, 'clock'>): RequestHandler {
   }
 }
 
-/** Only for `POST /session/refresh`: a JWT must not prolong itself. Only behind `requireSession`. */
+/** Refuses a JWT, for `POST /session/refresh`: a JWT must not prolong itself. Only behind `requireSession`. */
 export const requireCookie: RequestHandler = (request, _response, next) => {
   if (request.get('Authorization') !== undefined) throw refusal('not_signed_in')
   next()
 }
 
-/** Who is signed in. Only behind `requireSession`. */
+/** Returns the signed-in person and their session. Only behind `requireSession`. */
 export function sessionOf(response: Response): SignedIn {
   const found = signedIn.get(response)
   if (found === undefined) throw new Error('requireSession is missing on this route')
   return found
 }
 
-/** Ids of the key or the person that was let in; none of anyone else. */
+/** Returns the id of the person or the ids of the key that was let in; empty if nobody was. */
 export function whoCalled(response: Response): { key_id?: string; user_id?: string } {
   const found = signedIn.get(response)
   return found === undefined ? callerIds(response) : { user_id: found.user.id }
 }
 
-/** Where the request comes from, for the new session it may get. */
+/** Returns the address and user agent of the request, for the new session it may start. */
 export function clientOf(request: Request): Client {
   return { address: clientAddress(request), user_agent: request.get('User-Agent') ?? '' }
 }
 
-/** As `clientOf`, with the session the browser still has: signing in ends it (T23). */
+/** Like `clientOf`, with the session that the browser still has: signing in ends that session (T23). */
 export async function signingInClient(deps: SessionHttpDeps, request: Request): Promise<Client> {
   return { ...clientOf(request), ...given({ previous: await sessionOfBrowser(deps, request) }) }
 }
 
-/** Whose session cookie comes along, whatever else does. */
+/** Returns the person and session of the session cookie, whatever other credentials the request has. */
 export async function sessionOfBrowser(
   deps: SessionHttpDeps,
   request: Request,
@@ -116,10 +116,10 @@ function credentialOf(request: Request, baseUrl: string): SessionCredential | un
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Refuses what another site made a browser send (T22). A request that rides on a cookie must name our own origin, and be
- * JSON or a DELETE without a body: forms can send neither. A missing `Origin` is refused too, since browsers send it with every
- * such request.
- * @param byCookie does a cookie of ours come along?
+ * Refuses requests that another site made the browser send (T22). A request with our cookie must name our own origin, and be
+ * JSON or a DELETE without a body, neither of which a form can send. A missing `Origin` is also refused, since browsers send it
+ * with every such request.
+ * @param byCookie whether the request carries a cookie of this service
  * @throws Refusal `csrf_refused`
  */
 function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolean): void {
@@ -131,7 +131,7 @@ function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolea
   if (byCookie && (origin === undefined || !(bare || isJson(request)))) throw refusal('csrf_refused')
 }
 
-/** The check for routes that are open to everyone: sign-in and enrolment. */
+/** Refuses cross-site requests on routes that are open to everyone: sign-in and enrolment. */
 export function sameOrigin({ settings }: { settings: { baseUrl: string } }): RequestHandler {
   return (request, _response, next) => {
     const kinds = ['session', 'device'] as const
@@ -146,7 +146,7 @@ function isJson(request: Request): boolean {
   return type?.trim().toLowerCase() === 'application/json'
 }
 
-/** Runs the steps, and ends there, for a JWT or, without an `Authorization` header, a session cookie; others go on. */
+/** Runs only the steps for a JWT or, without an `Authorization` header, a session cookie; passes other requests on. */
 export function whenSession<Params extends Record<string, string>>(
   baseUrl: string,
   steps: RequestHandler<Params>[],
@@ -160,12 +160,12 @@ export function whenSession<Params extends Record<string, string>>(
   }
 }
 
-/** The signed-in person as the owner of their account. Only behind `requireSession`. */
+/** Returns the signed-in person as the owner of their account. Only behind `requireSession`. */
 export function ownerOf(request: Request, response: Response): Owner {
   return asOwner(request, sessionOf(response))
 }
 
-/** This person as the owner of their account. */
+/** Returns this person as the owner of their account. */
 export function asOwner(request: Request, { user }: SignedIn): Owner {
   const actor = { kind: 'user', id: user.id, address: clientAddress(request) } as const
   return { accountId: user.account_id, actor }
