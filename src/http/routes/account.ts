@@ -59,7 +59,7 @@ import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
-/** An account: its requests, keys, members and rules, for all its people as far as their role goes; for its owner to change. */
+/** Creates the routes of an account: requests, keys, members, policy. Its people read what their role allows; its owner edits. */
 export function accountRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
@@ -74,7 +74,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.post('/api-keys', person, recentProof(deps), jsonBody, create(deps))
   router.patch('/api-keys/:id', person, jsonBody, change(deps))
   router.delete('/api-keys/:id', person, revoke(deps))
-  // Who works in the signed-in person's own account, and the rules for who decides there.
+  // The members of the signed-in person's own account, and its policy.
   router.get('/members', person, members(deps))
   router.post('/members', person, jsonBody, invite(deps))
   router.post('/members/:id/link', person, jsonBody, newLink(deps))
@@ -82,8 +82,8 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.post('/members/:id/remove', person, jsonBody, remove(deps))
   router.get('/policy', person, read(deps))
   router.put('/policy', person, jsonBody, replace(deps))
-  // The callback signing secrets (interface, endpoint 7): one for an API key, all live ones for a session. An API key is
-  // answered as one and never falls back to the browser's cookie; no credential at all is a missing key.
+  // The callback signing secrets (interface, endpoint 7): its own for an API key, those of all live keys for a session. A request
+  // with an API key never falls back to the browser's cookie; one without any credential is refused for its missing key.
   const forSession = [...person, secretsOfAccount(deps)]
   const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
   router.get('/webhook-secret', whenSession(deps.settings.baseUrl, forSession), forKey)

@@ -35,7 +35,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByKey } from '../middleware/limit.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
-/** The callers' side of approvals: create, list, read, wait, watch, remind, cancel, consume. */
+/** Creates the callers' routes of approvals: create, list, read, wait, watch, remind, cancel, consume. */
 export function approvalRoutes(deps: HttpDeps): Router {
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
   const router = Router()
@@ -134,7 +134,7 @@ const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (reques
   response.json({ ...presentConsumed(used.request), ...ignored })
 }
 
-/** A caller that says what is about to run, by names that are not compared alone, would take the answer for a comparison. */
+/** Refuses a body of only unknown fields: the caller would believe that they had been compared with what was approved. */
 function refuseUncompared(
   running: object,
   { ignored_fields: [unknown] = [] }: { ignored_fields?: string[] },
@@ -143,10 +143,10 @@ function refuseUncompared(
     throw invalidField(unknown, 'is not known, and nothing here can be compared; send `action` and `context`')
 }
 
-/** A stream ends after an hour at the latest; clients come back by themselves. */
+/** Milliseconds after which a stream ends at the latest: an hour. Clients reconnect by themselves. */
 const STREAM_MS = 3_600_000
 
-/** `GET /:id/events`: the request as server-sent events, from now until it is decided, withdrawn or expired. */
+/** `GET /:id/events`: sends the request as server-sent events until it is decided, withdrawn or expired. */
 const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
   const caller = callerOf(response)
   const giveBack = deps.waitSlots.take(caller.key.id)
@@ -168,7 +168,7 @@ const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, resp
   }
 }
 
-/** A client that has the final state and comes back all the same must stop: 204 tells an EventSource to. */
+/** Checks whether the client already has the final state: the answer 204 then stops its EventSource from reconnecting. */
 function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
   return status !== 'pending' && lastEventId === String(version)
 }
@@ -193,7 +193,7 @@ async function sendAll(
   }
 }
 
-/** Sends a state only when it looks different from the one before. */
+/** Returns a function that sends a state only when it looks different from the previous state. */
 function statusSender(events: EventStream): (request: ApprovalRequest) => Promise<void> {
   let shown = ''
   return async (request) => {
@@ -205,7 +205,7 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
   }
 }
 
-/** Public: anyone may verify a receipt and fetch the keys. */
+/** Creates the public routes: anyone may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps), logRefused(deps))
@@ -213,7 +213,7 @@ export function verificationRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** Every attempt is logged (interface, endpoint 4), also one that the rate limit refused. */
+/** Logs attempts that the rate limit refused, since every attempt must be logged (interface, endpoint 4). */
 function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
   return (error: unknown, request, _response, next) => {
     if (error instanceof Refusal && error.code === 'rate limit exceeded') {
@@ -233,7 +233,7 @@ const verify: Endpoint<typeof verdictAnswer, WithId> = (deps) => async (request,
   response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
 }
 
-/** Retired keys stay published: old receipts must verify for ever. */
+/** Publishes the key set, retired keys included: old receipts must verify for ever. */
 const jwks: Endpoint = (deps) => (_request, response) => {
   response.setHeader('Cache-Control', 'public, max-age=300')
   response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))

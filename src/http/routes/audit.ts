@@ -17,7 +17,7 @@ import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
-/** The audit trail as people may see it: of an account they belong to, page by page or as a file. */
+/** Creates the routes of the audit trail of an account that the person belongs to: page by page, or as a file. */
 export function auditRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const router = Router()
@@ -77,14 +77,15 @@ function cellsOf({ seq, id, type, at, actor, subject, detail, hash }: Shown): (s
   return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
 }
 
-/** Position after this record, as opaque text; with its time where records come in the order of time. */
+/** Encodes the position after this record as an opaque cursor, with the record's time if the list is in the order of time. */
 function encodeAuditCursor({ seq, at }: AuditPosition): string {
   const text = at === undefined ? String(seq) : `${seq}.${at.getTime()}`
   return Buffer.from(text).toString('base64url')
 }
 
 /**
- * @param byTime do the records come in the order of time?
+ * Decodes a cursor that a client sent back.
+ * @param byTime whether the list is in the order of time
  * @throws Refusal `invalid_field` for anything `encodeAuditCursor` did not make for such a list
  */
 function decodeAuditCursor(text: string, byTime: boolean): AuditPosition {

@@ -30,7 +30,7 @@ import { applyLimit, limitByAddress, limitByPerson } from '../middleware/limit.t
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
-/** An agent asks for a key of its own (interface, endpoints 5 and 6). Open to everyone; a person decides. */
+/** Creates the routes by which an agent asks for a key (interface, endpoints 5 and 6). Open to everyone; a person decides. */
 export function bootstrapRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.post('/', limitByAddress(deps, 'bootstrap'), jsonBody, start(deps))
@@ -38,7 +38,7 @@ export function bootstrapRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** What is kept of a stranger's own description. */
+/** Characters that are kept of the user agent, which a stranger chooses. */
 const USER_AGENT_LENGTH = 200
 
 const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response) => {
@@ -55,22 +55,22 @@ const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response
   response.status(202).json({ ...started, ...ignoredIn(bootstrapBody, request.body) })
 }
 
-/** The verifier comes in a header: addresses end up in logs of proxies. */
+/** Answers a poll. The verifier comes in a header, since proxies log addresses. */
 const status: Endpoint<typeof bootstrapStatusAnswer, WithId> = (deps) => async (request, response) => {
-  // Its answer has no body: the key that is handed out once would be lost.
+  // The answer to HEAD has no body, so the key, which is handed out once, would be lost.
   if (request.method === 'HEAD') throw refusal('not_found')
   const address = clientAddress(request)
   const verifier = request.get('X-Code-Verifier')
   const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })
   response.json(presentPoll(polled))
   if (polled.api_key === undefined) return
-  // After the answer, so that a crash in between does not lose the key. The sweep notes what is not noted here.
+  // Noted after the answer, so that a crash in between does not lose the key. The sweep notes what this call does not.
   await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
     deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
   )
 }
 
-/** The owner's side of bootstraps: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
+/** Creates the owner's routes: see who asks for a key, consent or refuse. Sessions only: a key must not make keys. */
 export function consentRoutes(deps: HttpDeps): Router {
   const polled = requireSession(deps, 'polled')
   const decider = [requireSession(deps), limitByPerson(deps, 'person')]

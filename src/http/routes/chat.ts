@@ -34,8 +34,8 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { findSignedIn, ownerOf, requireSession, sameOrigin, sessionOf } from '../middleware/session.ts'
 
-/** A person's linked identities and their account's channels: seeing and removing, and how chat is set up for
- * the account. Adding starts in chat. */
+/** Creates the routes that show and remove a person's linked identities and their account's channels, and show how
+ * chat is set up for the account. Adding starts in chat. */
 export function chatRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
@@ -90,7 +90,7 @@ const look: Endpoint<typeof chatLinkAnswer> = (deps) => async (request, response
   response.json(presentChatLink(await openChatLink(deps, token)))
 }
 
-/** Who must be signed in depends on what the link is for: a browser that is to become known has no session yet. */
+/** Uses a link. Its kind decides whether a session is needed: a browser that is to become known has none yet. */
 const use: Endpoint<typeof usedChatLinkAnswer> = (deps) => async (request, response) => {
   const { token, proof } = parseBody(useChatLinkBody, request.body)
   const address = clientAddress(request)

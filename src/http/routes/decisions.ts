@@ -29,7 +29,7 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
 
-/** The approver's side: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
+/** Creates the approver's routes: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
   const decider = [requireSession(deps), limitByPerson(deps, 'person')]
   const polled = requireSession(deps, 'polled')
@@ -40,7 +40,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
   router.get('/approvals/:id/similar', decider, similar(deps))
   router.post('/approvals/:id/decision/options', decider, jsonBody, options(deps))
   router.post('/approvals/:id/decision', decider, jsonBody, decision(deps))
-  // Many under one gesture: to the limiter a batch is one request.
+  // Many decisions with one gesture; the limiter counts a batch as one request.
   router.post('/approvals/decisions/options', decider, jsonBody, batchOptions(deps))
   router.post('/approvals/decisions', decider, jsonBody, batchDecisions(deps))
   return router
@@ -48,7 +48,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
 
 const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, response) => {
   const { limit, cursor } = parseBody(pendingQuery, request.query)
-  // A cursor is a time and an id: here of when the last one ends.
+  // A cursor holds a time and an id; here the time is when the last request of the page before expires.
   const from = cursor === undefined ? undefined : decodeCursor(cursor)
   const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
     limit,
@@ -94,10 +94,10 @@ const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (reques
   response.json(presentDecided(await decide(deps, sessionOf(response), input)))
 }
 
-/** A stream ends after a quarter of an hour, as long as a session JWT is good; clients come back by themselves. */
+/** Milliseconds after which a stream ends: 15 minutes, the lifetime of a session JWT. Clients reconnect by themselves. */
 const STREAM_MS = 900_000
 
-/** Tells a signed-in person whenever what waits for them may have changed. */
+/** Streams an event to a signed-in person whenever the requests that wait for them may have changed. */
 const stream: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
   const giveBack = deps.inboxSlots.take(who.user.id)

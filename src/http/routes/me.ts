@@ -53,12 +53,12 @@ import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 
-/** What a person sets for themselves. */
+/** Creates the routes for a person's own settings. */
 export function meRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
-  // Their factors: every change needs a fresh proof, ends the person's other sessions and renews this one.
+  // Factors: every change needs a fresh proof, ends the person's other sessions and renews this session.
   router.get('/factors', person, factors(deps))
   router.post('/step-up/options', person, jsonBody, stepUp(deps))
   router.post('/passkeys/options', person, jsonBody, passkeyOptions(deps))
@@ -68,20 +68,20 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/totp', person, jsonBody, newTotp(deps))
   router.post('/totp/remove', person, jsonBody, oldTotp(deps))
   router.post('/backup-codes', person, jsonBody, backupCodes(deps))
-  // How a person is called, how long their requests wait, and who decides for them.
+  // The person's name, the default time their requests wait, and their delegate.
   router.patch('/', person, jsonBody, change(deps))
   router.get('/delegate/candidates', person, candidates(deps))
   router.put('/delegate', person, jsonBody, setStandIn(deps))
   router.post('/delegate/remove', person, jsonBody, removeStandIn(deps))
-  // What a person says to joining other people's accounts.
+  // Invitations to other people's accounts, and leaving these accounts.
   router.post('/invitations/:id/accept', person, jsonBody, accept(deps))
   router.post('/invitations/:id/decline', person, jsonBody, say(deps, declineInvitation))
   router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
-  // Their browsers that show notifications.
+  // Browsers that show notifications.
   router.get('/push', person, list(deps))
   router.post('/push', person, jsonBody, add(deps))
   router.post('/push/:id/remove', person, jsonBody, remove(deps))
-  // Each test waits on a foreign server, beside what the workers send there (T9).
+  // Each test waits for a foreign server, in addition to what the workers send there (T9).
   router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, test(deps))
   return router
 }
@@ -144,7 +144,7 @@ const backupCodes: Endpoint<typeof backupCodesAnswer> = (deps) => async (request
   response.status(201).json({ backup_codes })
 }
 
-/** A seed as it is shown, once; the picture is drawn here, so that the page needs no code for it. */
+/** Presents a TOTP seed, which is shown once. The QR code is drawn here, so that the page needs no code for it. */
 export async function presentTotpSetUp({
   secret,
   otpauth_url,

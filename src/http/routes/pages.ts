@@ -4,10 +4,10 @@ import { type NextFunction, type RequestHandler, type Response, Router } from 'e
 import type { HttpDeps } from '../http-deps.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
 
-/** Paths of the hosted page; it reads the rest from the address. `GET` has no effect on any of them (T13). */
+/** Paths of the hosted page, which reads what to show from its address. `GET` has no effect on any of them (T13). */
 const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', '/b/:id']
 
-/** Paths of the dashboard, likewise. */
+/** Paths of the dashboard; `GET` has no effect on these either. */
 const DASHBOARD_PATHS = [
   '/',
   '/account',
@@ -22,7 +22,7 @@ const DASHBOARD_PATHS = [
   '/verify',
 ]
 
-/** The only names that reach the file system: no folder, no dot but one, a type we know. */
+/** The only names that reach the file system: no folder, a single dot, a known type. */
 const ASSET_NAME = /^[\w-]+\.(js|css|svg)$/
 const TYPES = new Map([
   ['js', 'text/javascript; charset=utf-8'],
@@ -30,12 +30,12 @@ const TYPES = new Map([
   ['svg', 'image/svg+xml'],
 ])
 
-/** The built pages: hashed assets for ever, the shell always fresh. Nothing of a request is in the HTML. */
+/** Creates the routes of the built pages: hashed assets are cached for ever, HTML is revalidated and holds no request data. */
 export function pageRoutes(
   deps: Pick<HttpDeps, 'pagesDir' | 'dashboardDir' | 'settings' | 'trustProxy'>,
 ): Router {
   const router = Router()
-  // Two builds, one place: the hash in a name tells apart what differs.
+  // Two builds share one path; the hash in a name tells different files apart.
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
   router.get('/icons/:name', icon(join(deps.dashboardDir, 'icons')))
   const byOneName = oneLoopbackName(deps)
@@ -45,29 +45,29 @@ export function pageRoutes(
   return router
 }
 
-/** Paths under which programs ask, also when one is opened in a browser. */
+/** Paths that are for programs, even if one is opened in a browser. */
 const FOR_PROGRAMS = /^\/+(?:api|assets|icons|slack|\.well-known)(?:\/|$)/i
 
 /**
- * Says to people in words that an address leads nowhere; programs get the JSON of every other refusal. It is a 404 whatever
- * range or version was asked for, so the file is not sent as one.
+ * Answers a browser at an unknown address with a 404 page; programs get the JSON of every other refusal. The status is 404
+ * whatever range or version the request asks for, so `sendFile`, which would honour these, is not used.
  */
 function noSuchPage(root: string): RequestHandler {
   const withRules = allowServiceWorker()
   return async (request, response, next) => {
     if (FOR_PROGRAMS.test(request.path) || !['GET', 'HEAD'].includes(request.method)) return next()
     response.vary('Accept')
-    // A client that takes anything (curl, scripts) is no browser that opens a page.
+    // A client that accepts anything (curl, scripts) is not a browser that opens a page.
     if (request.accepts(['json', 'html']) !== 'html') return next()
     const html = await readFile(join(root, 'index.html')).catch(() => undefined)
-    // Pages that were not built are not there, either.
+    // The dashboard was not built, so there is no page to show.
     if (html === undefined) return next()
     response.setHeader('Cache-Control', 'no-cache')
     withRules(request, response, () => response.status(404).type('html').send(html))
   }
 }
 
-/** The one HTML file of a build; the path decides in the browser. */
+/** Sends the only HTML file of a build; its script chooses the view by the path. */
 function shell(root: string): RequestHandler {
   const options = { root, cacheControl: false, headers: { 'Cache-Control': 'no-cache' } }
   return (_request, response, next) => {
@@ -75,7 +75,7 @@ function shell(root: string): RequestHandler {
   }
 }
 
-/** Sends the file as the build compressed it, in the coding the client likes best. */
+/** Sends the file that the build compressed in the coding that the client prefers. */
 function asset(root: string): RequestHandler<{ name: string }> {
   return (request, response, next) => {
     const { name } = request.params
@@ -86,7 +86,7 @@ function asset(root: string): RequestHandler<{ name: string }> {
     const headers = {
       'Content-Type': type,
       Vary: 'Accept-Encoding',
-      // The name holds the hash of the content, so it is a strong validator, another one for each coding.
+      // The name holds the hash of the content, and its ending names the coding, so it is a strong validator.
       ETag: `"${file}"`,
       ...(coding.name === 'identity' ? {} : { 'Content-Encoding': coding.name }),
     }
@@ -95,7 +95,7 @@ function asset(root: string): RequestHandler<{ name: string }> {
   }
 }
 
-/** Under one name for ever: a phone keeps the address that it found in the manifest. */
+/** Sends an icon. Its name never changes, since a phone keeps the address that it found in the manifest. */
 function icon(root: string): RequestHandler<{ name: string }> {
   return (request, response, next) => {
     const { name } = request.params
@@ -106,7 +106,7 @@ function icon(root: string): RequestHandler<{ name: string }> {
 
 const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified']
 
-/** A file that is not there is an unknown path; 412 and 416 are answers, not failures. */
+/** Handles the outcome of `sendFile`: a missing file is an unknown path; 412 and 416 are answers, not failures. */
 function afterSending(response: Response, next: NextFunction): (error?: Error) => void {
   return (error) => {
     if (error === undefined) return
@@ -118,7 +118,7 @@ function afterSending(response: Response, next: NextFunction): (error?: Error) =
   }
 }
 
-/** What a phone needs to put the dashboard on its home screen: iPhones show notifications to such apps alone. */
+/** The manifest with which a phone adds the dashboard to its home screen: iPhones show notifications only of such apps. */
 const MANIFEST = {
   name: 'Countersign',
   short_name: 'Countersign',
@@ -139,8 +139,8 @@ const MANIFEST = {
 }
 
 /**
- * The script that shows pushes, under one name for ever: browsers ask again for exactly this address, at each visit and
- * after a day at most, so it must never be kept.
+ * Creates the routes of the service worker, which shows pushes, and of the manifest. The worker's address never changes:
+ * browsers fetch exactly this address again at each visit and after a day at most, so the script must never be cached.
  */
 export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>): Router {
   const router = Router()
@@ -166,14 +166,14 @@ export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>):
   return router
 }
 
-/** How a built asset can be sent; `ending` is what its file has after the asset's own name. */
+/** A coding in which a built asset can be sent; `ending` is what the file name has after the asset's own name. */
 export interface ContentCoding {
   name: 'br' | 'gzip' | 'identity'
   ending: string
 }
 
 const IDENTITY: ContentCoding = { name: 'identity', ending: '' }
-/** Smallest first: where the client does not mind, the first wins. */
+/** Smallest result first: of codings with equal weight, the first wins. */
 const CODINGS: readonly ContentCoding[] = [
   { name: 'br', ending: '.br' },
   { name: 'gzip', ending: '.gz' },
@@ -181,8 +181,8 @@ const CODINGS: readonly ContentCoding[] = [
 ]
 
 /**
- * The coding the client weighs highest in its `Accept-Encoding` (RFC 9110, section 12.5.3). Without the header, or when
- * it allows none of ours, the plain file: every client can read that.
+ * Returns the coding with the highest weight in `Accept-Encoding` (RFC 9110, section 12.5.3). Without the header, or when
+ * it allows none of our codings, returns `identity`: every client can read the plain file.
  */
 export function preferredCoding(acceptEncoding = ''): ContentCoding {
   const weights = new Map(acceptEncoding.split(',').map(weighted))
@@ -191,14 +191,14 @@ export function preferredCoding(acceptEncoding = ''): ContentCoding {
   return weight(best) > 0 ? best : IDENTITY
 }
 
-/** `gzip;q=0.5` as name and weight; a weight that is none counts as 0. */
+/** Parses `gzip;q=0.5` into name and weight; an invalid weight counts as 0. */
 function weighted(item: string): [name: string, weight: number] {
   const [name = '', parameter] = item.split(';', 2)
   const quality = parameter === undefined ? 1 : Number(/^\s*q=([01](?:\.\d{0,3})?)\s*$/i.exec(parameter)?.[1])
   return [name.trim().toLowerCase(), quality >= 0 && quality <= 1 ? quality : 0]
 }
 
-/** Other names of this machine, as a `Host` header spells them. */
+/** The loopback addresses of this machine, as a `Host` header spells them. */
 const LOOPBACK_ADDRESS = /^(?:127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 interface LoopbackDeps {
@@ -208,9 +208,9 @@ interface LoopbackDeps {
 }
 
 /**
- * Leads a page that was opened by a loopback address to the same page at `localhost`: passkeys and cookies are bound to
- * that name (WebAuthn section 5.1.3, step 8), so nothing could be done where the visitor is. Only where the service itself
- * is called `localhost`, on the same port, and not behind a proxy: one that names us by our address would lead in circles.
+ * Redirects a page opened at a loopback address to the same page at `localhost`: passkeys and cookies are bound to that
+ * name (WebAuthn section 5.1.3, step 8), so they would not work at the address. Redirects only if the base URL is
+ * `localhost` on the same port, and no proxy is in front: a proxy that sends our address as `Host` would cause a loop.
  */
 function oneLoopbackName({ settings, trustProxy }: LoopbackDeps): RequestHandler {
   const { hostname, host, origin } = new URL(settings.baseUrl)
@@ -219,7 +219,7 @@ function oneLoopbackName({ settings, trustProxy }: LoopbackDeps): RequestHandler
     const found = LOOPBACK_ADDRESS.exec(request.get('Host') ?? '')
     if (hostname !== 'localhost' || found === null || (found[1] ?? '') !== port) return next()
     if (trustProxy !== 0 || request.get('X-Forwarded-For') !== undefined) return next()
-    // Nothing but a path: `GET http://host/account` is well-formed, too (RFC 9112 section 3.2.2).
+    // Only a path: the absolute form `GET http://host/account` is also valid (RFC 9112 section 3.2.2).
     if (!request.originalUrl.startsWith('/')) return next()
     response.setHeader('Cache-Control', 'no-store')
     response.redirect(307, `${origin}${request.originalUrl}`)

@@ -5,7 +5,7 @@ import { DOCS_SCRIPT, DOCS_SCRIPT_PATH, DOCS_STYLE, DOCS_STYLE_PATH, fingerprint
 import type { HttpDeps } from '../http-deps.ts'
 import { type ContentCoding, preferredCoding } from './pages.ts'
 
-/** `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
+/** Creates the health probes. `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
 export function healthRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/healthz', (_request, response) => {
@@ -20,7 +20,7 @@ export function healthRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** Stricter than for the other pages: this one calls and submits nothing, and its one script makes no markup. */
+/** The content security policy of `/docs`. Stricter than for other pages: `/docs` calls and submits nothing and makes no markup. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -33,10 +33,10 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** A year; the address changes with the text. */
+/** Lets clients cache for a year; the address changes with the text. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** The interface for machines (`/openapi.json`) and for people (`/docs`); the same for everyone, read with the first question. */
+/** Creates the routes of the interface for machines (`/openapi.json`) and for people (`/docs`), the same for everyone. */
 export function openapiRoutes(deps: Pick<HttpDeps, 'openapi' | 'docs'>): Router {
   const router = Router()
   router.get('/openapi.json', compressed('json', deps.openapi))
@@ -46,10 +46,13 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi' | 'docs'>): Router 
   return router
 }
 
-/** The best one takes half a second of everyone's time, for 5 kB less. */
+/** Brotli quality: the highest would block the process for half a second to save 5 kB. */
 const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
 
-/** Not `no-store` as the API: nothing in it is private. It is asked for again each time, and mostly answered 304. */
+/**
+ * Sends a text that is read and compressed at the first request for each coding. Not `no-store` like the API, since nothing in
+ * it is private: clients revalidate it each time and mostly get 304.
+ */
 function compressed(type: string, read: () => string, headers: Record<string, string> = {}): RequestHandler {
   const made = new Map<string, { body: Buffer; tag: string }>()
   return (request, response) => {

@@ -58,7 +58,7 @@ import {
 } from '../middleware/session.ts'
 import { presentTotpSetUp } from './me.ts'
 
-/** Signing in and out. */
+/** Creates the routes for signing in and out. */
 export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
@@ -84,7 +84,7 @@ const current: Endpoint<typeof currentSessionAnswer> = (deps) => async (_request
   })
 }
 
-/** A page that works signed out asks with `?optional=true`; its console would show a refusal as an error. */
+/** Answers 204 to `?optional=true` when signed out: on a page that works signed out, a refusal would show as a console error. */
 const signedOut: ErrorRequestHandler = (error, request, response, next) => {
   const asked = request.query.optional === 'true'
   if (!asked || !(error instanceof Refusal) || error.code !== 'not_signed_in') return next(error)
@@ -130,7 +130,7 @@ function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof s
   }
 }
 
-/** Where a person is signed in, and the end of that. Ending takes a right away, so it needs no proof. */
+/** Creates the routes that list and end a person's sessions. Ending one only takes a right away, so it needs no proof. */
 export function ownSessionRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
@@ -161,7 +161,7 @@ const endOne: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, resp
   response.json({ ok: true })
 }
 
-/** Signing up by a one-time link. The token comes in the body, never in the address. */
+/** Creates the routes for enrolment by a one-time link. The token comes in the body, never in the address. */
 export function enrollmentRoutes(deps: HttpDeps): Router {
   const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
   const router = Router()

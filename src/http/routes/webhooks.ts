@@ -54,7 +54,7 @@ import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
-/** An owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's news. */
+/** Creates the routes of an owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's events. */
 export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
@@ -120,8 +120,8 @@ const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (reques
 }
 
 /**
- * The deliveries of the news about a request: for the key that made it, its callback and its cards in chat; for the account's
- * owner, also what was sent to webhooks. And another round for a delivery that rests.
+ * Creates the routes of delivery logs. Of a request, the key that made it sees its callback and its cards in chat; the account's
+ * owner also sees what was sent to webhooks. The owner can start another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
@@ -154,7 +154,7 @@ const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request
   response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
 }
 
-/** Which page is asked for. @throws Refusal `invalid_field` */
+/** Reads which page the query asks for. @throws Refusal `invalid_field` */
 function readDeliveryPage(request: Request): PageQuery {
   return pageOf(parseBody(deliveryQuery, request.query))
 }
@@ -163,7 +163,7 @@ function pageOf({ limit, cursor }: { limit: number; cursor?: string | undefined 
   return { limit, ...(cursor === undefined ? {} : { before: decodeCursor(cursor, 'dlv') }) }
 }
 
-/** A page of the log of a request, and its cards. */
+/** Presents a page of the log of a request, with the request's cards. */
 function presentRequestLog(log: RequestLog) {
   const quiet = log.quiet.map(({ approver, until }) => ({ approver, until: until.toISOString() }))
   return { ...presentPage(log), cards: log.cards.map(presentCard), quiet }
