@@ -104,7 +104,7 @@ export const historyAnswer = pageOf(historyRow)
   .extend({ searched_to: searchedField, names: namesField })
   .meta({ id: 'History' })
 
-/** Requests withdrawn at once. */
+/** The most requests that can be withdrawn in one call. */
 const MOST_WITHDRAWN = 100
 
 export const withdrawalBody = z
@@ -151,7 +151,7 @@ export const accountAnswer = z
   })
   .meta({ id: 'Account' })
 
-/** An account, its quota and, for its owner, its policy. */
+/** Presents an account, its quota and, for its owner, its policy. */
 export function presentAccount(
   { account, role, owner, used, month, policy }: AccountView,
   models: Models,
@@ -170,7 +170,7 @@ export function presentAccount(
   })
 }
 
-/** A request as the history lists it: neither context nor receipts. */
+/** Presents a request as the history lists it: without context and receipts. */
 export function presentHistoryRow(request: ApprovalRequest): Answer<typeof historyRow> {
   const { decision } = request
   return present(historyRow, request, {
@@ -182,7 +182,7 @@ export function presentHistoryRow(request: ApprovalRequest): Answer<typeof histo
   })
 }
 
-/** A request in a file: as the list has it, with the names beside the references. */
+/** Presents a request in a file: as in the list, with names beside the references. */
 export function presentExportedRow(request: ApprovalRequest, names: Record<string, string>) {
   const { decision } = request
   const nameOf = (reference: string | undefined) => (reference === undefined ? undefined : names[reference])
@@ -196,7 +196,7 @@ export function presentExportedRow(request: ApprovalRequest, names: Record<strin
 
 type ExportedRow = ReturnType<typeof presentExportedRow>
 
-/** Of the CSV file of requests. */
+/** The columns of the CSV file of requests. */
 export const EXPORT_COLUMNS = [
   ...['id', 'status', 'cancelled', 'action', 'high_impact', 'sandbox', 'key_name', 'account_name'],
   ...['created_at', 'expires_at', 'decided_at', 'decision_id', 'decision', 'method'],
@@ -204,7 +204,7 @@ export const EXPORT_COLUMNS = [
   'comment',
 ]
 
-/** In the order of `EXPORT_COLUMNS`. */
+/** Returns the cells of a row, in the order of `EXPORT_COLUMNS`. */
 export function exportCells(row: ExportedRow): (string | number)[] {
   const { decision, requested_by, quorum } = row
   return [

@@ -23,7 +23,7 @@ export const newKeyBody = z
 
 const only = z.literal(true, { error: 'must be true, or be left out' })
 
-/** What a key adds to the account's policy. */
+/** The rules that a key adds to the account's policy. */
 const keyPolicyBody = z
   .object(
     {
@@ -121,7 +121,7 @@ export const webhookSecretAnswer = z
   ])
   .meta({ id: 'WebhookSecretAnswer' })
 
-/** Key record: never the hash. */
+/** Presents the record of a key, never its hash. */
 export function presentKey(key: ApiKey): Answer<typeof keyAnswer> {
   return present(keyAnswer, key, {
     source_control: key.source_control === true,

@@ -14,7 +14,7 @@ import {
 import { callerText, flag, outcome, text, ttlSeconds } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
-/** Longest action, in Unicode code points (interface, "Limits"). */
+/** The longest action, in Unicode code points (interface, "Limits"). */
 const ACTION_LENGTH = 500
 
 const action = callerText
@@ -25,8 +25,8 @@ const action = callerText
   })
 
 /**
- * Context keys and values may hold control characters — tool arguments often do — since every view shows them by name;
- * unpaired surrogates, noncharacters and tag characters are refused as in `action`.
+ * The context. Its keys and values may hold control characters, as tool arguments often do, since every view shows these
+ * characters by name; unpaired surrogates, noncharacters and tag characters are refused as in `action`.
  */
 const context = z
   .record(z.string(), z.unknown(), { error: 'must be an object' })
@@ -93,7 +93,7 @@ export const createBody = z
   })
   .meta({ id: 'CreateRequest' })
 
-/** `Idempotency-Key` header. */
+/** The header `Idempotency-Key`. */
 export const idempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
@@ -112,7 +112,7 @@ const createdAnswer = z
   })
   .meta({ id: 'CreatedRequest', description: 'Answer to a live key; `metadata` is the supplied `context`.' })
 
-/** The same with a sandbox key. */
+/** `POST /api/v1/approvals/request` with a sandbox key. */
 const sandboxCreatedAnswer = z
   .strictObject({
     request_id: idField('req'),
@@ -126,13 +126,13 @@ const sandboxCreatedAnswer = z
     description: 'Answer to a sandbox key. The id is named `request_id` here.',
   })
 
-/** Create answer of a live key (interface, endpoint 1). */
+/** Presents a created request to a live key (interface, endpoint 1). */
 export function presentCreated(request: ApprovalRequest): Answer<typeof createdAnswer> {
   const metadata = contextOf(request)
   return present(createdAnswer, request, { status: 'pending', metadata, ignored_fields: undefined })
 }
 
-/** Create answer of a sandbox key: other names by the interface's own word. */
+/** Presents a created request to a sandbox key: the interface prescribes other field names here. */
 export function presentSandboxCreated(
   request: ApprovalRequest,
   baseUrl: string,
@@ -145,7 +145,7 @@ export function presentSandboxCreated(
   }
 }
 
-/** Request header of an operation that may be sent again. @param description what it does there */
+/** Describes the header `Idempotency-Key` of an operation. @param description what the key does in this operation */
 export function idempotencyHeader(description: string) {
   return z.object({
     'Idempotency-Key': idempotencyKey.meta({ description, example: 'invoice-4711-attempt' }),

@@ -34,7 +34,7 @@ export const waitQuery = z.object({
     .meta({ description: 'Seconds to wait at most.' }),
 })
 
-/** `POST /api/v1/approvals/:id/consume`: what is about to run. Only compared, so nothing but the form is checked. */
+/** `POST /api/v1/approvals/:id/consume`: what the caller is about to run. It is only compared, so only its form is checked. */
 export const consumeBody = z
   .object({
     action: text
@@ -73,7 +73,7 @@ const expiredAnswer = z
     description: 'The time ran out, or it was withdrawn: nothing was signed, so no `decision`.',
   })
 
-/** `GET /api/v1/approvals/:id`: which fields there are depends on the status (interface, endpoint 2). */
+/** `GET /api/v1/approvals/:id`: the fields depend on the status (interface, endpoint 2). */
 export const requestAnswer = z
   .union([
     z
@@ -127,7 +127,7 @@ export const consumedAnswer = z
   })
   .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
 
-/** Read answer by status: a rejected one has no context and times, an expired one no context (interface, endpoint 2). */
+/** Presents a request by its status: rejected without context and times, expired without context (interface, endpoint 2). */
 export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
   const { id, status, action } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
@@ -147,7 +147,7 @@ export function presentRequest(request: ApprovalRequest): Answer<typeof requestA
   }
 }
 
-/** Remind answer (interface, endpoint 3). */
+/** Presents the answer to a reminder (interface, endpoint 3). */
 export function presentReminder(reminder: Reminder): Answer<typeof reminderAnswer> {
   return {
     ok: true,
@@ -159,7 +159,7 @@ export function presentReminder(reminder: Reminder): Answer<typeof reminderAnswe
   }
 }
 
-/** Consume answer: who acts on it must see that a dry-run is one. */
+/** Presents a used approval. It says whether it was a dry-run, since the caller is about to act on it. */
 export function presentConsumed(request: ApprovalRequest): Answer<typeof consumedAnswer> {
   if (request.consumed_at === undefined) throw new Error(`${request.id} was not consumed`)
   return {
@@ -171,7 +171,7 @@ export function presentConsumed(request: ApprovalRequest): Answer<typeof consume
   }
 }
 
-/** Request header of a stream that is opened again (WHATWG HTML, section 9.2). */
+/** The request header with which a client reopens a stream (WHATWG HTML, section 9.2). */
 const lastEventIdHeader = z.object({
   'Last-Event-ID': z
     .string()

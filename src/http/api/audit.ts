@@ -82,7 +82,7 @@ export const auditListAnswer = pageOf(auditAnswer)
   })
   .meta({ id: 'AuditList' })
 
-/** A record as the account's owner sees it, every field by name. The salt stays inside: it would let an erased entry be guessed. */
+/** Presents a record to people of the account. Its salt stays inside: with the salt, an erased entry could be guessed. */
 export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Answer<typeof auditAnswer> {
   const by = { id: undefined, address: undefined, ...entry.actor }
   return present(auditAnswer, entry, {

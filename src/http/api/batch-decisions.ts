@@ -43,7 +43,7 @@ export const batchOptionsBody = z
   })
   .meta({ id: 'BatchOptionsRequest' })
 
-/** `POST /api/v1/approvals/decisions`, without its proof, which has a schema of its own. */
+/** `POST /api/v1/approvals/decisions`, without the proof, which has its own schema. */
 export const batchBody = z
   .object({
     batch_id: text
@@ -117,7 +117,7 @@ export const batchAnswer = z
 
 const ids = [`req_${'7h3k9m2p5q8r1s4t6v0w2x5y8z'}`]
 
-/** An item that was decided, or lost to another decision while it was written. */
+/** Presents an item of a batch: decided, or refused while its vote was being written. */
 export function presentBatchResult(
   result: { request: ApprovalRequest } & ({ vote: Vote } | { refused: Refusal }),
 ): Answer<typeof decidedAnswer> | Answer<typeof lostItem> {
@@ -126,7 +126,7 @@ export function presentBatchResult(
   return { id, status, error: { code: result.refused.code, message: result.refused.publicMessage } }
 }
 
-/** Exactly one proof belongs to a batch. */
+/** A batch with its proof, exactly one. */
 const provenBatch = batchBody.extend(provenBy).meta({
   id: 'ProvenBatch',
   description:

@@ -16,7 +16,7 @@ import { operations } from './shared/operation.ts'
 
 const NAME_LENGTH = 60
 
-/** Shown to a person as a stranger's own word: one line, nothing in it unseen. */
+/** The name that a stranger gives to itself. A person reads it, so it is one line without hidden characters. */
 const clientName = text
   .trim()
   .refine((text) => text !== '', 'must not be empty')
@@ -53,7 +53,7 @@ export const bootstrapBody = z
       }),
     code_challenge_method: z.literal('S256', { error: 'must be S256' }).optional(),
   })
-  // Its author believes the key to be bound to a verifier.
+  // A caller who sends only the method believes that the key is bound to a verifier.
   .refine((body) => body.code_challenge_method === undefined || body.code_challenge !== undefined, {
     path: ['code_challenge_method'],
     error: 'needs a code_challenge',
@@ -99,7 +99,7 @@ export const bootstrapStatusAnswer = z
   })
   .meta({ id: 'BootstrapStatus' })
 
-/** The answer to the start of one; the same for an e-mail address that belongs to no account (T51). */
+/** Presents a started bootstrap. The answer is the same for an e-mail address that belongs to no account (T51). */
 export function presentStarted(
   bootstrapId: string,
   bootstrap: Bootstrap,
@@ -124,12 +124,12 @@ const ENDS: Readonly<Record<BootstrapEnd, string>> = {
     'The key was given out before. If it did not reach you, ask the owner to revoke it, and start again; begun with a code_challenge, a lost key is replaced within a minute.',
 }
 
-/** The answer to a poll: `approved` always brings the key; what cannot bring one any more is `expired`, and says why. */
+/** Presents a poll: `approved` always brings the key; a bootstrap that can no longer bring it is `expired`, with the reason. */
 export function presentPoll({ status, api_key, reason }: PollAnswer): Answer<typeof bootstrapStatusAnswer> {
   return { status, api_key, ...(reason === undefined ? {} : { reason, message: ENDS[reason] }) }
 }
 
-/** Request header of polls of a bootstrap (RFC 7636, section 4.5; in a header, since addresses are logged). */
+/** The verifier that a poll sends (RFC 7636, section 4.5); in a header, since addresses are logged. */
 const verifierHeader = z.object({
   'X-Code-Verifier': z
     .string()

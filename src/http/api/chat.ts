@@ -12,12 +12,12 @@ const token = text.max(128, 'is too long')
 
 const platform = z.enum(['slack', 'teams'], { error: 'must be slack or teams' })
 
-/** Longer than any platform's ids. */
+/** An id on a platform; the limit is longer than the ids of any platform. */
 const platformId = text.max(256, 'is too long')
 
 export const lookAtChatLinkBody = z.object({ token }).meta({ id: 'LookAtChatLink' })
 
-/** `POST /api/v1/chat-links/use`. A missing proof is answered 403, not 400: it is about who asks. */
+/** `POST /api/v1/chat-links/use`. A missing proof is answered 403, not 400: it concerns who asks, not the form. */
 export const useChatLinkBody = z.object({ token, proof: proofSchema }).meta({ id: 'UseChatLink' })
 
 export const removeIdentityBody = z
@@ -101,7 +101,7 @@ const channelAnswer = z
 
 export const channelListAnswer = pageOf(channelAnswer).meta({ id: 'ChatChannelList' })
 
-/** `POST /api/v1/chat-links/use`, one for each kind of link. */
+/** `POST /api/v1/chat-links/use`: one form of answer for each kind of link. */
 export const usedChatLinkAnswer = z
   .union([
     z.strictObject({ linked: identityAnswer }).meta({ id: 'LinkedChatIdentity' }),
@@ -150,7 +150,7 @@ export const chatAppsAnswer = z
   })
   .meta({ id: 'ChatApps' })
 
-/** What a one-time link is for; its token and the people behind it stay inside. */
+/** Presents what a one-time link is for, without its token and the ids of the people behind it. */
 export function presentChatLink(
   link: Pick<ChatLink, 'id' | 'kind' | 'identity' | 'shown_as' | 'expires_at'>,
 ): Answer<typeof chatLinkAnswer> {
@@ -163,13 +163,13 @@ export function presentChatLink(
   })
 }
 
-/** A linked identity as its person sees it. */
+/** Presents a linked identity to its person. */
 export function presentIdentity(identity: LinkedIdentity): Answer<typeof identityAnswer> {
   const { person, workspace } = identity.shown_as ?? {}
   return present(identityAnswer, identity, { key: identityKey(identity), person, workspace })
 }
 
-/** A channel as the account's owner sees it. */
+/** Presents a channel to the account's owner. */
 export function presentChannel(
   shown: AccountChannel,
   troubles: readonly ChatTrouble[] = [],
@@ -178,7 +178,7 @@ export function presentChannel(
   return present(channelAnswer, shown, { unavailable: trouble && presentTrouble(trouble) })
 }
 
-/** How chat is set up for an account; never a token. A platform that this service does not have is undefined. */
+/** Presents how chat is set up for an account; never a token. A platform that is not set up on this service is undefined. */
 export function presentChatApps({ slack, teams, troubles }: ChatApps): Answer<typeof chatAppsAnswer> {
   const unavailableOn = (platform: 'slack' | 'teams') => {
     const found = troubles.filter((one) => one.platform === platform)

@@ -105,12 +105,12 @@ export const consentedAnswer = z
   .strictObject({ id: idField('bst'), status: statusField })
   .meta({ id: 'Consented' })
 
-/** A row of what waits for consent. Never the matching code: the owner must bring it from the caller. */
+/** Presents a bootstrap that waits for consent. Never the matching code: the owner must get it from the caller. */
 export function presentWaitingConsent(bootstrap: Bootstrap): Answer<typeof waiting> {
   return present(waiting, bootstrap, { requester: present(requester, bootstrap.requester, {}) })
 }
 
-/** Everything the owner sees before and after consent. */
+/** Presents everything that the owner sees before and after consent. */
 export function presentConsent({
   bootstrap,
   methods,

@@ -19,7 +19,7 @@ const signedPayload = z
   .regex(/^[A-Za-z0-9_-]+$/)
   .meta({ description: 'The signed bytes, base64url: UTF-8 of the RFC 8785 JSON of the payload.' })
 
-/** Set when a delegate acted: `approver` is whom the vote counts for. */
+/** The delegate who acted, if any; `approver` is then the person for whom the vote counts. */
 export const delegateField = approverField.meta({
   description: 'Who acted, when a delegate stood in for `approver`.',
 })
@@ -75,14 +75,14 @@ export const decisionAnswer = z
     description: 'A signed receipt; check it with `countersign verify` or any Ed25519 library.',
   })
 
-/** How many must approve, and how many have. */
+/** The number of people who must approve, and of those who have. */
 export const quorumField = z
   .strictObject({ needed: z.int().min(1), approved: z.int().min(0) })
   .meta({ description: 'How many must approve, and how many have.' })
 
 const encoder = new TextEncoder()
 
-/** The decision of a request that is decided; with a quorum above one also every vote. */
+/** Presents the decision of a decided request; with a quorum above one, also every vote. */
 export function presentDecision(request: ApprovalRequest): Answer<typeof decisionAnswer> {
   const decision = decisionOf(request)
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
@@ -94,7 +94,7 @@ export function presentDecision(request: ApprovalRequest): Answer<typeof decisio
   })
 }
 
-/** One write decides a request and sets its decision. @throws Error when it has none */
+/** Returns the decision of a decided request; one write sets both, so none is missing. @throws Error if it is not decided */
 export function decisionOf({ id, decision }: ApprovalRequest): Decision {
   if (decision === undefined) throw new Error(`${id} is not decided`)
   return decision
@@ -104,7 +104,7 @@ function presentReceipt({ canonical_payload, signature, public_key_id }: SignedR
   return { signed_payload: toBase64Url(encoder.encode(canonical_payload)), signature, public_key_id }
 }
 
-/** An approval of a rejected request has no receipt. */
+/** Presents a vote; an approval of a rejected request has no receipt. */
 function presentSignedVote(vote: Vote): Answer<typeof signedVote> {
   return present(signedVote, vote, {
     id: vote.decision_id,
@@ -117,7 +117,7 @@ function presentSignedVote(vote: Vote): Answer<typeof signedVote> {
 
 const UNSIGNED = { signed_payload: undefined, signature: undefined, public_key_id: undefined }
 
-/** How many must approve, and how many have. */
+/** Counts how many must approve, and for how many people there is an approval. */
 export function presentQuorum({ requirement, votes }: ApprovalRequest): Answer<typeof quorumField> {
   const approved = votes.filter(({ decision }) => decision === 'approved')
   return {

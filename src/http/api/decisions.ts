@@ -73,7 +73,7 @@ export const similarAnswer = z
 
 const MOST_DIFFERENCES = 10
 
-/** Earlier requests, and what this one says otherwise. */
+/** Presents earlier requests, each with the fields in which this request differs. */
 export function presentSimilar(
   request: ApprovalRequest,
   earlier: readonly ApprovalRequest[],
@@ -93,7 +93,7 @@ export function presentSimilar(
 
 export const decisionOptionsBody = z.object({ decision: outcome }).meta({ id: 'DecisionOptionsRequest' })
 
-/** `POST /api/v1/approvals/:id/decision`, without its proof, which has a schema of its own. */
+/** `POST /api/v1/approvals/:id/decision`, without the proof, which has its own schema. */
 export const decisionBody = z
   .object({
     decision: outcome,
@@ -115,7 +115,7 @@ const voteAnswer = z
   })
   .meta({ id: 'Vote' })
 
-/** Codes of the checks before a decision. */
+/** The codes of the checks before a decision. */
 const WHY_NOT = [
   'not_found',
   'not_pending',
@@ -227,7 +227,7 @@ export const decidedAnswer = z
   })
   .meta({ id: 'Decided' })
 
-/** Everything the page shows to one person; of other people their references, and `names` as far as they may know them. */
+/** Presents everything that the page shows to one person; other people by reference, with those `names` that they may know. */
 export function presentReview(
   review: Review,
   person: Pick<User, 'id' | 'approver'>,
@@ -261,7 +261,7 @@ export function presentReview(
   })
 }
 
-/** What a vote did: to the request, and the decision once there is one. */
+/** Presents a vote with the request's new status and, once there is one, the decision. */
 export function presentDecided({
   request,
   vote,
@@ -273,14 +273,14 @@ export function presentDecided({
   return present(decidedAnswer, request, { vote: presentVote(vote), decision })
 }
 
-/** A vote without its evidence and receipt. */
+/** Presents a vote without its evidence and receipt. */
 function presentVote(vote: Vote): Answer<typeof voteAnswer> {
   return present(voteAnswer, vote, {})
 }
 
 const path = idInPath('req', 'Request id.')
 
-/** Exactly one proof belongs to a decision. */
+/** A decision with its proof, exactly one. */
 const provenDecision = decisionBody.extend(provenBy).meta({
   id: 'ProvenDecision',
   description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',

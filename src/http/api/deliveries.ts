@@ -34,7 +34,7 @@ const outcome = z
 
 const attempt = z.strictObject({ at: timeField, outcome, duration_ms: z.int().min(0) })
 
-/** A delivery as its log shows it: never the body, nor what the receiver answered. */
+/** A delivery as its log shows it: without its body and the receiver's answer. */
 export const deliveryAnswer = z
   .strictObject({
     id: idField('dlv'),
@@ -91,12 +91,12 @@ export const requestLogAnswer = pageOf(deliveryAnswer)
 
 export const deliveryListAnswer = pageOf(deliveryAnswer).meta({ id: 'DeliveryList' })
 
-/** How the store calls what the log calls `state`. */
+/** Returns the store's name for a `state` of the log. */
 export function storedState(state: (typeof STATES)[number]): Delivery['state'] {
   return state === 'sending' ? 'leased' : state
 }
 
-/** A delivery: never its body, and of its attempts only coarse classes (T7). */
+/** Presents a delivery: never its body, and only coarse outcomes of its attempts (T7). */
 export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswer> {
   const { target } = delivery
   return present(deliveryAnswer, delivery, {
@@ -110,10 +110,10 @@ export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswe
   })
 }
 
-/** A card: whom it is for by reference, never who or where they are on the platform. */
+/** Presents a card: its approver by reference, never their identity or place on the platform. */
 export function presentCard({ card, approver }: LoggedCard): Answer<typeof cardAnswer> {
   return present(cardAnswer, card, {
-    // Notices alone go to an identity, and those are about no request.
+    // The third kind of recipient, an identity, gets only notices, which are about no request.
     recipient: card.recipient.kind === 'channel' ? 'channel' : 'approver',
     approver,
     state: standingOf(card),

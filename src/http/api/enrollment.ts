@@ -23,7 +23,7 @@ export const passkeyEnrollmentBody = z
 
 export const totpEnrollmentBody = z.object({ token: linkToken, code }).meta({ id: 'TotpEnrollment' })
 
-/** After enrolling with codes. */
+/** The answer after enrolment with one-time codes. */
 export const totpEnrolledAnswer = z
   .strictObject({ ...grantFields, backup_codes: backupCodes })
   .meta({ id: 'SessionWithBackupCodes' })
@@ -45,14 +45,14 @@ export const enrollmentAnswer = z
   })
   .meta({ id: 'Enrollment' })
 
-/** An open link and, for an invitation, the person it is for and what they are asked to join. */
+/** An open link and, for an invitation, the invited person and the account that they are asked to join. */
 interface OpenEnrollment {
   enrollment: { kind: 'setup' | 'invite'; expires_at: Date }
   user?: User
   invitation?: { account: Account; member: Member }
 }
 
-/** What a link is for. @param enrolls does it give a factor? Else it shows no more of the person than the inviter wrote */
+/** Presents what a link is for. @param enrolls whether it gives a factor; if not, the name is what the inviter wrote */
 export function presentEnrollment(
   { enrollment, user, invitation }: OpenEnrollment,
   enrolls: boolean,

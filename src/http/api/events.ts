@@ -5,14 +5,14 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts'
 import { delegateField } from './decision.ts'
 import { actionField, idField, keyIdField, outcomeField, signatureField, timeField } from './shared/fields.ts'
 
-/** What goes out to receivers. Objects are open: bodies may gain fields. */
+/** The mark of a dry-run. Objects in bodies to receivers are open, since bodies may gain fields. */
 const sandbox = z.literal(true).optional().meta({
   description: 'Only for requests made with a sandbox key: no approver was asked. Refuse it in production.',
 })
 
 const aboutRequest = { request_id: idField('req') }
 
-/** Body of the per-request callback (interface, "Callback payload"). */
+/** The body of a request's callback (interface, "Callback payload"). */
 export const callbackBody = z
   .object({
     ...aboutRequest,
@@ -116,7 +116,7 @@ const DATA = {
   'webhook.test': z.object({ webhook_id: idField('whk') }),
 } satisfies Record<EventType, z.ZodType>
 
-/** Body of that event. */
+/** Returns the schema of the body of an event of this type. */
 export function eventBody(type: EventType): z.ZodType {
   return z
     .object({
@@ -143,7 +143,7 @@ const timeFacts = {
   example: '1772616600',
 }
 
-/** Headers of every attempt: those of the interface, and those of Standard Webhooks 1.0.0. */
+/** The headers of every attempt: the interface's own, and those of Standard Webhooks 1.0.0. */
 const signed = z.object({
   'X-Service-Signature': z
     .string()
@@ -239,7 +239,7 @@ const callback: ZodOpenApiOperationObject = {
   },
 }
 
-/** What receivers get: the section `webhooks` of the document. */
+/** The requests that receivers get: the section `webhooks` of the document. */
 export const WEBHOOKS: ZodOpenApiPathsObject = {
   callback: { post: callback },
   ...Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: event(type) }])),

@@ -9,7 +9,7 @@ import { creationOptionsAnswer, proofOnly, registrationSchema, requestOptions } 
 export const stepUpBody = z
   .object({
     operation: z.enum(STEP_UP_OPERATIONS, { error: `must be one of ${STEP_UP_OPERATIONS.join(', ')}` }),
-    // As long as an e-mail address can be.
+    // The longest target is an e-mail address.
     target: text.max(320, 'is too long').optional(),
   })
   .meta({ id: 'StepUp' })
@@ -47,7 +47,7 @@ export const totpSetUpAnswer = z
   })
   .meta({ id: 'TotpSetUp' })
 
-/** What is known of the authenticator. */
+/** The known facts about the authenticator of a passkey. */
 export const authenticatorFields = {
   device_bound: z.literal(true).optional().meta({ description: 'Cannot leave its authenticator.' }),
   aaguid: z.string().optional().meta({ description: 'The model it says it is.' }),
@@ -94,13 +94,13 @@ const stepUpAnswer = z
   })
   .meta({ id: 'StepUpOptions' })
 
-/** What is known of models of authenticators. */
+/** The service's metadata of authenticator models; `known` is false if it has none. */
 export interface Models {
   known: boolean
   nameOf(aaguid: string | undefined): string | undefined
 }
 
-/** A passkey as its owner sees it. */
+/** Presents a passkey to its owner. */
 export function presentPasskey(passkey: Passkey, models: Models): Answer<typeof passkeyAnswer> {
   return present(passkeyAnswer, passkey, {
     suspended: passkey.suspended_at !== null,
@@ -108,7 +108,7 @@ export function presentPasskey(passkey: Passkey, models: Models): Answer<typeof 
   })
 }
 
-/** What the authenticator is, as far as it is known; only a proven make is worth more than a claim. */
+/** Presents the known facts about an authenticator; unless `attested`, its model is only a claim. */
 export function presentAuthenticator({ backup_eligible, aaguid, attested }: Passkey, models: Models) {
   return {
     device_bound: backup_eligible ? undefined : (true as const),
@@ -118,7 +118,7 @@ export function presentAuthenticator({ backup_eligible, aaguid, attested }: Pass
   }
 }
 
-/** All factors of the person. */
+/** Presents all factors of the person. */
 export function presentFactors(user: User, models: Models): Answer<typeof factorsAnswer> {
   return {
     passkeys: user.passkeys.map((passkey) => presentPasskey(passkey, models)),

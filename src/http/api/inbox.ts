@@ -22,7 +22,7 @@ export const principalAnswer = z
 
 export const votedMethods = z.array(z.enum(['passkey', 'totp']))
 
-/** Who asked, by the names of that time. */
+/** The key and account that asked, by their names at that time. */
 export const askerAnswer = z.strictObject({
   key_name: z.string(),
   account_name: z.string(),
@@ -49,7 +49,7 @@ const pendingRequest = z
 
 export const pendingAnswer = pageOf(pendingRequest).meta({ id: 'PendingRequests' })
 
-/** A request in an inbox: what it asks, and what the person may do about it. */
+/** Presents a request in an inbox: what it asks, and how the person may decide it. */
 export function presentWaiting(
   waiting: Waiting,
   person: Pick<User, 'approver'>,
@@ -59,7 +59,7 @@ export function presentWaiting(
     requested_by: presentAsker(waiting),
     on_behalf_of: presentPrincipal(onBehalfOf, person),
     quorum: presentQuorum(request),
-    // A request that waits for a person lacks their vote: only a factor can be missing.
+    // A request in the inbox still lacks this person's vote, so only a missing factor can prevent it.
     may_decide: methods.length > 0,
     methods,
   })
@@ -73,7 +73,7 @@ export function presentAsker({
   return { key_name, account_name, key_revoked: keyRevoked || undefined }
 }
 
-/** For whom the signed-in person acts; `delegate` is how a receipt's intent names the person. */
+/** Presents the person for whom the signed-in person acts; `delegate` is the latter's reference in a receipt's intent. */
 export function presentPrincipal(
   principal: Principal | undefined,
   person: Pick<User, 'approver'>,

@@ -80,8 +80,8 @@ export const linkAnswer = z.strictObject({ link }).meta({ id: 'NewMemberLink' })
 export const changedMemberAnswer = z.strictObject({ member: memberAnswer }).meta({ id: 'ChangedMember' })
 
 /**
- * A person in an account, as its owner sees them; without `member` the owner. Of a person who has not accepted only what the
- * owner said themself: anything else would tell whether the person was known here before, and which receipts are theirs.
+ * Presents a person of an account to its owner; without `member` the person is the owner. Of a person who has not accepted, it
+ * shows only what the owner entered: more would reveal whether the service knew them before, and which receipts are theirs.
  */
 export function presentMember({ user, member }: Colleague, models: Models): Answer<typeof memberAnswer> {
   const head = { user_id: user.id, email: user.email }
@@ -109,7 +109,7 @@ export function presentSelf(user: User) {
   return { name: user.name, approver: user.approver, has_passkey, has_totp }
 }
 
-/** A one-time link, shown this once. */
+/** Presents a one-time link, which is shown only in this answer. */
 export function presentLink({ url, expires_at }: { url: string; expires_at: Date }): Answer<typeof link> {
   return { url, expires_at: expires_at.toISOString() }
 }

@@ -10,7 +10,7 @@ import { flag } from './shared/input.ts'
 import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
-/** As many as an account has members. */
+/** The most approvers of a policy: as many as an account may have members. */
 const MOST = 50
 
 export const approvers = z
@@ -87,7 +87,7 @@ export const policyAnswer = z
   })
   .meta({ id: 'Policy' })
 
-/** The policy of an account, with the people it names; of a person who left nothing that they changed since. */
+/** Presents a policy with the people it names; of a person who left the account, it shows nothing that they changed since. */
 export function presentPolicy(
   { policy, approvers, reachable }: PolicyView,
   models: Models,

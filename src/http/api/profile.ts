@@ -38,7 +38,7 @@ export const candidatesAnswer = pageOf(candidate).meta({ id: 'DelegateCandidates
 
 export const profileAnswer = z.strictObject({ user: userAnswer }).meta({ id: 'Profile' })
 
-/** A person who could stand in. */
+/** Presents a person who could be a delegate. */
 export function presentCandidate(user: User): Answer<typeof candidate> {
   return { user_id: user.id, email: user.email, name: user.name }
 }

@@ -4,13 +4,13 @@ import { type Answer, idField, okAnswer, present, timeField } from './shared/fie
 import { givenName, text } from './shared/input.ts'
 import { idInPath, operations } from './shared/operation.ts'
 
-/** Unpadded base64url of exactly so many bytes. */
+/** Returns a schema for unpadded base64url of exactly `count` bytes. */
 function bytes(count: number) {
   const characters = Math.ceil((count * 8) / 6)
   return text.regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`), `must be ${count} bytes in base64url`)
 }
 
-/** `PushSubscription.toJSON()` of the Push API; other fields of it are not used. */
+/** The result of `PushSubscription.toJSON()` (Push API); its other fields are not used. */
 const subscriptionSchema = z.object({
   endpoint: text.max(2048, 'is too long').meta({ example: 'https://push.example.net/v2/9f2c4e6a8b0d1f35' }),
   keys: z.object({
@@ -63,7 +63,7 @@ export const pushTestAnswer = z
   })
   .meta({ id: 'PushTest' })
 
-/** A browser as its person sees it: never the subscription, whose three parts are its secrets. */
+/** Presents a browser to its person: never the subscription, whose three parts are secrets. */
 export function presentPushDevice(device: PushDevice): Answer<typeof deviceAnswer> {
   return present(deviceAnswer, device, { last_sent_at: device.last_sent_at?.toISOString() ?? null })
 }

@@ -101,7 +101,7 @@ const jwksAnswer = z
     description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
   })
 
-/** Verify answer (interface, endpoint 4). */
+/** Presents the verdict of a verification (interface, endpoint 4). */
 export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   if (!verdict.valid) {
     const { code, error, status } = verdict
@@ -125,7 +125,7 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
 
 const DO_NOT_ACT = 'Do not act on this request; its receipt does not hold.'
 
-/** By the code of the refusal; any other says that the receipt does not hold. */
+/** Sentences by code, for requests without a receipt; any other code means that the receipt does not hold. */
 const SENTENCES: Readonly<Record<string, string>> = NO_RECEIPT
 
 export const receiptOperations = operations('Receipts', {

@@ -52,7 +52,7 @@ export const grantFields = {
   user: userAnswer,
 }
 
-/** After signing in. */
+/** The answer after signing in. */
 export const sessionAnswer = z
   .strictObject(grantFields)
   .meta({ id: 'Session', description: 'The answer also sets the session cookie.' })
@@ -61,7 +61,7 @@ export const provenAnswer = z
   .strictObject({ ok: z.literal(true), proven_until: timeField })
   .meta({ id: 'ProvenSession' })
 
-/** What a page that works signed out adds. */
+/** The query that a page adds if it also works signed out. */
 const sessionQuery = z.object({
   optional: z
     .enum(['true'])
@@ -112,7 +112,7 @@ export const othersEndedAnswer = z
   .strictObject({ ok: z.literal(true), ended: z.int().min(0).meta({ description: 'How many.' }) })
   .meta({ id: 'OtherSessionsEnded' })
 
-/** The signed-in person: never hashes, seeds, keys or the user handle. */
+/** Presents the signed-in person: never hashes, seeds, keys or the user handle. */
 export function presentUser(user: User, standIn: StandIn | undefined): Answer<typeof userAnswer> {
   return present(userAnswer, user, {
     role: 'owner',
@@ -130,7 +130,7 @@ export function presentUser(user: User, standIn: StandIn | undefined): Answer<ty
   })
 }
 
-/** A session answer. The token is shown here and nowhere else. */
+/** Presents a new session or JWT. The token is shown here and nowhere else. */
 export function presentGrant(
   grant: { token: string; expires_in: number; user: User },
   standIn: StandIn | undefined,
@@ -138,12 +138,12 @@ export function presentGrant(
   return present(sessionAnswer, grant, { token_type: 'Bearer', user: presentUser(grant.user, standIn) })
 }
 
-/** One of the person's sessions: where it was begun and when it was used, and nothing that could stand for it. */
+/** Presents one of the person's sessions: its browser and times, but nothing that could be used as the session. */
 export function presentSession(session: Session, currentId: string): Answer<typeof ownSession> {
   return present(ownSession, session, { current: session.id === currentId })
 }
 
-/** Where the signed-in person may look, and what they are asked to join. */
+/** Presents the accounts that the signed-in person may look at, and their invitations. */
 export function presentMemberships(
   { accounts, invitations }: Memberships,
   userId: string,
@@ -243,7 +243,7 @@ export const sessionOperations = operations('Signing in', {
   },
 })
 
-/** A person's own sessions. */
+/** The operations on a person's own sessions. */
 export const ownSessionOperations = operations('Signing in', {
   'get /api/v1/me/sessions': {
     id: 'listSessions',

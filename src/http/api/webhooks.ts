@@ -7,7 +7,7 @@ import { type Answer, hexField, idField, ignoredFields, pageOf, present, timeFie
 import { text } from './shared/input.ts'
 import { idInPath, NOT_PROVEN, operations } from './shared/operation.ts'
 
-/** What a webhook can ask for: everything but the test, which is sent on request. */
+/** The events that a webhook can subscribe to: all but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
@@ -66,7 +66,7 @@ export const rotatedWebhookAnswer = z
   })
   .meta({ id: 'RotatedWebhook' })
 
-/** `GET /api/v1/account/webhooks/:id`, also one that was deleted. */
+/** `GET /api/v1/account/webhooks/:id`, also of a deleted webhook. */
 export const listedWebhookAnswer = webhookAnswer
   .extend({
     last_delivery: deliveryAnswer
@@ -77,7 +77,7 @@ export const listedWebhookAnswer = webhookAnswer
 
 export const webhookListAnswer = pageOf(listedWebhookAnswer).meta({ id: 'WebhookList' })
 
-/** A webhook: never its secrets. @param now decides whether the secret before the last rotation still signs */
+/** Presents a webhook, never its secrets. @param now decides whether the secret before the last rotation still signs */
 export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webhookAnswer> {
   const until = webhook.previous_secret?.until
   return present(webhookAnswer, webhook, {
@@ -88,7 +88,7 @@ export function presentWebhook(webhook: Webhook, now: Date): Answer<typeof webho
   })
 }
 
-/** As `presentWebhook`, with the outcome of the newest delivery. */
+/** Like `presentWebhook`, with the newest delivery. */
 export function presentListed(
   { webhook, last }: ListedWebhook,
   now: Date,

@@ -20,7 +20,7 @@ export function healthRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** The content security policy of `/docs`. Stricter than for other pages: `/docs` calls and submits nothing and makes no markup. */
+/** The content security policy of `/docs`. Stricter than for other pages: it calls and submits nothing, and makes no markup. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",

@@ -14,13 +14,13 @@ export function idField(prefix: IdPrefix) {
 /** 32 bytes in hex: a hash, or a secret. */
 export const hexField = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** Every time in an answer: ISO 8601, UTC, milliseconds. */
+/** The format of every time in an answer: ISO 8601, UTC, milliseconds. */
 export const timeField = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
   .meta({ format: 'date-time', example: '2026-03-04T09:30:00.000Z' })
 
-/** How receipts name a person: never an e-mail address. */
+/** The reference by which receipts name a person: never an e-mail address. */
 export const approverField = z
   .string()
   .regex(/^[0-9a-f]{16}$/)
@@ -29,7 +29,7 @@ export const approverField = z
     example: '9f2c4e6a8b0d1f35',
   })
 
-/** What people are called, beside answers that name them by reference. */
+/** The names of people, for answers that otherwise name them by reference. */
 export const namesField = z.record(z.string(), z.string()).meta({
   description:
     'What the people of the account are called now, by reference: for those alone who belong to it, too. Receipts keep references.',
@@ -43,10 +43,10 @@ export const memberRoleField = z.enum(MEMBER_ROLES)
 
 const AAGUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Models that one policy can name. */
+/** The most models that one policy can name. */
 const MOST_MODELS = 50
 
-/** Which passkeys a policy counts. */
+/** The passkeys that a policy accepts. */
 export const authenticatorsField = z
   .union([z.literal('attested'), z.array(z.string().toLowerCase().regex(AAGUID)).min(1).max(MOST_MODELS)], {
     error: `must be attested, or a list of up to ${MOST_MODELS} AAGUIDs`,
@@ -64,7 +64,7 @@ export const methodField = z.enum(['passkey', 'totp', 'sandbox']).meta({
 
 export const statusField = z.enum(['pending', 'approved', 'rejected', 'expired'])
 
-/** Callers' own structured data, as it was sent. */
+/** The caller's structured data, as it was sent. */
 export const contextField = z.record(z.string(), z.unknown()).meta({
   description: 'The structured data supplied at creation.',
   example: { agent_name: 'billing-bot', reason: 'Invoice 4711 is due' },
@@ -95,22 +95,22 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
   })
 }
 
-/** Of a page of a search. */
+/** How far back a search has looked, on a page of its results. */
 export const searchedField = timeField.optional().meta({
   description:
     'A search looks at so much at a time. When it stopped before it had a full page: what is newer than this was looked at, and `next_cursor` goes on from there.',
 })
 
 /**
- * What a presenter of that answer returns. What the schema does not list does not compile, nor does leaving out what it
- * lists: what is not listed cannot leak. Optional fields may be undefined, which JSON leaves out.
+ * The type that the presenter of an answer returns. A field that the schema does not list does not compile, so it cannot
+ * leak; nor does leaving out a listed field. Optional fields may be undefined, which JSON leaves out.
  */
 export type Answer<Schema extends z.ZodType> = z.input<Schema>
 
 type Plain = string | number | boolean | Date | null | undefined | readonly string[]
 type Shown<Value> = Value extends Date ? string : Value
 
-/** Fields of the answer that the record has under the same name, fit to be shown as they are. */
+/** The fields of the answer that the record has under the same name, in a form that can be copied. */
 type Copied<Schema extends z.ZodObject, From> = {
   [Name in keyof Answer<Schema> & keyof From]: From[Name] extends Plain
     ? Shown<From[Name]> extends Answer<Schema>[Name]
@@ -120,9 +120,9 @@ type Copied<Schema extends z.ZodObject, From> = {
 }[keyof Answer<Schema> & keyof From]
 
 /**
- * An answer about a stored record: the fields that the schema lists and no other, in its order. Texts, numbers, flags, lists of
- * texts and times (as text) are copied by their names; whatever is stored in another form has to be given, optional fields too.
- * @param own what the record does not have like that; it goes before what is copied
+ * Builds an answer about a stored record: only the fields that the schema lists, in its order. Strings, numbers, booleans, lists
+ * of strings and times (as text) are copied by name; fields stored in another form must be given, including optional ones.
+ * @param own the fields that cannot be copied; they take precedence over copied ones
  */
 export function present<Schema extends z.ZodObject, From extends object>(
   schema: Schema,
@@ -139,13 +139,13 @@ export function present<Schema extends z.ZodObject, From extends object>(
   return Object.fromEntries(fields)
 }
 
-/** Of an object only those fields may leave that a schema of its own lists. */
+/** Returns a value that may be copied, times as text. An object becomes null: only a schema of its own may let its fields out. */
 function plain(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   return typeof value === 'object' && !Array.isArray(value) ? null : value
 }
 
-/** Names of fields of the body that mean nothing here. */
+/** The names of unknown fields of the body. */
 export const ignoredFields = z.array(z.string()).optional().meta({
   id: 'IgnoredFields',
   description:
@@ -155,14 +155,14 @@ export const ignoredFields = z.array(z.string()).optional().meta({
 /** `{"ok": true}`. */
 export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' })
 
-/** All of the table, those of operations that are not in the document too: one list for `switch` and exhaustiveness. */
+/** All codes of the table, also of operations that are not in the document: one list for `switch` and exhaustiveness. */
 export const errorCode = z.enum(Object.keys(REFUSALS)).meta({
   id: 'ErrorCode',
   description: 'Stable codes to branch on. More may come: treat one that you do not know by its status.',
   'x-enum-descriptions': Object.values(REFUSALS).map(([, sentence]) => sentence),
 })
 
-/** The rest of what we send. The document says any text: a client made today must read the codes of tomorrow. */
+/** The other codes that we send. The document allows any string, since today's clients must be able to read future codes. */
 const otherCode = z
   .string()
   .regex(/^\S+ required$/)
@@ -170,7 +170,7 @@ const otherCode = z
     override: ({ jsonSchema }: { jsonSchema: { pattern?: unknown } }) => void delete jsonSchema.pattern,
   })
 
-/** Every refusal: a stable code and a sentence, with what else the caller can act on. */
+/** Every refusal: a stable code, a sentence, and whatever else the caller can act on. */
 export const errorAnswer = z
   .strictObject({
     error: z.union([errorCode, otherCode]).meta({

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
 import { checkCallerText, shortNameFault } from '../../../domain/text.ts'
 
-/** Any text; what else holds of it is added where it is used. */
+/** Any string; each use adds its own rules. */
 export const text = z.string({ error: 'must be a text' })
 
 export const flag = z.boolean({ error: 'must be true or false' })
 
-/** Which account to look at. What is no id answers like an id that is unknown. */
+/** The account to look at. A text that is not an id is answered like an unknown id. */
 export const accountParameter = text
   .optional()
   .meta({ description: 'Id of the account; your own if omitted.' })
@@ -17,7 +17,7 @@ const moment = z
   .transform((text) => new Date(text))
   .refine((time) => !Number.isNaN(time.getTime()))
 
-/** One end of a stretch of time: a time with its offset, or a day, which begins at midnight UTC. */
+/** One end of a period: a time with its offset, or a day, which stands for midnight UTC. */
 export function timeParameter(description: string) {
   return text
     .transform((text, context) => {
@@ -30,7 +30,7 @@ export function timeParameter(description: string) {
     .meta({ description, example: '2026-03-04T09:30:00Z' })
 }
 
-/** A yes or no in a query. */
+/** A boolean in a query. */
 export function flagParameter(description: string) {
   return z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -39,7 +39,7 @@ export function flagParameter(description: string) {
     .meta({ description })
 }
 
-/** What to search for: never a pattern. */
+/** The text to search for; it is never treated as a pattern. */
 export function searchParameter(description: string) {
   return text
     .max(LONGEST_SEARCH, `must not exceed ${LONGEST_SEARCH} characters`)
@@ -53,12 +53,12 @@ export const shortName = text.trim().superRefine((name, context) => {
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 })
 
-/** As `shortName`, and not empty. */
+/** Like `shortName`, but not empty. */
 export const givenName = shortName.refine((text) => text !== '', 'must not be empty')
 
 export const WRONG_CURSOR = 'must be the next_cursor of an earlier page'
 
-/** Which page of a list. A cursor is ours, but comes back from outside: strict, or refused. */
+/** The page of a list. The service makes the cursors, but they come back from outside, so their form is checked strictly. */
 export function pageQuery(limit: number) {
   return z.object({
     limit: z.coerce
@@ -76,16 +76,16 @@ export function pageQuery(limit: number) {
   })
 }
 
-/** What a person says to a request. */
+/** A person's decision on a request. */
 export const outcome = z.enum(['approved', 'rejected'], { error: 'must be approved or rejected' })
 
-/** How long a request waits for its decision. */
+/** Seconds that a request waits for its decision. */
 export const ttlSeconds = z
   .int({ error: 'must be a whole number' })
   .min(60, 'must be at least 60')
   .max(604_800, 'must be at most 604800')
 
-/** Text a person will read: what could deceive them unseen is refused, everything else is kept as it is (T43). */
+/** Text that a person will read: what could deceive them unseen is refused, everything else stays as it is (T43). */
 export const callerText = text.superRefine((text, context) => {
   const checked = checkCallerText(text)
   if (!checked.ok) {
@@ -94,7 +94,7 @@ export const callerText = text.superRefine((text, context) => {
   }
 })
 
-/** Of a list that is taken as a file. */
+/** The format of a list that is downloaded as a file. */
 export const fileFormat = z.enum(['ndjson', 'csv'], { error: 'must be ndjson or csv' }).meta({
   description: '`ndjson`: one entry a line, as in the list. `csv`: RFC 4180 with a line of names.',
 })

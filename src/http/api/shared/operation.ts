@@ -13,15 +13,15 @@ import { errorAnswer, idField } from './fields.ts'
 
 /** Who may call an operation. */
 interface Access {
-  /** With one of these; empty: everyone. */
+  /** The credentials, of which one is needed; empty: open to everyone. */
   by: readonly ('key' | 'cookie' | 'token')[]
-  /** Of the key. */
+  /** The scope that the key must have. */
   scope?: Scope
-  /** A browser that carries our cookies must come from our own page. */
+  /** A browser that sends our cookies must call from our own page. */
   ownPage?: boolean
 }
 
-/** One answer that is no refusal. */
+/** An answer that is not a refusal. */
 interface DocumentedAnswer {
   /** Missing: the answer has no body. */
   schema?: z.ZodType
@@ -31,23 +31,23 @@ interface DocumentedAnswer {
   examples?: Record<string, { value: unknown }>
 }
 
-/** An operation as it is written down; everything that follows from it is added by `operations`. */
+/** The facts about an operation that are written by hand; `operations` derives everything else from them. */
 interface OperationFacts {
   id: string
   summary: string
   description?: string
-  /** Missing: a signed-in person, who changes something by everything but GET. */
+  /** Missing: a signed-in person; every method but GET counts as a change, so it must come from our own page. */
   access?: Access
-  /** False: not counted in a window of a minute, as all others are. */
+  /** False: calls are not rate-limited. All other operations count calls in a window of a minute. */
   limited?: false
   parameters?: NonNullable<ZodOpenApiOperationObject['requestParams']>
   body?: {
     schema: z.ZodType
-    /** A field without which it is refused; undefined when none is. */
+    /** A field without which the body is refused; undefined if there is none. */
     required?: string
     /** A field and what could be wrong with it, as an example. */
     invalid: readonly [field: string, detail: string]
-    /** May the body be left out altogether? */
+    /** Whether the body may be left out altogether. */
     optional?: boolean
     example?: Record<string, unknown>
   }
@@ -58,7 +58,7 @@ interface OperationFacts {
 /** Open to everyone, from our own pages. */
 export const OWN_PAGE = { by: [], ownPage: true } as const satisfies Access
 
-/** Why a fresh proof can be refused. */
+/** The reasons why a fresh proof can be refused. */
 export const PROOF_REFUSALS = [
   'proof_required',
   'challenge_invalid',
@@ -69,7 +69,7 @@ export const PROOF_REFUSALS = [
   'totp_locked',
 ] as const satisfies RefusalCode[]
 
-/** Why the proof that comes with a decision can be refused. */
+/** The reasons why the proof that comes with a decision can be refused. */
 export const DECISION_PROOF_REFUSALS = [
   'passkey_refused',
   'totp_refused',
@@ -77,29 +77,29 @@ export const DECISION_PROOF_REFUSALS = [
   'totp_locked',
 ] as const satisfies RefusalCode[]
 
-/** What hands out secrets: a session needs a proof of presence within the last minutes. */
+/** The refusal of operations that hand out secrets, for a session without a recent proof of presence. */
 export const NOT_PROVEN = {
   code: 'proof_required',
   with: { detail: 'This needs a sign-in or a confirmation within the last 15 minutes. …' },
 } as const satisfies DocumentedRefusal
 
-/** A request that is over. */
+/** The refusal for a request that is no longer pending. */
 export const NOT_PENDING = {
   code: 'not_pending',
   with: { status: 'expired' },
 } as const satisfies DocumentedRefusal
 
-/** What every list refuses. */
+/** The refusal that every list can give. */
 export const BAD_LIMIT = {
   code: 'invalid_field',
   with: { field: 'limit', detail: 'must be at most 100' },
 } as const satisfies DocumentedRefusal
 
-/** What every file of a list is like. */
+/** The description that the downloads of all lists share. */
 export const AS_FILE =
   'A file that was cut off has no proper end. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.'
 
-/** The answers of every list that is taken as a file. */
+/** The answers and refusals of every list that is downloaded as a file. */
 export const FILE = {
   answers: {
     '200': {
@@ -120,7 +120,7 @@ type KnownFacts = OperationFacts & { access: Access }
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
-/** The operations under one heading of the document, by method and path. */
+/** Builds the operations under one heading of the document, by method and path. */
 export function operations(
   tag: string,
   table: Record<`${Method} /${string}`, OperationFacts>,
@@ -134,7 +134,7 @@ export function operations(
   return paths
 }
 
-/** Security, headers and refusals follow from who may call it and what it takes. */
+/** Builds one operation: its security, headers and refusals follow from its access and its body. */
 function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
   const { id: operationId, summary, description, access, parameters: requestParams, body } = facts
   return {
@@ -199,7 +199,7 @@ function bodyRefusals(body: OperationFacts['body']): DocumentedRefusal[] {
 
 type Security = NonNullable<ZodOpenApiOperationObject['security']>
 
-/** The `security` of an operation. */
+/** Returns the `security` of an operation. */
 function securityOf({ by, scope }: Access): Security {
   const ways: Record<Access['by'][number], Security> = {
     key: [{ apiKey: scope === undefined ? [] : [scope] }, { internalToken: [], approverEmail: [] }],
@@ -209,7 +209,7 @@ function securityOf({ by, scope }: Access): Security {
   return by.flatMap((credential) => ways[credential])
 }
 
-/** What such a caller can be refused for, whatever the operation. */
+/** Returns the refusals that follow from the access alone, whatever the operation. */
 function accessRefusals({ by, scope, ownPage }: Access): DocumentedRefusal[] {
   return [
     ...(by.includes('key') ? KEY_REFUSALS : []),
@@ -237,7 +237,7 @@ interface DocumentedRefusal {
   with?: Record<string, string | number | string[]>
 }
 
-/** Refusals that tell when to come back. */
+/** The refusals that say when to try again. */
 const TIMED: ReadonlySet<string> = new Set([
   ...Object.keys(PASSING),
   ...([
@@ -251,7 +251,7 @@ const TIMED: ReadonlySet<string> = new Set([
   ] satisfies RefusalCode[]),
 ])
 
-/** The refusals of an operation, one response a status, each code with the body it comes in. */
+/** Groups the refusals of an operation into one response per status, with an example body for each code. */
 function refusalResponses(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponsesObject {
   const byStatus = new Map<number, DocumentedRefusal[]>()
   for (const refused of refusals) {
@@ -264,7 +264,7 @@ function refusalResponses(refusals: readonly DocumentedRefusal[]): ZodOpenApiRes
 
 const shared = new Map<string, ZodOpenApiResponseObject>()
 
-/** A refusal that stands alone and adds nothing of the operation's own is one component for all operations. */
+/** Returns the response of a status. A single refusal without fields of its operation is a component shared by all operations. */
 function sharedResponse(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponseObject {
   const [only, ...others] = refusals
   if (only === undefined || others.length > 0 || only.with !== undefined) return responseOf(refusals)
@@ -308,7 +308,7 @@ function nameOf(code: string): string {
   return code.replace(/[^A-Za-z0-9._-]+/g, '_')
 }
 
-/** Headers of answers. */
+/** The documented headers of answers. */
 const HEADERS = {
   'X-RateLimit-Limit': z.int().meta({
     description: 'Requests allowed in the window; of two limits, the one with less left.',
@@ -352,7 +352,7 @@ const RATE_LIMIT_HEADERS: readonly HeaderName[] = [
   'X-RateLimit-Reset',
 ]
 
-/** Some headers of an answer as one schema. */
+/** Returns a schema of the named headers. */
 function headers(names: readonly HeaderName[]) {
   return z.object(Object.fromEntries(names.map((name) => [name, HEADERS[name]])))
 }

@@ -15,7 +15,7 @@ const credentialId = base64url(1023)
 
 const credentialType = z.literal('public-key', { error: 'must be public-key' })
 
-/** An assertion (`AuthenticationResponseJSON`); what the verifier does not read is dropped. */
+/** An assertion (`AuthenticationResponseJSON`); fields that the verifier does not read are dropped. */
 export const authenticationSchema = z
   .object({
     id: credentialId,
@@ -34,7 +34,7 @@ export const authenticationSchema = z
   })
   .meta({ id: 'PasskeyAssertion', description: 'An `AuthenticationResponseJSON` (WebAuthn Level 3).' })
 
-/** A registration (`RegistrationResponseJSON`); what the verifier does not read is dropped. */
+/** A registration (`RegistrationResponseJSON`); fields that the verifier does not read are dropped. */
 export const registrationSchema = z
   .object({
     id: credentialId,
@@ -52,13 +52,13 @@ export const registrationSchema = z
   })
   .meta({ id: 'PasskeyRegistration', description: 'A `RegistrationResponseJSON` (WebAuthn Level 3).' })
 
-/** Any proof of presence, as a decision carries it beside its other fields. */
+/** The fields of a proof of presence, which a decision carries beside its other fields. */
 export const eitherProof = z.object({
   passkey: authenticationSchema.optional(),
   totp: text.max(64, 'is too long').optional(),
 })
 
-/** As the document describes it. */
+/** The same fields as the document describes them. */
 export const provenBy = {
   passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
   totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
@@ -84,7 +84,7 @@ const descriptor = z.strictObject({
   transports: z.array(z.string()).optional(),
 })
 
-/** What `navigator.credentials.get` takes, in the JSON form of WebAuthn Level 3. */
+/** The options of `navigator.credentials.get`, in the JSON form of WebAuthn Level 3. */
 export const requestOptions = z
   .strictObject({
     challenge,
@@ -98,7 +98,7 @@ export const requestOptions = z
     description: 'Pass it to `PublicKeyCredential.parseRequestOptionsFromJSON` (WebAuthn Level 3).',
   })
 
-/** What `navigator.credentials.create` takes, in the JSON form of WebAuthn Level 3. */
+/** The options of `navigator.credentials.create`, in the JSON form of WebAuthn Level 3. */
 const creationOptions = z
   .strictObject({
     challenge,
@@ -120,7 +120,7 @@ const creationOptions = z
     description: 'Pass it to `PublicKeyCredential.parseCreationOptionsFromJSON` (WebAuthn Level 3).',
   })
 
-/** Options under the one name all answers use. */
+/** Assertion options under `options`, the name that all answers use. */
 export const requestOptionsAnswer = z
   .strictObject({ options: requestOptions })
   .meta({ id: 'AssertionOptions' })
@@ -129,7 +129,7 @@ export const creationOptionsAnswer = z
   .strictObject({ options: creationOptions })
   .meta({ id: 'RegistrationOptions' })
 
-/** Every change of factors: a fresh proof. A missing one is answered 403, not 400: it is about who asks. */
+/** The fresh proof for a change of factors. A missing proof is answered 403, not 400: it concerns who asks, not the form. */
 export const proofBody = z.object({ proof: proofSchema }).meta({ id: 'FreshProof' })
 
 /** A body that holds the proof alone. */
