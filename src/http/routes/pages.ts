@@ -140,7 +140,7 @@ const MANIFEST = {
 
 /**
  * Creates the routes of the service worker, which shows pushes, and of the manifest. The worker's address never changes:
- * browsers fetch exactly this address again at each visit and after a day at most, so the script must never be cached.
+ * browsers fetch exactly this address again at each visit and after a day at most, so a cached copy must be revalidated.
  */
 export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>): Router {
   const router = Router()
