@@ -2,7 +2,7 @@ import { Int32 } from 'bson'
 import { equalValues } from '../semantics/compare.ts'
 import { describeValue } from '../semantics/describe-value.ts'
 import { pathsOf } from '../semantics/filter-tree.ts'
-import { indexEntries, indexKeys } from '../semantics/index-keys.ts'
+import { indexKeys, valuesOfKey } from '../semantics/index-keys.ts'
 import { type IndexSpec, parseIndexSpec } from '../semantics/index-spec.ts'
 import { duplicateKeyError, MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
@@ -135,9 +135,9 @@ export class CollectionIndex {
 
   /** E11000 for a document that has a key another one has. */
   duplicate(namespace: string, document: BsonDocument, key: string): MongoError {
-    const entry = indexEntries(document, this.spec).find((candidate) => candidate.key === key)
+    const values = valuesOfKey(key, document, this.spec)
     const names = [...this.spec.key.keys()]
-    const keyValue = new Map(names.map((name, position) => [name, entry?.values[position] ?? null]))
+    const keyValue = new Map(names.map((name, position) => [name, values?.[position] ?? null]))
     return duplicateKeyError(namespace, this.spec.name, this.spec.key, keyValue, describeValue(keyValue))
   }
 }

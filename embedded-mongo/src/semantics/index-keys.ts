@@ -1,4 +1,3 @@
-import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { encodeValue, invertKey } from './key-encoding.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
@@ -10,12 +9,6 @@ export interface IndexShape {
   readonly fields: readonly { readonly path: string; readonly direction: 1 | -1 }[]
   readonly sparse: boolean
   readonly partial: CompiledFilter | undefined
-}
-
-/** One key a document has in an index: the encoding, and the values it stands for (for E11000). */
-export interface IndexEntry {
-  readonly key: string
-  readonly values: readonly BsonValue[]
 }
 
 /** Partial filters cannot read the clock, so the time they are run with does not matter. */
@@ -31,14 +24,9 @@ export function indexKeys(document: BsonDocument, shape: IndexShape): string[] {
   return keys.length > 1 ? [...new Set(keys)] : keys
 }
 
-/** As `indexKeys`, with the values that each stands for. */
-export function indexEntries(document: BsonDocument, shape: IndexShape): IndexEntry[] {
-  const entries = new Map<string, IndexEntry>()
-  for (const tuple of heldTuples(document, shape)) {
-    const key = encodeBound(tuple, shape)
-    if (!entries.has(key)) entries.set(key, { key, values: tuple.map((value) => value ?? null) })
-  }
-  return [...entries.values()]
+/** The values that one of these keys stands for (for E11000). */
+export function valuesOfKey(key: string, document: BsonDocument, shape: IndexShape): KeyTuple | undefined {
+  return heldTuples(document, shape).find((tuple) => encodeBound(tuple, shape) === key)
 }
 
 function heldTuples(document: BsonDocument, { fields, sparse, partial }: IndexShape): KeyTuple[] {
@@ -79,9 +67,10 @@ export function encodeField(value: BsonValue, direction: 1 | -1): string {
 /** One value per path; undefined where the field is missing. */
 export type KeyTuple = readonly (BsonValue | undefined)[]
 
+/** What a path leads to in a document: a value, or an array with `rest` of the path still to go. */
 type Slot =
-  | { readonly done: true; readonly value: BsonValue | undefined }
-  | { readonly done: false; readonly base: BsonValue | undefined; readonly depth: number }
+  | { readonly value: BsonValue | undefined }
+  | { readonly array: readonly BsonValue[]; readonly rest: readonly string[] }
 
 /**
  * The values an index or a sort sees in a document, one tuple per array element (manual, "Multikey Indexes").
@@ -92,104 +81,54 @@ export function keyTuples(
   paths: readonly (readonly string[])[],
   onParallelArrays: () => MongoError,
 ): KeyTuple[] {
-  const plain = plainTuple(document, paths)
-  if (plain !== undefined) return [plain]
-  const tuples: KeyTuple[] = []
-  const slots = paths.map((): Slot => ({ done: false, base: document, depth: 0 }))
-  new TupleCollector(paths, onParallelArrays, tuples).collect(slots)
-  return tuples
+  return expanded(
+    paths.map((path) => follow(document, path)),
+    onParallelArrays,
+  )
 }
 
-/** The one tuple of a document without an array on these paths. */
-function plainTuple(
-  document: BsonDocument,
-  paths: readonly (readonly string[])[],
-): (BsonValue | undefined)[] | undefined {
-  const tuple: (BsonValue | undefined)[] = []
-  for (const path of paths) {
-    let value: BsonValue | undefined = document
-    for (const name of path) {
-      value = isDocument(value) ? value.get(name) : undefined
-      if (Array.isArray(value)) return undefined
-    }
-    tuple.push(value)
+function expanded(slots: readonly Slot[], onParallelArrays: () => MongoError): KeyTuple[] {
+  let array: readonly BsonValue[] | undefined
+  for (const slot of slots) {
+    if (!('array' in slot)) continue
+    // Two different arrays would need the product of their elements, which MongoDB refuses to store.
+    if (array !== undefined && array !== slot.array) throw onParallelArrays()
+    array = slot.array
   }
-  return tuple
+  if (array === undefined) return [slots.map((slot) => ('value' in slot ? slot.value : undefined))]
+  const inside = (element: BsonValue | undefined): KeyTuple[] =>
+    expanded(
+      slots.map((slot) => ('array' in slot ? enter(slot, element) : slot)),
+      onParallelArrays,
+    )
+  return array.length === 0 ? inside(undefined) : array.flatMap(inside)
 }
 
-class TupleCollector {
-  readonly #paths: readonly (readonly string[])[]
-  readonly #onParallelArrays: () => MongoError
-  readonly #tuples: KeyTuple[]
-
-  constructor(paths: readonly (readonly string[])[], onParallelArrays: () => MongoError, tuples: KeyTuple[]) {
-    this.#paths = paths
-    this.#onParallelArrays = onParallelArrays
-    this.#tuples = tuples
+/** Follows a path through documents until it ends, breaks off, or meets an array. */
+function follow(start: BsonValue, path: readonly string[]): Slot {
+  let value: BsonValue | undefined = start
+  for (const [depth, name] of path.entries()) {
+    if (!isDocument(value)) return { value: undefined }
+    value = value.get(name)
+    if (Array.isArray(value)) return { array: value, rest: path.slice(depth + 1) }
   }
+  return { value }
+}
 
-  collect(slots: readonly Slot[]): void {
-    let array: BsonValue[] | undefined
-    const next = slots.map((slot, index): Slot => {
-      if (slot.done) return slot
-      const reached = this.#descend(slot.base, slot.depth, index)
-      if (!reached.done && Array.isArray(reached.base)) {
-        // Two different arrays would need the product of their elements, which MongoDB refuses to store.
-        if (array !== undefined && array !== reached.base) throw this.#onParallelArrays()
-        array = reached.base
-      }
-      return reached
-    })
-    if (array === undefined) this.#tuples.push(next.map((slot) => (slot.done ? slot.value : undefined)))
-    else this.#expand(next, array)
+/** Follows the rest of a path from one element of an array; undefined stands for the one an empty array has not. */
+function enter({ array, rest }: Extract<Slot, { array: unknown }>, element: BsonValue | undefined): Slot {
+  const [component] = rest
+  if (component === undefined) return { value: element === undefined ? bsonUndefined : element }
+  if (element === undefined) return { value: undefined }
+  const positioned = /^(?:0|[1-9][0-9]*)$/.test(component) ? array[Number(component)] : undefined
+  if (positioned === undefined) return follow(element, rest)
+  if (isDocument(element) && element.has(component)) {
+    throw new MongoError(
+      16746,
+      `Ambiguous field name found in array (do not use numeric field names): '${component}'`,
+    )
   }
-
-  /** Follows a path through documents until it ends, breaks off, or meets an array. */
-  #descend(base: BsonValue | undefined, start: number, pathIndex: number): Slot {
-    const path = this.#paths[pathIndex] ?? []
-    let value = base
-    for (let depth = start; depth < path.length; depth++) {
-      if (!isDocument(value)) return { done: true, value: undefined }
-      value = value.get(path[depth] ?? '')
-      if (Array.isArray(value)) return { done: false, base: value, depth: depth + 1 }
-    }
-    return { done: true, value }
-  }
-
-  #expand(slots: readonly Slot[], array: BsonValue[]): void {
-    if (array.length === 0) {
-      this.collect(slots.map((slot, index) => (slot.done ? slot : this.#emptyArray(slot.depth, index))))
-      return
-    }
-    for (const element of array) {
-      this.collect(
-        slots.map((slot, index) => (slot.done ? slot : this.#enter(element, array, slot.depth, index))),
-      )
-    }
-  }
-
-  #emptyArray(depth: number, pathIndex: number): Slot {
-    const atEnd = depth === this.#paths[pathIndex]?.length
-    return { done: true, value: atEnd ? bsonUndefined : undefined }
-  }
-
-  #enter(element: BsonValue, array: BsonValue[], depth: number, pathIndex: number): Slot {
-    const component = this.#paths[pathIndex]?.[depth]
-    if (component === undefined) return { done: true, value: element }
-    const positioned = isIndexComponent(component) ? array[Number(component)] : undefined
-    const isField = isDocument(element) && element.has(component)
-    if (positioned === undefined || !/^(?:0|[1-9][0-9]*)$/.test(component)) {
-      return { done: false, base: element, depth }
-    }
-    if (isField) {
-      throw new MongoError(
-        16746,
-        `Ambiguous field name found in array (do not use numeric field names): '${component}'`,
-      )
-    }
-    if (depth + 1 === this.#paths[pathIndex]?.length) return { done: true, value: positioned }
-    return { done: false, base: asDocument(positioned), depth: depth + 1 }
-  }
+  return rest.length === 1 ? { value: positioned } : follow(asDocument(positioned), rest.slice(1))
 }
 
 function asDocument(value: BsonValue): BsonValue {

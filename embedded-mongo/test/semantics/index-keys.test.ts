@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareValues } from '../../src/semantics/compare.ts'
-import { encodeBound, indexEntries, indexKeys } from '../../src/semantics/index-keys.ts'
+import { encodeBound, indexKeys, valuesOfKey } from '../../src/semantics/index-keys.ts'
 import { type IndexSpec, parseIndexSpec } from '../../src/semantics/index-spec.ts'
 import { arbitraryValue } from './arbitrary-values.ts'
 import { bson, doc, shown } from './bson-literals.ts'
@@ -11,7 +11,10 @@ function spec(key: object, options: object = {}): IndexSpec {
 }
 
 function values(document: object, key: object, options: object = {}): unknown[] {
-  return indexEntries(doc(document), spec(key, options)).map((entry) => entry.values.map(shown))
+  const [whole, shape] = [doc(document), spec(key, options)]
+  return indexKeys(whole, shape).map((found) =>
+    valuesOfKey(found, whole, shape)?.map((value) => shown(value ?? null)),
+  )
 }
 
 describe('index keys', () => {
