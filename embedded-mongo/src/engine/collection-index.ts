@@ -3,8 +3,8 @@ import { equalValues } from '../semantics/compare.ts'
 import { describeValue } from '../semantics/describe-value.ts'
 import { pathsOf } from '../semantics/filter-tree.ts'
 import { indexKeys, valuesOfKey } from '../semantics/index-keys.ts'
-import { type IndexSpec, parseIndexSpec } from '../semantics/index-spec.ts'
-import { duplicateKeyError, MongoError } from '../semantics/mongo-error.ts'
+import { type IndexSpec, isIdKey, parseIndexSpec } from '../semantics/index-spec.ts'
+import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 
 /** One index of a collection: its description, and what the planner needs to know of its entries in the file. */
@@ -54,11 +54,11 @@ export class CollectionIndex {
     if (spec.expireAfterSeconds !== undefined) {
       definition.set('expireAfterSeconds', new Int32(spec.expireAfterSeconds))
     }
-    if (spec.partialFilterExpression !== undefined) {
-      definition.set('partialFilterExpression', spec.partialFilterExpression)
+    // As they were given: the one was checked, the other means nothing.
+    for (const name of ['partialFilterExpression', 'background']) {
+      const given = request.get(name)
+      if (given !== undefined) definition.set(name, given)
     }
-    const background = request.get('background')
-    if (background !== undefined) definition.set('background', background)
     return new CollectionIndex(spec, definition)
   }
 
@@ -102,7 +102,7 @@ export class CollectionIndex {
 
   /** Whether a `hint` or `dropIndexes` means this index: by name or by exact key pattern. */
   isNamedBy(name: string | BsonDocument): boolean {
-    return typeof name === 'string' ? name === this.spec.name : samePattern(name, this.spec.key)
+    return typeof name === 'string' ? name === this.spec.name : equalValues(name, this.spec.key)
   }
 
   /**
@@ -111,7 +111,7 @@ export class CollectionIndex {
    */
   sameAs(other: CollectionIndex): boolean {
     const sameName = this.spec.name === other.spec.name
-    const sameKey = samePattern(this.spec.key, other.spec.key)
+    const sameKey = equalValues(this.spec.key, other.spec.key)
     if (!sameName && !sameKey) return false
     if (isIdKey(this.spec) && isIdKey(other.spec)) return true
     const sameOptions = equalValues(optionsOf(this.definition), optionsOf(other.definition))
@@ -138,16 +138,15 @@ export class CollectionIndex {
     const values = valuesOfKey(key, document, this.spec)
     const names = [...this.spec.key.keys()]
     const keyValue = new Map(names.map((name, position) => [name, values?.[position] ?? null]))
-    return duplicateKeyError(namespace, this.spec.name, this.spec.key, keyValue, describeValue(keyValue))
+    return new MongoError(
+      11000,
+      `E11000 duplicate key error collection: ${namespace} index: ${this.spec.name} dup key: ${describeValue(keyValue)}`,
+      new Map([
+        ['keyPattern', this.spec.key],
+        ['keyValue', keyValue],
+      ]),
+    )
   }
-}
-
-function isIdKey(spec: IndexSpec): boolean {
-  return spec.fields.length === 1 && spec.fields[0]?.path === '_id'
-}
-
-function samePattern(left: BsonDocument, right: BsonDocument): boolean {
-  return equalValues(left, right)
 }
 
 function optionsOf(definition: BsonDocument): BsonDocument {

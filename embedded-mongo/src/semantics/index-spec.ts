@@ -16,8 +16,6 @@ export interface IndexSpec extends IndexShape {
   readonly unique: boolean
   /** Age in seconds at which documents expire by the date in the index's only field. */
   readonly expireAfterSeconds: number | undefined
-  /** The partial filter as given. */
-  readonly partialFilterExpression: BsonDocument | undefined
 }
 
 const maxFields = 32
@@ -82,7 +80,7 @@ export function parseIndexSpec(spec: BsonDocument): IndexSpec {
     unique: flag(spec, 'unique'),
     sparse: flag(spec, 'sparse'),
     expireAfterSeconds: parseExpiry(spec.get('expireAfterSeconds'), fields.length),
-    ...parsePartial(spec.get('partialFilterExpression')),
+    partial: parsePartial(spec.get('partialFilterExpression')),
   }
   if (parsed.sparse && parsed.partial) {
     throw mongoError('CannotCreateIndex', "cannot mix 'partialFilterExpression' and 'sparse' options")
@@ -182,16 +180,13 @@ function parseExpiry(value: BsonValue | undefined, fieldCount: number): number |
   return Number(seconds)
 }
 
-function parsePartial(value: BsonValue | undefined): {
-  partial: CompiledFilter | undefined
-  partialFilterExpression: BsonDocument | undefined
-} {
-  if (value === undefined) return { partial: undefined, partialFilterExpression: undefined }
+function parsePartial(value: BsonValue | undefined): CompiledFilter | undefined {
+  if (value === undefined) return undefined
   if (!isDocument(value))
     throw mongoError('TypeMismatch', "The field 'partialFilterExpression' must be an object")
   const partial = compileFilter(value)
   checkPartialNode(partial.tree)
-  return { partial, partialFilterExpression: value }
+  return partial
 }
 
 const partialTests = new Set(['eq', 'gt', 'gte', 'lt', 'lte', 'in', 'exists', 'type'])
@@ -206,9 +201,13 @@ function checkPartialNode(node: FilterNode): void {
   }
 }
 
+/** Whether an index is on `_id` alone. */
+export function isIdKey({ fields }: IndexShape): boolean {
+  return fields.length === 1 && fields[0]?.path === '_id'
+}
+
 function checkIdIndex(spec: IndexSpec): void {
-  const isIdIndex = spec.fields.length === 1 && spec.fields[0]?.path === '_id'
-  if (!isIdIndex) return
+  if (!isIdKey(spec)) return
   if (spec.expireAfterSeconds !== undefined) {
     throw mongoError(
       'InvalidIndexSpecificationOption',

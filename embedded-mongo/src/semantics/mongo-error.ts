@@ -56,7 +56,7 @@ const codeNames = {
 } as const satisfies Record<number, string>
 
 /** The name of an error code that has one. */
-export type MongoErrorName = (typeof codeNames)[keyof typeof codeNames]
+type MongoErrorName = (typeof codeNames)[keyof typeof codeNames]
 
 const nameByCode = new Map<number, string>(
   Object.entries(codeNames).map(([code, name]) => [Number(code), name]),
@@ -84,22 +84,6 @@ export class MongoError extends Error {
 }
 
 /** Makes the error of a named code, for example `mongoError('TypeMismatch', '…')` for code 14. */
-export function mongoError(name: MongoErrorName, message: string, extra?: BsonDocument): MongoError {
-  return new MongoError(codeByName.get(name) ?? 8, message, extra)
-}
-
-/** E11000 with the fields drivers read: `keyPattern`, `keyValue`. */
-export function duplicateKeyError(
-  collection: string,
-  indexName: string,
-  keyPattern: BsonDocument,
-  keyValue: BsonDocument,
-  shownKey: string,
-): MongoError {
-  const message = `E11000 duplicate key error collection: ${collection} index: ${indexName} dup key: ${shownKey}`
-  const extra: BsonDocument = new Map([
-    ['keyPattern', keyPattern],
-    ['keyValue', keyValue],
-  ])
-  return new MongoError(11000, message, extra)
+export function mongoError(name: MongoErrorName, message: string): MongoError {
+  return new MongoError(codeByName.get(name) ?? 8, message)
 }
