@@ -1,40 +1,9 @@
-import type { Binary, BSONRegExp, ObjectId, Timestamp } from 'bson'
+import { Binary, type Double, type Int32, ObjectId } from 'bson'
+import { encodeValue, typeRank } from './key-encoding.ts'
 import { mongoError } from './mongo-error.ts'
-import { compareNumbers } from './numbers.ts'
-import { type BsonDocument, type BsonValue, isDocument, isNumber, type JavaScriptCode } from './values.ts'
+import { type BsonDocument, type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
 
 type Order = -1 | 0 | 1
-
-const taggedRanks = {
-  MinKey: 1,
-  Undefined: 2,
-  Int32: 10,
-  Double: 10,
-  Long: 10,
-  Decimal128: 10,
-  BSONSymbol: 15,
-  Binary: 30,
-  ObjectId: 35,
-  Timestamp: 47,
-  BSONRegExp: 50,
-  JavaScript: 60,
-  MaxKey: 127,
-} as const
-
-/**
- * The place of a value's type in BSON order (manual, "Comparison/Sort Order"). Types of one rank compare by
- * value: the four number types together, strings with symbols. Code with a scope ranks after plain code.
- */
-export function typeRank(value: BsonValue): number {
-  if (value === null) return 5
-  if (typeof value === 'string') return 15
-  if (typeof value === 'boolean') return 40
-  if (value instanceof Map) return 20
-  if (Array.isArray(value)) return 25
-  if (value instanceof Date) return 45
-  if (value._bsontype === 'JavaScript') return value.scope ? 65 : 60
-  return taggedRanks[value._bsontype]
-}
 
 /**
  * Total BSON order: -1, 0 or 1. Numbers of all types compare exactly, documents by (type, name, value) of each
@@ -42,16 +11,22 @@ export function typeRank(value: BsonValue): number {
  */
 export function compareValues(left: BsonValue, right: BsonValue): Order {
   if (left === right) return 0
-  const rank = typeRank(left)
-  const rightRank = typeRank(right)
-  if (rank !== rightRank) return rank < rightRank ? -1 : 1
-  if (rank === 15) return compareCodePoints(textOf(left), textOf(right))
-  if (isNumber(left) && isNumber(right)) return compareNumbers(left, right)
+  const ranks = sign(typeRank(left) - typeRank(right))
+  if (ranks !== 0) return ranks
+  if (typeof left === 'string' && typeof right === 'string') return compareCodePoints(left, right)
   if (left instanceof Map && right instanceof Map) return compareDocuments(left, right)
   if (Array.isArray(left) && Array.isArray(right)) return compareArrays(left, right)
   if (left instanceof Date && right instanceof Date) return sign(left.getTime() - right.getTime())
-  if (typeof left === 'boolean') return left === right ? 0 : left ? 1 : -1
-  return compareTagged(left, right)
+  if (isNumber(left) && isNumber(right)) return compareNumbers(left, right)
+  if (left instanceof ObjectId && right instanceof ObjectId) return compareBytes(left.id, right.id)
+  if (left instanceof Binary && right instanceof Binary) return compareBinary(left, right)
+  return compareKeys(left, right)
+}
+
+/** The order of an index is this order, so what is compared seldom goes by its key. */
+function compareKeys(left: BsonValue, right: BsonValue): Order {
+  const [leftKey, rightKey] = [encodeValue(left), encodeValue(right)]
+  return leftKey < rightKey ? -1 : leftKey > rightKey ? 1 : 0
 }
 
 /** Strings compare by code point, as the collation `simple` says. @throws MongoError 72 for any other */
@@ -98,7 +73,7 @@ function identicalNumbers(left: BsonValue, right: BsonValue): boolean {
   if (left._bsontype === 'Decimal128' && right._bsontype === 'Decimal128') {
     return compareBytes(left.bytes, right.bytes) === 0
   }
-  return compareNumbers(left, right) === 0
+  return compareValues(left, right) === 0
 }
 
 function tagOf(value: BsonValue): string {
@@ -108,16 +83,6 @@ function tagOf(value: BsonValue): string {
 
 function sign(difference: number): Order {
   return difference < 0 ? -1 : difference > 0 ? 1 : 0
-}
-
-function textOf(value: BsonValue): string {
-  if (typeof value === 'string') return value
-  return value !== null &&
-    typeof value === 'object' &&
-    '_bsontype' in value &&
-    value._bsontype === 'BSONSymbol'
-    ? value.value
-    : ''
 }
 
 /** Orders strings by code point, which is the byte order of their UTF-8; JavaScript's `<` orders by UTF-16 unit. */
@@ -160,29 +125,6 @@ function compareArrays(left: BsonValue[], right: BsonValue[]): Order {
   return left.length < right.length ? -1 : 0
 }
 
-type Tagged = Binary | ObjectId | Timestamp | BSONRegExp | JavaScriptCode
-
-function compareTagged(left: BsonValue, right: BsonValue): Order {
-  if (!isTagged(left) || !isTagged(right)) return 0
-  if (left._bsontype === 'ObjectId' && right._bsontype === 'ObjectId') return compareBytes(left.id, right.id)
-  if (left._bsontype === 'Binary' && right._bsontype === 'Binary') return compareBinary(left, right)
-  if (left._bsontype === 'Timestamp' && right._bsontype === 'Timestamp') {
-    return sign((left.high >>> 0) - (right.high >>> 0)) || sign((left.low >>> 0) - (right.low >>> 0))
-  }
-  if (left._bsontype === 'BSONRegExp' && right._bsontype === 'BSONRegExp') {
-    return compareCodePoints(left.pattern, right.pattern) || compareCodePoints(left.options, right.options)
-  }
-  if (left._bsontype === 'JavaScript' && right._bsontype === 'JavaScript') {
-    const codes = compareCodePoints(left.code, right.code)
-    return codes || compareDocuments(left.scope ?? new Map(), right.scope ?? new Map())
-  }
-  return 0
-}
-
-function isTagged(value: BsonValue): value is Tagged {
-  return value !== null && typeof value === 'object' && '_bsontype' in value
-}
-
 /** Binary data compares by length, then subtype, then bytes. */
 function compareBinary(left: Binary, right: Binary): Order {
   return (
@@ -194,4 +136,21 @@ function compareBinary(left: Binary, right: Binary): Order {
 
 function compareBytes(left: Uint8Array, right: Uint8Array): Order {
   return sign(Buffer.compare(left, right))
+}
+
+/** Without rounding; NaN equals NaN and precedes every other number. */
+function compareNumbers(left: BsonNumber, right: BsonNumber): Order {
+  if (isInDouble(left) && isInDouble(right)) {
+    if (left.value === right.value) return 0
+    if (left.value < right.value) return -1
+    if (left.value > right.value) return 1
+  }
+  if (left._bsontype === 'Long' && right._bsontype === 'Long') {
+    return sign(left.high - right.high) || sign((left.low >>> 0) - (right.low >>> 0))
+  }
+  return compareKeys(left, right)
+}
+
+function isInDouble(value: BsonNumber): value is Int32 | Double {
+  return value._bsontype === 'Int32' || value._bsontype === 'Double'
 }

@@ -1,7 +1,7 @@
-import { compareValues, equalValues, typeRank } from './compare.ts'
+import { compareValues, equalValues } from './compare.ts'
 import { typeNameOf } from './describe-value.ts'
 import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
-import { encodeValue } from './key-encoding.ts'
+import { encodeValue, typeRank } from './key-encoding.ts'
 import { isNaNNumber, truncateToInt64 } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 

@@ -1,11 +1,11 @@
-import { identicalValues, typeRank } from './compare.ts'
+import { identicalValues } from './compare.ts'
 import type { BsonTypeName } from './describe-value.ts'
 import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { compileTest } from './filter-tests.ts'
 import type { FieldTest, FilterNode } from './filter-tree.ts'
 import { encodeField, type IndexShape } from './index-keys.ts'
-import { encodeValue, invertKey } from './key-encoding.ts'
+import { encodeValue, invertKey, typeRank } from './key-encoding.ts'
 import { exactNumber } from './numbers.ts'
 import { type BsonValue, isNumber } from './values.ts'
 

@@ -1,5 +1,4 @@
 import type { Binary, Timestamp } from 'bson'
-import { typeRank } from './compare.ts'
 import { exactNumber } from './numbers.ts'
 import type { BsonDocument, BsonNumber, BsonValue } from './values.ts'
 
@@ -8,6 +7,37 @@ import type { BsonDocument, BsonNumber, BsonValue } from './values.ts'
 
 const end = '\x00'
 const TWO_32 = 2 ** 32
+
+const taggedRanks = {
+  MinKey: 1,
+  Undefined: 2,
+  Int32: 10,
+  Double: 10,
+  Long: 10,
+  Decimal128: 10,
+  BSONSymbol: 15,
+  Binary: 30,
+  ObjectId: 35,
+  Timestamp: 47,
+  BSONRegExp: 50,
+  JavaScript: 60,
+  MaxKey: 127,
+} as const
+
+/**
+ * The place of a value's type in BSON order (manual, "Comparison/Sort Order"). Types of one rank compare by
+ * value: the four number types together, strings with symbols. Code with a scope ranks after plain code.
+ */
+export function typeRank(value: BsonValue): number {
+  if (value === null) return 5
+  if (typeof value === 'string') return 15
+  if (typeof value === 'boolean') return 40
+  if (value instanceof Map) return 20
+  if (Array.isArray(value)) return 25
+  if (value instanceof Date) return 45
+  if (value._bsontype === 'JavaScript') return value.scope ? 65 : 60
+  return taggedRanks[value._bsontype]
+}
 
 /**
  * Encodes a value so that the byte order of encodings is `compareValues` order and equal values encode alike.

@@ -50,54 +50,7 @@ export function isZero(value: BsonNumber): boolean {
   return exact.kind === 'finite' && exact.coefficient === 0n
 }
 
-/** Compares numbers across all four types without rounding; NaN equals NaN and precedes every other number. */
-export function compareNumbers(left: BsonNumber, right: BsonNumber): -1 | 0 | 1 {
-  const leftSmall = left._bsontype === 'Int32' || left._bsontype === 'Double'
-  if (leftSmall && (right._bsontype === 'Int32' || right._bsontype === 'Double')) {
-    return compareDoubles(left.value, right.value)
-  }
-  if (left._bsontype === 'Long' && right._bsontype === 'Long') {
-    return left.high === right.high ? sign(left.low >>> 0, right.low >>> 0) : sign(left.high, right.high)
-  }
-  return compareExact(exactNumber(left), exactNumber(right))
-}
-
-function compareDoubles(left: number, right: number): -1 | 0 | 1 {
-  if (left < right) return -1
-  if (left > right) return 1
-  if (left === right) return 0
-  return sign(Number.isNaN(left) ? 0 : 1, Number.isNaN(right) ? 0 : 1)
-}
-
-function sign<T extends number | bigint>(left: T, right: T): -1 | 0 | 1 {
-  return left < right ? -1 : left > right ? 1 : 0
-}
-
-function compareExact(left: ExactNumber, right: ExactNumber): -1 | 0 | 1 {
-  if (left.kind === 'finite' && right.kind === 'finite') return compareFinite(left, right)
-  return sign(extremeRank(left), extremeRank(right))
-}
-
-function extremeRank(value: ExactNumber): number {
-  if (value.kind === 'nan') return -2
-  if (value.kind === 'finite') return 0
-  return value.negative ? -1 : 1
-}
-
 type Finite = Extract<ExactNumber, { kind: 'finite' }>
-
-function compareFinite(left: Finite, right: Finite): -1 | 0 | 1 {
-  const signs = sign(sign(left.coefficient, 0n), sign(right.coefficient, 0n))
-  if (signs !== 0 || left.coefficient === 0n) return signs
-  const negative = left.coefficient < 0n
-  // Orders of magnitude settle most cases without raising 10 to a power of thousands.
-  const magnitudes = sign(decimalMagnitude(left), decimalMagnitude(right))
-  if (magnitudes !== 0) return negative ? (magnitudes === 1 ? -1 : 1) : magnitudes
-  const shift = left.exponent - right.exponent
-  return shift >= 0
-    ? sign(left.coefficient * 10n ** BigInt(shift), right.coefficient)
-    : sign(left.coefficient, right.coefficient * 10n ** BigInt(-shift))
-}
 
 function decimalMagnitude(value: Finite): number {
   const digits = value.coefficient.toString().length

@@ -3,12 +3,30 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareValues, equalValues, identicalValues } from '../../src/semantics/compare.ts'
 import { encodeValue, invertKey } from '../../src/semantics/key-encoding.ts'
-import { type BsonValue, bsonUndefined } from '../../src/semantics/values.ts'
+import { exactNumber } from '../../src/semantics/numbers.ts'
+import { type BsonValue, bsonUndefined, isNumber } from '../../src/semantics/values.ts'
 import { arbitraryNumber, arbitraryValue } from './arbitrary-values.ts'
 import { bson, decimal, double, int, long } from './bson-literals.ts'
 
 function byteOrder(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** By integers alone: the store goes by doubles and by keys. */
+function fractionOrder(left: BsonValue, right: BsonValue): number {
+  const [a, b] = [fraction(left), fraction(right)]
+  const lowest = Math.min(a.exponent, b.exponent)
+  const [x, y] = [a, b].map(({ coefficient, exponent }) => coefficient * 10n ** BigInt(exponent - lowest))
+  if (x === undefined || y === undefined) throw new Error('two numbers expected')
+  return x < y ? -1 : x > y ? 1 : 0
+}
+
+/** NaN and the infinities stand beyond what a decimal can hold. */
+function fraction(value: BsonValue): { coefficient: bigint; exponent: number } {
+  if (!isNumber(value)) throw new Error('a number expected')
+  const exact = exactNumber(value)
+  if (exact.kind === 'finite') return exact
+  return { coefficient: exact.kind === 'nan' ? -2n : exact.negative ? -1n : 1n, exponent: 7_000 }
 }
 
 const runs = { numRuns: 3_000 }
@@ -38,6 +56,15 @@ describe('compareValues', () => {
         expect(compareValues(low, high)).toBeLessThanOrEqual(0)
       }),
       runs,
+    )
+  })
+
+  it('orders numbers of all types as the fractions they are', () => {
+    fc.assert(
+      fc.property(arbitraryNumber, arbitraryNumber, (left, right) => {
+        expect(compareValues(left, right)).toBe(fractionOrder(left, right))
+      }),
+      { numRuns: 10_000 },
     )
   })
 
