@@ -1,7 +1,15 @@
 import { Binary, type Double, type Int32, ObjectId } from 'bson'
+import { encodeBson } from '../bson-writer.ts'
 import { encodeValue, typeRank } from './key-encoding.ts'
 import { mongoError } from './mongo-error.ts'
-import { type BsonDocument, type BsonNumber, type BsonValue, isDocument, isNumber } from './values.ts'
+import {
+  type BsonDocument,
+  type BsonNumber,
+  type BsonValue,
+  documentOf,
+  isDocument,
+  isNumber,
+} from './values.ts'
 
 type Order = -1 | 0 | 1
 
@@ -44,41 +52,11 @@ export function equalValues(left: BsonValue, right: BsonValue): boolean {
 /** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is recognised by it. */
 export function identicalValues(left: BsonValue, right: BsonValue): boolean {
   if (left === right) return true
-  if (left instanceof Map && right instanceof Map) return identicalDocuments(left, right)
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && left.every((item, index) => identicalNext(item, right[index]))
-  }
-  if (isNumber(left) && isNumber(right)) return identicalNumbers(left, right)
-  return tagOf(left) === tagOf(right) && compareValues(left, right) === 0
+  return typeRank(left) === typeRank(right) && bsonOf(left).equals(bsonOf(right))
 }
 
-function identicalNext(left: BsonValue, right: BsonValue | undefined): boolean {
-  return right !== undefined && identicalValues(left, right)
-}
-
-function identicalDocuments(left: BsonDocument, right: BsonDocument): boolean {
-  if (left.size !== right.size) return false
-  const others = right.entries()
-  for (const [name, value] of left) {
-    const other = others.next().value
-    if (other === undefined || other[0] !== name || !identicalValues(value, other[1])) return false
-  }
-  return true
-}
-
-function identicalNumbers(left: BsonValue, right: BsonValue): boolean {
-  if (!isNumber(left) || !isNumber(right) || left._bsontype !== right._bsontype) return false
-  // -0 and 0, and 1.0 and 1.00 as decimals, are equal but not the same bytes.
-  if (left._bsontype === 'Double' && right._bsontype === 'Double') return Object.is(left.value, right.value)
-  if (left._bsontype === 'Decimal128' && right._bsontype === 'Decimal128') {
-    return compareBytes(left.bytes, right.bytes) === 0
-  }
-  return compareValues(left, right) === 0
-}
-
-function tagOf(value: BsonValue): string {
-  if (value === null || typeof value !== 'object') return typeof value
-  return '_bsontype' in value ? value._bsontype : 'plain'
+function bsonOf(value: BsonValue): Buffer {
+  return encodeBson(isDocument(value) ? value : documentOf(['', value]))
 }
 
 function sign(difference: number): Order {

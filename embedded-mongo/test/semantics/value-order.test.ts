@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { compareValues, equalValues, identicalValues } from '../../src/semantics/compare.ts'
 import { encodeValue, invertKey } from '../../src/semantics/key-encoding.ts'
 import { exactNumber } from '../../src/semantics/numbers.ts'
-import { type BsonValue, bsonUndefined, isNumber } from '../../src/semantics/values.ts'
+import { type BsonValue, bsonUndefined, isNumber, JavaScriptCode } from '../../src/semantics/values.ts'
 import { arbitraryNumber, arbitraryValue } from './arbitrary-values.ts'
 import { bson, decimal, double, int, long } from './bson-literals.ts'
 
@@ -161,6 +161,8 @@ describe('compareValues', () => {
     expect(identicalValues(double(0), double(-0))).toBe(false)
     expect(identicalValues(new Double(Number.NaN), new Double(Number.NaN))).toBe(true)
     expect(identicalValues(Long.ONE, long(1))).toBe(true)
+    const scoped = (value: BsonValue) => new JavaScriptCode('f', new Map([['a', value]]))
+    expect(identicalValues(scoped(int(1)), scoped(double(1)))).toBe(false)
     expect(identicalValues(bson({ a: [1] }), new Map([['a', [double(1)]]]))).toBe(false)
   })
 })
