@@ -1,7 +1,7 @@
 import { childOf } from './change-path.ts'
 import { describeValue } from './describe-value.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
-import type { FilterNode } from './filter-tree.ts'
+import { leavesOf, pathsOf } from './filter-tree.ts'
 import { mongoError } from './mongo-error.ts'
 import { isArrayFilterPart, type PathHolder } from './update-paths.ts'
 import { type BsonDocument, type BsonValue, documentOf } from './values.ts'
@@ -36,9 +36,10 @@ export function compileArrayFilters(
 }
 
 function identifierOf(filter: CompiledFilter, document: BsonDocument): string {
-  const names = new Set<string>()
-  collectNames(filter.tree, names)
-  const [name, other] = names
+  if (leavesOf(filter.tree).some(({ kind }) => kind === 'expression')) {
+    throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
+  }
+  const [name, other] = new Set(pathsOf(filter.tree).map((path) => path.split('.')[0] ?? ''))
   if (name === undefined) {
     throw mongoError(
       'FailedToParse',
@@ -59,16 +60,6 @@ function identifierOf(filter: CompiledFilter, document: BsonDocument): string {
     )
   }
   return name
-}
-
-function collectNames(node: FilterNode, names: Set<string>): void {
-  if (node.kind === 'field') names.add(node.path.split('.')[0] ?? '')
-  else if (node.kind === 'not') collectNames(node.child, names)
-  else if (node.kind === 'expression') {
-    throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
-  } else if ('children' in node) {
-    for (const child of node.children) collectNames(child, names)
-  }
 }
 
 function checkUse(filters: ReadonlyMap<string, ElementFilter>, changes: readonly PathHolder[]): void {

@@ -6,9 +6,13 @@ import type { BsonValue } from './values.ts'
 export type FilterNode =
   | { readonly kind: 'and' | 'or' | 'nor'; readonly children: readonly FilterNode[] }
   | { readonly kind: 'not'; readonly child: FilterNode }
+  | { readonly kind: 'never' }
+  | FilterLeaf
+
+/** What asks something of a document. */
+export type FilterLeaf =
   | { readonly kind: 'field'; readonly path: string; readonly test: FieldTest }
   | { readonly kind: 'expression'; readonly expression: CompiledExpression }
-  | { readonly kind: 'never' }
 
 /** The comparison operators. */
 export type Comparison = 'eq' | 'gt' | 'gte' | 'lt' | 'lte'
@@ -40,9 +44,14 @@ export function conjuncts(node: FilterNode): FilterNode[] {
   return only ? conjuncts(only) : [node]
 }
 
+/** All that a filter asks, whether negated or not. */
+export function leavesOf(node: FilterNode): FilterLeaf[] {
+  if (node.kind === 'field' || node.kind === 'expression') return [node]
+  if (node.kind === 'not') return leavesOf(node.child)
+  return node.kind === 'never' ? [] : node.children.flatMap(leavesOf)
+}
+
 /** The paths that a filter has conditions on, without what expressions read. */
 export function pathsOf(node: FilterNode): string[] {
-  if (node.kind === 'field') return [node.path]
-  if (node.kind === 'not') return pathsOf(node.child)
-  return 'children' in node ? node.children.flatMap(pathsOf) : []
+  return leavesOf(node).flatMap((leaf) => (leaf.kind === 'field' ? leaf.path : []))
 }

@@ -7,7 +7,7 @@ import {
   type NodeCompilers,
   type ValueTest,
 } from './filter-tests.ts'
-import { conjuncts, type FilterNode } from './filter-tree.ts'
+import { conjuncts, type FilterLeaf, type FilterNode } from './filter-tree.ts'
 import { parseFilter } from './parse-filter.ts'
 import type { BsonDocument } from './values.ts'
 
@@ -43,27 +43,41 @@ export function compileFilter(filter: BsonDocument): CompiledFilter {
 }
 
 function compileNode(node: FilterNode): DocumentTest {
+  return compileTree(node, (leaf) => {
+    if (leaf.kind === 'field') return compileField(leaf)
+    return (document, context) => isTruthy(leaf.expression({ root: document, now: context.now }))
+  })
+}
+
+/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
+function compileForValue(node: FilterNode): ValueTest {
+  return compileTree(node, (leaf) =>
+    leaf.kind === 'field' ? compileTest(leaf.test, compilers) : () => false,
+  )
+}
+
+type Test<T> = (subject: T, context: MatchContext) => boolean
+
+function compileTree<T>(node: FilterNode, compileLeaf: (leaf: FilterLeaf) => Test<T>): Test<T> {
+  const branches = (children: readonly FilterNode[]) =>
+    children.map((child) => compileTree(child, compileLeaf))
   switch (node.kind) {
     case 'and':
-      return allOf(node.children.map(compileNode))
+      return allOf(branches(node.children))
     case 'or':
-      return anyOf(node.children.map(compileNode))
+      return anyOf(branches(node.children))
     case 'nor':
-      return negated(anyOf(node.children.map(compileNode)))
+      return negated(anyOf(branches(node.children)))
     case 'not':
-      return negated(compileNode(node.child))
+      return negated(compileTree(node.child, compileLeaf))
     case 'never':
       return () => false
-    case 'expression':
-      return (document, context) => isTruthy(node.expression({ root: document, now: context.now }))
-    case 'field':
-      return compileField(node)
+    default:
+      return compileLeaf(node)
   }
 }
 
-type FieldNode = Extract<FilterNode, { kind: 'field' }>
-
-function compileField(node: FieldNode): DocumentTest {
+function compileField(node: Extract<FilterNode, { kind: 'field' }>): DocumentTest {
   const test = compileTest(node.test, compilers)
   const path = node.path.split('.')
   const { op } = node.test
@@ -79,26 +93,6 @@ function compileField(node: FieldNode): DocumentTest {
 }
 
 const compilers: NodeCompilers = { forDocuments: compileNode, forValues: compileForValue }
-
-/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
-function compileForValue(node: FilterNode): ValueTest {
-  switch (node.kind) {
-    case 'field':
-      return compileTest(node.test, compilers)
-    case 'not':
-      return negated(compileForValue(node.child))
-    case 'and':
-      return allOf(node.children.map(compileForValue))
-    case 'or':
-      return anyOf(node.children.map(compileForValue))
-    case 'nor':
-      return negated(anyOf(node.children.map(compileForValue)))
-    default:
-      return () => false
-  }
-}
-
-type Test<T> = (subject: T, context: MatchContext) => boolean
 
 function allOf<T>(tests: readonly Test<T>[]): Test<T> {
   const [only] = tests

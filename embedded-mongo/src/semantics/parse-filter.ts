@@ -32,8 +32,7 @@ function parseDocument(filter: BsonDocument, isTopLevel: boolean): FilterNode {
     } else if (name.startsWith('$')) children.push(...parseTopOperator(name, value, isTopLevel))
     else children.push(parseField(name, value))
   }
-  const [only] = children
-  return only !== undefined && children.length === 1 ? only : { kind: 'and', children }
+  return { kind: 'and', children }
 }
 
 function parseTopOperator(name: string, value: BsonValue, isTopLevel: boolean): FilterNode[] {
@@ -91,8 +90,7 @@ function parseOperators(path: string, operators: BsonDocument): FilterNode {
     const node = parseOperator(path, name, value, operators)
     if (node) children.push(node)
   }
-  const [only] = children
-  return only !== undefined && children.length === 1 ? only : { kind: 'and', children }
+  return { kind: 'and', children }
 }
 
 function parseOperator(

@@ -2,7 +2,7 @@ import { describeValue, shownTypeOf } from './describe-value.ts'
 import { isTruthy } from './expression.ts'
 import { dbRefFields, splitFieldPath } from './field-paths.ts'
 import { type CompiledFilter, compileFilter } from './filter.ts'
-import type { FilterNode } from './filter-tree.ts'
+import { pathsOf } from './filter-tree.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber } from './values.ts'
 
@@ -84,7 +84,8 @@ class ProjectionParser {
       )
     const path = full.slice(0, -2)
     if (!this.#filter) throw new MongoError(51050, 'Projections with a positional operator require a matcher')
-    if (!mentionsRoot(this.#filter.tree, path.split('.')[0] ?? '')) {
+    const [root] = path.split('.')
+    if (!pathsOf(this.#filter.tree).some((asked) => asked.split('.')[0] === root)) {
       throw new MongoError(31277, `Positional projection '${full}' does not match the query document.`)
     }
     addAtPath(this.root, path, { kind: 'include' })
@@ -135,12 +136,6 @@ function computed(name: string, value: BsonValue): MongoError {
     'InvalidPipelineOperator',
     `Unrecognized expression ${shown}: this store computes no fields`,
   )
-}
-
-function mentionsRoot(node: FilterNode, root: string): boolean {
-  if (node.kind === 'field') return node.path.split('.')[0] === root
-  if (node.kind === 'not') return mentionsRoot(node.child, root)
-  return 'children' in node && node.children.some((child) => mentionsRoot(child, root))
 }
 
 function addAtPath(parent: ProjectionBranch, path: string, node: ProjectionNode): void {
