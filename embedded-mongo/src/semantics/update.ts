@@ -6,7 +6,7 @@ import {
   pullOperator,
   pushOperator,
 } from './array-operators.ts'
-import { DocumentDraft, type FieldOperator, type OperatorFactory } from './change-path.ts'
+import { DocumentDraft, type OperatorFactory } from './change-path.ts'
 import { equalValues, identicalValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
@@ -105,16 +105,11 @@ function compileOperators(update: BsonDocument, options: UpdateOptions): Compile
   return {
     replacement: false,
     apply: (document, context) => {
-      const due = changes.filter(
-        (change) => context.insert || change.kind !== 'field' || !change.onInsertOnly,
-      )
+      const due = changes.filter(({ onInsertOnly }) => context.insert || !onInsertOnly)
       const positional = { now: context.now, arrayIndex: context.arrayIndex, filters }
       const resolved = isDynamic ? resolveChanges(document, due, positional) : due
       const draft = new DocumentDraft(document, context.now, context.insert)
-      for (const change of resolved) {
-        if (change.kind === 'field') draft.change(change.path, change.operator)
-        else if (change.kind === 'rename') draft.rename(change.rename.from, change.rename.to)
-      }
+      for (const { path, apply } of resolved) apply(draft, path)
       const doc = draft.document
       checkId(document, doc)
       return { doc: context.insert ? idFirst(doc) : doc, changed: doc !== document }
@@ -129,7 +124,7 @@ function resolveChanges(
   positional: PositionalContext,
 ): PathUpdate[] {
   const resolved = changes.flatMap((change): PathUpdate[] => {
-    if (change.kind !== 'field' || !isDynamicPath(change.path)) return [change]
+    if (!isDynamicPath(change.path)) return [change]
     return resolvePath(document, change.path, positional).map((path) => ({ ...change, path }))
   })
   return inPathOrder(resolved)
@@ -147,16 +142,11 @@ function checkId(before: BsonDocument, after: BsonDocument): void {
 }
 
 /** One change of an update, at a path that may still hold `$`, `$[]` or `$[identifier]`. */
-type PathUpdate =
-  | {
-      readonly kind: 'field'
-      readonly path: readonly string[]
-      readonly operator: FieldOperator
-      readonly onInsertOnly: boolean
-    }
-  | { readonly kind: 'rename'; readonly path: readonly string[]; readonly rename: Rename }
-  /** The source of a rename, which no other operator may touch. */
-  | { readonly kind: 'renamed-away'; readonly path: readonly string[] }
+interface PathUpdate {
+  readonly path: readonly string[]
+  readonly onInsertOnly: boolean
+  readonly apply: (draft: DocumentDraft, path: readonly string[]) => void
+}
 
 const operators = new Map<string, OperatorFactory>([
   ['$set', setOperator],
@@ -205,28 +195,27 @@ function parseFields(name: string, fields: BsonDocument, factory: OperatorFactor
   return Array.from(fields, ([text, argument]): PathUpdate => {
     const path = parseUpdatePath(text)
     const operator = factory(text, argument)
-    return { kind: 'field', path, operator, onInsertOnly: name === '$setOnInsert' }
+    return {
+      path,
+      onInsertOnly: name === '$setOnInsert',
+      apply: (draft, resolved) => draft.change(resolved, operator),
+    }
   })
 }
 
+/** Throws MongoError 2 if the paths of a `$rename` overlap, are positional, or the target is no string. */
 function parseRenames(fields: BsonDocument): PathUpdate[] {
   return Array.from(fields).flatMap(([source, target]): PathUpdate[] => {
-    const rename = parseRename(source, target)
+    const { from, to } = parseRename(source, target)
     return [
-      { kind: 'renamed-away', path: rename.from },
-      { kind: 'rename', path: rename.to, rename },
+      // No other operator may touch the source.
+      { path: from, onInsertOnly: false, apply: () => undefined },
+      { path: to, onInsertOnly: false, apply: (draft) => draft.rename(from, to) },
     ]
   })
 }
 
-/** A `$rename` of one field. */
-interface Rename {
-  readonly from: readonly string[]
-  readonly to: readonly string[]
-}
-
-/** Parses one `$rename` entry. Throws MongoError 2 if the paths overlap, are positional, or the target is no string. */
-function parseRename(source: string, target: BsonValue): Rename {
+function parseRename(source: string, target: BsonValue): { from: string[]; to: string[] } {
   const shown = `${source}: ${describeValue(target)}`
   if (typeof target !== 'string')
     throw mongoError('BadValue', `The 'to' field for $rename must be a string: ${shown}`)
