@@ -120,7 +120,7 @@ function pullTest(argument: BsonValue): ElementTest {
 
 /** $pop: 1 drops the last element, -1 the first. */
 export const popOperator: OperatorFactory = (_path, argument) => {
-  const end = isNumber(argument) ? integerValue(argument) : undefined
+  const end = integerValue(argument)
   if (end !== 1n && end !== -1n) {
     throw mongoError('FailedToParse', `$pop expects 1 or -1, found: ${describeValue(argument)}`)
   }
@@ -181,7 +181,7 @@ function inserted(
 function integerClause(argument: BsonDocument, name: '$slice' | '$position'): number | undefined {
   const value = argument.get(name)
   if (value === undefined) return undefined
-  const integer = isNumber(value) ? integerValue(value) : undefined
+  const integer = integerValue(value)
   if (integer === undefined) {
     throw mongoError(
       'BadValue',
@@ -196,24 +196,19 @@ function integerClause(argument: BsonDocument, name: '$slice' | '$position'): nu
 type Comparator = (left: BsonValue, right: BsonValue) => number
 
 function parsePushSort(sort: BsonValue): Comparator {
-  if (isNumber(sort)) {
-    const direction = directionOf(sort, 'The $sort element value must be either 1 or -1')
-    return (left, right) => compareValues(left, right) * direction
-  }
-  if (!isDocument(sort)) {
+  if (!isNumber(sort) && !isDocument(sort)) {
     throw mongoError(
       'BadValue',
       'The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields',
     )
   }
-  if (sort.size === 0)
+  const parts = isDocument(sort)
+    ? Array.from(sort, ([path, value]) => ({ path: sortPath(path), direction: directionOf(value) }))
+    : [{ path: [], direction: directionOf(sort) }]
+  if (parts.length === 0)
     throw mongoError('BadValue', 'The $sort pattern is empty when it should be a set of fields.')
-  const fields = Array.from(sort, ([path, value]) => ({
-    path: sortPath(path),
-    direction: directionOf(value, 'The $sort element value must be either 1 or -1'),
-  }))
   return (left, right) => {
-    for (const { path, direction } of fields) {
+    for (const { path, direction } of parts) {
       const result = compareValues(fieldOf(left, path), fieldOf(right, path))
       if (result !== 0) return result * direction
     }
@@ -221,11 +216,11 @@ function parsePushSort(sort: BsonValue): Comparator {
   }
 }
 
-function directionOf(value: BsonValue, message: string): 1 | -1 {
-  const integer = isNumber(value) ? integerValue(value) : undefined
+function directionOf(value: BsonValue): 1 | -1 {
+  const integer = integerValue(value)
   if (integer === 1n) return 1
   if (integer === -1n) return -1
-  throw mongoError('BadValue', message)
+  throw mongoError('BadValue', 'The $sort element value must be either 1 or -1')
 }
 
 function sortPath(path: string): string[] {

@@ -132,7 +132,7 @@ function keyDirection(value: BsonValue): 1 | -1 {
 
 function checkVersionAndCollation(spec: BsonDocument): void {
   const version = spec.get('v')
-  if (version !== undefined && (!isNumber(version) || integerValue(version) !== 2n)) {
+  if (version !== undefined && integerValue(version) !== 2n) {
     throw mongoError(
       'CannotCreateIndex',
       `Invalid index specification: only v: 2 is supported, found ${describeValue(version)}`,
@@ -164,7 +164,7 @@ function flag(spec: BsonDocument, name: string): boolean {
 
 function parseExpiry(value: BsonValue | undefined, fieldCount: number): number | undefined {
   if (value === undefined) return undefined
-  const seconds = isNumber(value) ? integerValue(value) : undefined
+  const seconds = integerValue(value)
   if (seconds === undefined || seconds < 0n || seconds > maxExpireSeconds) {
     throw mongoError(
       'CannotCreateIndex',

@@ -1,5 +1,5 @@
 import { type Decimal128, Int32, Long } from 'bson'
-import type { BsonNumber } from './values.ts'
+import { type BsonNumber, type BsonValue, isNumber } from './values.ts'
 
 const nan: ExactNumber = { kind: 'nan' }
 const floatView = new DataView(new ArrayBuffer(8))
@@ -57,8 +57,9 @@ function decimalMagnitude(value: Finite): number {
   return (value.coefficient < 0n ? digits - 1 : digits) + value.exponent
 }
 
-/** The value as an integer if it is one exactly, or undefined (fractions, NaN, infinities). */
-export function integerValue(value: BsonNumber): bigint | undefined {
+/** The value as an integer if it is one exactly, or undefined (fractions, NaN, infinities, what is no number). */
+export function integerValue(value: BsonValue | undefined): bigint | undefined {
+  if (!isNumber(value)) return undefined
   if (value._bsontype === 'Int32') return BigInt(value.value)
   const exact = exactNumber(value)
   if (exact.kind !== 'finite') return undefined

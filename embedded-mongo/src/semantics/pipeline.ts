@@ -5,7 +5,7 @@ import { compileFilter } from './filter.ts'
 import { encodeValue } from './key-encoding.ts'
 import { MongoError } from './mongo-error.ts'
 import { countValue, integerValue } from './numbers.ts'
-import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber } from './values.ts'
+import { type BsonDocument, type BsonValue, documentOf, isDocument } from './values.ts'
 
 /** Runs compiled stages over documents; `now` is the store's clock. */
 export type Pipeline = (documents: Iterable<BsonDocument>, now: Date) => BsonDocument[]
@@ -54,31 +54,23 @@ function compileMatch(argument: BsonValue): Stage {
 }
 
 function compileSkip(argument: BsonValue): Stage {
-  const count = stageCount(argument)
-  if (count === undefined || count < 0) {
-    throw new MongoError(
-      5107200,
-      `invalid argument to $skip stage: Expected a non-negative number in: $skip: ${describeValue(argument)}`,
-    )
-  }
+  const count = stageCount('$skip', 5107200, argument)
   return (documents) => documents.slice(count)
 }
 
 function compileLimit(argument: BsonValue): Stage {
-  const count = stageCount(argument)
-  if (count === undefined || count < 0) {
-    throw new MongoError(
-      5107201,
-      `invalid argument to $limit stage: Expected a non-negative number in: $limit: ${describeValue(argument)}`,
-    )
-  }
+  const count = stageCount('$limit', 5107201, argument)
   if (count === 0) throw new MongoError(15958, 'the limit must be positive')
   return (documents) => documents.slice(0, count)
 }
 
-function stageCount(argument: BsonValue): number | undefined {
-  const integer = isNumber(argument) ? integerValue(argument) : undefined
-  return integer === undefined ? undefined : Number(integer)
+function stageCount(stage: string, code: number, argument: BsonValue): number {
+  const count = integerValue(argument)
+  if (count !== undefined && count >= 0n) return Number(count)
+  throw new MongoError(
+    code,
+    `invalid argument to ${stage} stage: Expected a non-negative number in: ${stage}: ${describeValue(argument)}`,
+  )
 }
 
 /**
