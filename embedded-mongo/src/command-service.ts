@@ -10,7 +10,7 @@ import {
   listDatabases,
   listIndexes,
 } from './commands/catalog-commands.ts'
-import type { Command, Reply } from './commands/command.ts'
+import type { Command, CommandCall, Reply } from './commands/command.ts'
 import { CommandFields } from './commands/command-fields.ts'
 import { readGenericArguments } from './commands/generic-arguments.ts'
 import {
@@ -263,18 +263,14 @@ const commandTable: ReadonlyMap<string, Command> = new Map([
   ['endSessions', endSessions],
 ])
 
-/** What a command runs on. */
-interface CommandContext {
-  engine: StoreEngine
-  connectionId: number
-  now: Date
-}
-
 /**
  * Looks the command up in the closed table, checks every field name and begins it.
  * @throws MongoError 59 for a command that is not in the table, else what the command throws
  */
-function runCommand(body: BsonDocument, context: CommandContext): Reply | Steps<Reply> {
+function runCommand(
+  body: BsonDocument,
+  context: Pick<CommandCall, 'engine' | 'connectionId' | 'now'>,
+): Reply | Steps<Reply> {
   const [name] = body.keys()
   const command = name === undefined ? undefined : commandTable.get(name)
   if (name === undefined || command === undefined) {
@@ -283,14 +279,11 @@ function runCommand(body: BsonDocument, context: CommandContext): Reply | Steps<
       `no such command: '${name ?? ''}' (its README lists those of the embedded store)`,
     )
   }
-  const generic = readGenericArguments(name, body)
   return command.run({
     ...context,
+    ...readGenericArguments(name, body),
     command: name,
     fields: new CommandFields(name, body, command.fields === 'any' ? undefined : command.fields, true),
-    database: generic.database,
-    session: generic.session,
-    deadline: generic.maxTimeMs === undefined ? undefined : performance.now() + generic.maxTimeMs,
   })
 }
 

@@ -1,6 +1,6 @@
 import { typeNameOf } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { type BsonDocument, type BsonValue, isNumber } from '../semantics/values.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 
 /** What a client sends that was made with `serverApi`. */
 export const STABLE_API = ['apiVersion', 'apiStrict', 'apiDeprecationErrors'] as const
@@ -49,31 +49,22 @@ export class CommandFields {
   }
 
   document(field: string): BsonDocument | undefined {
-    const value = this.raw(field)
-    if (value === undefined) return undefined
-    if (!(value instanceof Map)) throw this.#wrongType(field, value, 'object')
-    return value
+    return this.#read(field, 'object', isDocument)
   }
 
   array(field: string): BsonValue[] | undefined {
-    const value = this.raw(field)
-    if (value === undefined) return undefined
-    if (!Array.isArray(value)) throw this.#wrongType(field, value, 'array')
-    return value
+    return this.#read(field, 'array', (value) => Array.isArray(value))
   }
 
   documents(field: string): BsonDocument[] | undefined {
     return this.array(field)?.map((value, index) => {
-      if (!(value instanceof Map)) throw this.#wrongType(`${field}.${index}`, value, 'object')
+      if (!isDocument(value)) throw this.#wrongType(`${field}.${index}`, value, 'object')
       return value
     })
   }
 
   text(field: string): string | undefined {
-    const value = this.raw(field)
-    if (value === undefined) return undefined
-    if (typeof value !== 'string') throw this.#wrongType(field, value, 'string')
-    return value
+    return this.#read(field, 'string', (value) => typeof value === 'string')
   }
 
   /** A boolean, or a number taken for one, as drivers of old send. */
@@ -114,6 +105,16 @@ export class CommandFields {
   required<T>(field: string, value: T | undefined): T {
     if (value !== undefined) return value
     throw new MongoError(40414, `BSON field '${this.#name}.${field}' is missing but a required field`)
+  }
+
+  #read<T extends BsonValue>(
+    field: string,
+    type: string,
+    isOfType: (value: BsonValue) => value is T,
+  ): T | undefined {
+    const value = this.raw(field)
+    if (value === undefined || isOfType(value)) return value
+    throw this.#wrongType(field, value, type)
   }
 
   #wrongType(field: string, value: BsonValue, expected: string): MongoError {

@@ -1,6 +1,7 @@
 import { Binary } from 'bson'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument } from '../semantics/values.ts'
+import type { CommandCall } from './command.ts'
 import { CommandFields, integerOf, STABLE_API } from './command-fields.ts'
 
 const ID = new Set(['id'])
@@ -16,22 +17,16 @@ const READ_PREFERENCES = new Set([
   'nearest',
 ])
 
-/** What every command may say besides its own fields. */
-export interface GenericArguments {
-  database: string
-  /** The session id in hexadecimal. */
-  session?: string
-  /** Milliseconds the command may take. */
-  maxTimeMs?: number
-}
-
 /**
  * Reads `$db`, `lsid`, `maxTimeMS`, concerns and the transaction fields.
  * One node that answers after fsync meets every concern it accepts; what it cannot promise it refuses:
  * transactions with 20, the Stable API with 238, `w` above 1 with 2, snapshot and linearizable reads with 72.
  * @throws MongoError
  */
-export function readGenericArguments(name: string, body: BsonDocument): GenericArguments {
+export function readGenericArguments(
+  name: string,
+  body: BsonDocument,
+): Pick<CommandCall, 'database' | 'session' | 'deadline'> {
   refuseTransactions(body)
   refuseStableApi(body)
   const fields = new CommandFields(name, body)
@@ -44,12 +39,10 @@ export function readGenericArguments(name: string, body: BsonDocument): GenericA
   }
   checkDatabaseName(database)
   const lsid = fields.document('lsid')
-  const maxTimeMs = fields.count('maxTimeMS')
-  return {
-    database,
-    ...(lsid === undefined ? {} : { session: sessionId(lsid) }),
-    ...(maxTimeMs === undefined || maxTimeMs === 0 ? {} : { maxTimeMs }),
-  }
+  const session = lsid && sessionId(lsid)
+  // 0 means the same as none.
+  const maxTimeMs = fields.count('maxTimeMS') || undefined
+  return { database, session, deadline: maxTimeMs && performance.now() + maxTimeMs }
 }
 
 /** The hexadecimal id of a logical session document. @throws MongoError 14, 40414 or 40415 */
