@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { copyStore, emptyDirectory } from './copy-store.ts'
@@ -76,10 +77,7 @@ export async function runStoreProcess(options: {
 }): Promise<void> {
   const store = await startEmbeddedStore({ dataDir: options.dataDir })
   // A worker thread with an open server keeps the process alive, so there is nothing else to wait for.
-  const stopped = new Promise<undefined>((done) => {
-    if (options.stop.aborted) done(undefined)
-    else options.stop.addEventListener('abort', () => done(undefined), { once: true })
-  })
+  const stopped = options.stop.aborted ? undefined : once(options.stop, 'abort').then(() => undefined)
   options.onReady(store)
   const failure = await Promise.race([stopped, store.failed])
   if (failure !== undefined) throw failure

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
@@ -152,7 +153,8 @@ async function listen(
 
 /** Listens, and tells where. */
 async function announce(server: Server, files: StoreFiles, socketPath: string): Promise<void> {
-  await listening(server, socketPath)
+  server.listen({ path: socketPath, backlog: 511 })
+  await once(server, 'listening')
   if (process.platform !== 'win32') chmodSync(socketPath, 0o600)
   writeLockNote(files, { pid: process.pid, socketPath })
 }
@@ -201,14 +203,4 @@ function gone(path: string): MongoError {
 
 function tooMany(count: number): MongoError {
   return new MongoError(365, `the embedded store serves ${count} connections at once, and as many are open`)
-}
-
-function listening(server: Server, path: string): Promise<void> {
-  return new Promise((done, fail) => {
-    server.once('error', fail)
-    server.listen({ path, backlog: 511 }, () => {
-      server.off('error', fail)
-      done()
-    })
-  })
 }
