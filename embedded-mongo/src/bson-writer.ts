@@ -1,7 +1,7 @@
-import type { Binary, BSONRegExp, BSONSymbol, MaxKey, MinKey } from 'bson'
+import type { Binary } from 'bson'
 import { MAX_DEPTH } from './bson-reader.ts'
 import { MongoError } from './semantics/mongo-error.ts'
-import type { BsonDocument, BsonUndefined, BsonValue, JavaScriptCode } from './semantics/values.ts'
+import type { BsonDocument, BsonValue, JavaScriptCode } from './semantics/values.ts'
 
 /** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
 const KEPT_BYTES = 1 << 20
@@ -32,7 +32,6 @@ export function encodeBson(document: EncodableDocument, allocate = Buffer.allocU
 }
 
 type Tagged = Exclude<BsonValue, string | boolean | null | Date | BsonDocument | BsonValue[]>
-type RareValue = BSONRegExp | BSONSymbol | JavaScriptCode | BsonUndefined | MinKey | MaxKey
 
 class BsonWriter {
   buffer: Buffer
@@ -127,13 +126,6 @@ class BsonWriter {
       case 'Decimal128':
         this.#bytes(value.bytes)
         return 0x13
-      default:
-        return this.#rareValue(value, depth)
-    }
-  }
-
-  #rareValue(value: RareValue, depth: number): number {
-    switch (value._bsontype) {
       case 'BSONRegExp':
         this.#cstring(value.pattern)
         this.#cstring(value.options)

@@ -48,7 +48,7 @@ export type BsonValue =
 export type BsonNumber = Int32 | Double | Long | Decimal128
 
 /** BSON type 6, deprecated but storable. Use the one instance `bsonUndefined`. */
-export class BsonUndefined {
+class BsonUndefined {
   readonly _bsontype = 'Undefined'
 }
 
