@@ -28,7 +28,7 @@ function parseDocument(filter: BsonDocument, isTopLevel: boolean): FilterNode {
   const children: FilterNode[] = []
   for (const [name, value] of filter) {
     if (dbRefFields.has(name)) {
-      children.push({ kind: 'field', path: name, test: parseComparison(name, 'eq', value) })
+      children.push(field(name, parseComparison(name, 'eq', value)))
     } else if (name.startsWith('$')) children.push(...parseTopOperator(name, value, isTopLevel))
     else children.push(parseField(name, value))
   }
@@ -68,10 +68,7 @@ function parseLogical(name: keyof typeof logicalKinds, value: BsonValue, isTopLe
 }
 
 function parseField(path: string, value: BsonValue): FilterNode {
-  if (isOperatorDocument(value)) return parseOperators(path, value)
-  const regex = regexTest(value)
-  if (regex) return { kind: 'field', path, test: regex }
-  return { kind: 'field', path, test: parseComparison(path, 'eq', value) }
+  return isOperatorDocument(value) ? parseOperators(path, value) : parseValue(path, value)
 }
 
 /** A document whose first name is an operator; with `$ref` and `$id` anywhere in it it is a DBRef, so a value. */
@@ -87,67 +84,56 @@ function startsWithOperator(value: BsonValue): value is BsonDocument {
 function parseOperators(path: string, operators: BsonDocument): FilterNode {
   const children: FilterNode[] = []
   for (const [name, value] of operators) {
-    const node = parseOperator(path, name, value, operators)
-    if (node) children.push(node)
+    const parse = operatorParsers.get(name)
+    if (parse) children.push(parse(path, value, operators))
+    else if (name !== '$options') throw mongoError('BadValue', `unknown operator: ${name}`)
+    else if (!operators.has('$regex')) throw mongoError('BadValue', '$options needs a $regex')
   }
   return { kind: 'and', children }
 }
 
-function parseOperator(
-  path: string,
-  name: string,
-  value: BsonValue,
-  all: BsonDocument,
-): FilterNode | undefined {
-  const test = parseSimpleTest(path, name, value, all)
-  if (test) return { kind: 'field', path, test }
-  switch (name) {
-    case '$ne':
-      if (regexTest(value)) throw mongoError('BadValue', "Can't have regex as arg to $ne.")
-      return negate({ kind: 'field', path, test: parseComparison(path, 'eq', value) })
-    case '$nin':
-      return negate({ kind: 'field', path, test: parseIn('$nin', value) })
-    case '$exists': {
-      const exists: FilterNode = { kind: 'field', path, test: { op: 'exists' } }
-      return isTruthy(value) ? exists : negate(exists)
-    }
-    case '$not':
-      return negate(parseNegated(path, value))
-    case '$all':
-      return parseAll(path, value)
-    case '$elemMatch':
-      return parseElemMatch(path, value)
-    case '$options':
-      if (!all.has('$regex')) throw mongoError('BadValue', '$options needs a $regex')
-      return undefined
-    default:
-      throw mongoError('BadValue', `unknown operator: ${name}`)
-  }
+type OperatorParser = (path: string, value: BsonValue, all: BsonDocument) => FilterNode
+
+const operatorParsers = new Map<string, OperatorParser>([
+  ['$eq', comparison('eq')],
+  ['$gt', comparison('gt')],
+  ['$gte', comparison('gte')],
+  ['$lt', comparison('lt')],
+  ['$lte', comparison('lte')],
+  ['$ne', parseNotEqual],
+  ['$in', (path, value) => field(path, parseIn('$in', value))],
+  ['$nin', (path, value) => negate(field(path, parseIn('$nin', value)))],
+  ['$exists', parseExists],
+  ['$type', (path, value) => field(path, parseTypes(path, value))],
+  ['$mod', (path, value) => field(path, parseMod(value))],
+  ['$regex', (path, value, all) => field(path, parseRegex(value, all.get('$options')))],
+  ['$size', (path, value) => field(path, parseSize(value))],
+  ['$not', (path, value) => negate(parseNegated(path, value))],
+  ['$all', parseAll],
+  ['$elemMatch', parseElemMatch],
+])
+
+function field(path: string, test: FieldTest): FilterNode {
+  return { kind: 'field', path, test }
 }
 
-const comparisons = new Map([
-  ['$eq', 'eq'],
-  ['$gt', 'gt'],
-  ['$gte', 'gte'],
-  ['$lt', 'lt'],
-  ['$lte', 'lte'],
-] as const)
+/** A value stands for itself, a regular expression for what it matches. */
+function parseValue(path: string, value: BsonValue): FilterNode {
+  return field(path, regexTest(value) ?? parseComparison(path, 'eq', value))
+}
 
-function parseSimpleTest(
-  path: string,
-  name: string,
-  value: BsonValue,
-  all: BsonDocument,
-): FieldTest | undefined {
-  for (const [operator, op] of comparisons) {
-    if (operator === name) return parseComparison(path, op, value)
-  }
-  if (name === '$in') return parseIn('$in', value)
-  if (name === '$type') return parseTypes(path, value)
-  if (name === '$mod') return parseMod(value)
-  if (name === '$regex') return parseRegex(value, all.get('$options'))
-  if (name === '$size') return parseSize(value)
-  return undefined
+function comparison(op: Comparison): OperatorParser {
+  return (path, value) => field(path, parseComparison(path, op, value))
+}
+
+function parseNotEqual(path: string, value: BsonValue): FilterNode {
+  if (isRegex(value)) throw mongoError('BadValue', "Can't have regex as arg to $ne.")
+  return negate(parseValue(path, value))
+}
+
+function parseExists(path: string, value: BsonValue): FilterNode {
+  const exists = field(path, { op: 'exists' })
+  return isTruthy(value) ? exists : negate(exists)
 }
 
 function negate(child: FilterNode): FilterNode {
@@ -155,8 +141,7 @@ function negate(child: FilterNode): FilterNode {
 }
 
 function parseNegated(path: string, value: BsonValue): FilterNode {
-  const regex = regexTest(value)
-  if (regex) return { kind: 'field', path, test: regex }
+  if (isRegex(value)) return parseValue(path, value)
   if (!isDocument(value)) throw mongoError('BadValue', '$not needs a regex or a document')
   if (value.size === 0) throw mongoError('BadValue', '$not cannot be empty')
   return parseOperators(path, value)
@@ -171,7 +156,7 @@ function parseAll(path: string, value: BsonValue): FilterNode {
   }
   const children = value.map((item): FilterNode => {
     if (isOperatorDocument(item)) throw mongoError('BadValue', 'no $ expressions in $all')
-    return { kind: 'field', path, test: regexTest(item) ?? parseComparison(path, 'eq', item) }
+    return parseValue(path, item)
   })
   return { kind: 'and', children }
 }
@@ -195,9 +180,9 @@ function parseElemMatch(path: string, value: BsonValue): FilterNode {
     !(first in logicalKinds) &&
     first !== '$expr'
   if (isForValues) {
-    return { kind: 'field', path, test: { op: 'elemMatchValue', node: parseOperators('', value) } }
+    return field(path, { op: 'elemMatchValue', node: parseOperators('', value) })
   }
-  return { kind: 'field', path, test: { op: 'elemMatchObject', node: parseDocument(value, false) } }
+  return field(path, { op: 'elemMatchObject', node: parseDocument(value, false) })
 }
 
 /** A stored regular expression as a test, or undefined for any other value. */
