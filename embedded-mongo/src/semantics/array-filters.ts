@@ -100,34 +100,17 @@ export interface PositionalContext {
  * Throws MongoError 2 if the query matched no element, or if `$[…]` meets a missing field or no array.
  */
 export function resolvePath(
-  document: BsonDocument,
-  path: readonly string[],
-  context: PositionalContext,
-): string[][] {
-  const resolved: string[][] = []
-  collect(document, path, [], context, resolved)
-  return resolved
-}
-
-function collect(
   value: BsonValue | undefined,
   path: readonly string[],
-  done: readonly string[],
   context: PositionalContext,
-  resolved: string[][],
-): void {
+  done: readonly string[] = [],
+): (readonly string[])[] {
   const part = path[done.length]
-  if (part === undefined) {
-    resolved.push([...done])
-  } else if (isArrayFilterPart(part)) {
-    for (const index of matchingElements(value, part, done, context)) {
-      const element = Array.isArray(value) ? value[index] : undefined
-      collect(element, path, [...done, String(index)], context, resolved)
-    }
-  } else {
-    const name = part === '$' ? positionalIndex(context) : part
-    collect(childOf(value, name), path, [...done, name], context, resolved)
-  }
+  if (part === undefined) return [done]
+  const names = isArrayFilterPart(part)
+    ? matchingElements(value, part, done, context).map(String)
+    : [part === '$' ? positionalIndex(context) : part]
+  return names.flatMap((name) => resolvePath(childOf(value, name), path, context, [...done, name]))
 }
 
 function positionalIndex({ arrayIndex }: PositionalContext): string {

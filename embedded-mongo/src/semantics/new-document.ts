@@ -18,7 +18,7 @@ export function withId(document: BsonDocument): BsonDocument {
   const id = document.get('_id')
   if (id === undefined) return new Map<string, BsonValue>([['_id', new ObjectId()], ...document])
   if (!mayBeId(id)) throw mongoError('InvalidIdField', `The '_id' value cannot be of type ${typeNameOf(id)}`)
-  const dollarField = dollarFieldIn(id)
+  const [dollarField] = dollarFieldsIn(id)
   if (dollarField !== undefined) {
     throw mongoError(
       'DollarPrefixedFieldName',
@@ -38,26 +38,18 @@ export function checkInsertedId(id: BsonValue | undefined): void {
     throw mongoError('BadValue', `can't use ${Array.isArray(id) ? 'an' : 'a'} ${typeNameOf(id)} for _id`)
 }
 
-/** The first field inside of a value that begins with `$` and is not part of a DBRef. */
-function dollarFieldIn(value: BsonValue): string | undefined {
-  if (Array.isArray(value)) return firstOf(value, dollarFieldIn)
-  if (value instanceof JavaScriptCode) return value.scope && dollarFieldIn(value.scope)
-  if (!isDocument(value)) return undefined
+/** The fields inside of a value that begin with `$` and are not part of a DBRef. */
+function dollarFieldsIn(value: BsonValue): string[] {
+  if (Array.isArray(value)) return value.flatMap(dollarFieldsIn)
+  if (value instanceof JavaScriptCode) return value.scope ? dollarFieldsIn(value.scope) : []
+  if (!isDocument(value)) return []
   const fields = [...value]
   const isReference =
     typeof value.get('$ref') === 'string' && fields[0]?.[0] === '$ref' && fields[1]?.[0] === '$id'
   const hasDatabase = fields[2]?.[0] === '$db' && typeof fields[2][1] === 'string'
-  return firstOf(fields.slice(isReference ? (hasDatabase ? 3 : 2) : 0), ([name, inner]) =>
-    name.startsWith('$') ? name : dollarFieldIn(inner),
-  )
-}
-
-function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
-  for (const item of items) {
-    const found = find(item)
-    if (found !== undefined) return found
-  }
-  return undefined
+  return fields
+    .slice(isReference ? (hasDatabase ? 3 : 2) : 0)
+    .flatMap(([name, inner]) => (name.startsWith('$') ? name : dollarFieldsIn(inner)))
 }
 
 /** Moves `_id` to the front, where MongoDB stores it. */
