@@ -16,7 +16,7 @@ export function parseProjection(
   filter: CompiledFilter | undefined,
 ): ParsedProjection {
   const parser = new ProjectionParser(filter)
-  for (const [name, value] of projection) parser.add(name, value, parser.root, undefined)
+  for (const [name, value] of projection) parser.add(name, value)
   return parser.finish()
 }
 
@@ -33,15 +33,14 @@ class ProjectionParser {
     this.#filter = filter
   }
 
-  add(name: string, value: BsonValue, parent: ProjectionBranch, parentPath: string | undefined): void {
-    const isRoot = parent === this.root
-    if (isRoot && (name === '_id' || name.startsWith('_id.'))) this.#idNamed = true
-    if (isDocument(value)) this.#addDocument(name, value, parent, parentPath)
+  /** `prefix` is the path of `parent`, with a dot behind it. */
+  add(name: string, value: BsonValue, parent = this.root, prefix = ''): void {
+    if (parent === this.root && (name === '_id' || name.startsWith('_id.'))) this.#idNamed = true
+    if (isDocument(value)) this.#addDocument(name, value, parent, prefix)
     else if (typeof value !== 'boolean' && !isNumber(value)) throw computed(name, value)
-    else if (!isTruthy(value)) this.#exclude(name, parent, isRoot)
-    else if (name.endsWith('.$') || name.includes('.$.') || name === '$')
-      this.#includePositional(name, parentPath)
-    else this.#include(name, parent, isRoot)
+    else if (isTruthy(value) && (name.endsWith('.$') || name.includes('.$.') || name === '$'))
+      this.#includePositional(name, prefix + name)
+    else this.#addField(name, isTruthy(value), parent)
   }
 
   /** Settles what was left open, as MongoDB does: `$elemMatch` alone drops the other fields. */
@@ -52,15 +51,10 @@ class ProjectionParser {
     return { isInclusion, root: this.root, positional: this.#positional }
   }
 
-  #include(name: string, parent: ProjectionBranch, isRoot: boolean): void {
-    addAtPath(parent, name, { kind: 'include' })
-    if (isRoot && name === '_id') this.#idIncluded = true
-    else this.#settle(true, name)
-  }
-
-  #exclude(name: string, parent: ProjectionBranch, isRoot: boolean): void {
-    addAtPath(parent, name, { kind: 'exclude' })
-    if (!isRoot || name !== '_id') this.#settle(false, name)
+  #addField(name: string, isInclusion: boolean, parent: ProjectionBranch): void {
+    addAtPath(parent, name, { kind: isInclusion ? 'include' : 'exclude' })
+    if (parent !== this.root || name !== '_id') this.#settle(isInclusion, name)
+    else if (isInclusion) this.#idIncluded = true
   }
 
   #settle(isInclusion: boolean, name: string): void {
@@ -72,11 +66,10 @@ class ProjectionParser {
     this.#isInclusion = isInclusion
   }
 
-  #includePositional(name: string, parentPath: string | undefined): void {
+  #includePositional(name: string, full: string): void {
     if (this.#positional)
       throw new MongoError(31276, 'Cannot specify more than one positional projection per query.')
     if (this.#hasElemMatch) throw new MongoError(31256, 'Cannot specify positional operator and $elemMatch.')
-    const full = parentPath === undefined ? name : `${parentPath}.${name}`
     if (!full.endsWith('.$'))
       throw new MongoError(
         31394,
@@ -93,12 +86,7 @@ class ProjectionParser {
     this.#positional = path.split('.')
   }
 
-  #addDocument(
-    name: string,
-    value: BsonDocument,
-    parent: ProjectionBranch,
-    parentPath: string | undefined,
-  ): void {
+  #addDocument(name: string, value: BsonDocument, parent: ProjectionBranch, prefix: string): void {
     const first = value.keys().next().value
     if (first === undefined) {
       throw new MongoError(
@@ -110,8 +98,7 @@ class ProjectionParser {
     else if (first.startsWith('$')) throw computed(name, value)
     else {
       const branch = branchAt(parent, name)
-      const path = parentPath === undefined ? name : `${parentPath}.${name}`
-      for (const [innerName, inner] of value) this.add(innerName, inner, branch, path)
+      for (const [innerName, inner] of value) this.add(innerName, inner, branch, `${prefix}${name}.`)
     }
   }
 
