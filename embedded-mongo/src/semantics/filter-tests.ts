@@ -1,6 +1,6 @@
 import { compareValues, equalValues } from './compare.ts'
 import { typeNameOf } from './describe-value.ts'
-import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
+import type { Comparison, PlainTest, RegexTest } from './filter-tree.ts'
 import { encodeValue, typeRank } from './key-encoding.ts'
 import { isNaNNumber, truncateToInt64 } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
@@ -17,14 +17,8 @@ export type ValueTest = (value: BsonValue | undefined, context: MatchContext) =>
 /** Tests a whole document. */
 export type DocumentTest = (document: BsonDocument, context: MatchContext) => boolean
 
-/** How `$elemMatch` compiles its inner filter; passed in because the two modules would import each other. */
-export interface NodeCompilers {
-  readonly forValues: (node: FilterNode) => ValueTest
-  readonly forDocuments: (node: FilterNode) => DocumentTest
-}
-
-/** Compiles what is asked of a value. */
-export function compileTest(test: FieldTest, compilers: NodeCompilers): ValueTest {
+/** Compiles what is asked of a value, without further filters. */
+export function compileTest(test: PlainTest): ValueTest {
   switch (test.op) {
     case 'in':
       return inTest(test.values, test.regexes)
@@ -38,10 +32,6 @@ export function compileTest(test: FieldTest, compilers: NodeCompilers): ValueTes
       return (value) => regexMatches(value, test)
     case 'size':
       return (value) => Array.isArray(value) && BigInt(value.length) === test.size
-    case 'elemMatchValue':
-      return elementTest(compilers.forValues(test.node))
-    case 'elemMatchObject':
-      return elementTest(embeddedTest(compilers.forDocuments(test.node)))
     default:
       return comparisonTest(test.op, test.value)
   }
@@ -118,7 +108,8 @@ function modMatches(value: BsonValue | undefined, divisor: bigint, remainder: bi
   return dividend !== undefined && dividend % divisor === remainder
 }
 
-function elementTest(test: ValueTest): ValueTest {
+/** `$elemMatch`: an element passes the test. */
+export function elementTest(test: ValueTest): ValueTest {
   return (value, context) => {
     if (!Array.isArray(value)) return false
     const before = context.arrayIndex
@@ -129,7 +120,7 @@ function elementTest(test: ValueTest): ValueTest {
 }
 
 /** `$elemMatch` with field conditions looks at documents, and at arrays as documents keyed by index. */
-function embeddedTest(test: DocumentTest): ValueTest {
+export function embeddedTest(test: DocumentTest): ValueTest {
   return (value, context) => {
     if (isDocument(value)) return test(value, context)
     if (!Array.isArray(value)) return false

@@ -27,6 +27,12 @@ export interface RegexTest {
 
 /** What is asked of one value. */
 export type FieldTest =
+  | PlainTest
+  | { readonly op: 'elemMatchValue'; readonly node: FilterNode }
+  | { readonly op: 'elemMatchObject'; readonly node: FilterNode }
+
+/** What is asked without further filters. */
+export type PlainTest =
   | { readonly op: Comparison; readonly value: BsonValue }
   | { readonly op: 'in'; readonly values: readonly BsonValue[]; readonly regexes: readonly RegexTest[] }
   | { readonly op: 'exists' }
@@ -34,8 +40,6 @@ export type FieldTest =
   | { readonly op: 'mod'; readonly divisor: bigint; readonly remainder: bigint }
   | RegexTest
   | { readonly op: 'size'; readonly size: bigint }
-  | { readonly op: 'elemMatchValue'; readonly node: FilterNode }
-  | { readonly op: 'elemMatchObject'; readonly node: FilterNode }
 
 /** The conditions that must all hold: the children of nested `$and`s (and of an `$or` with a single branch), flat. */
 export function conjuncts(node: FilterNode): FilterNode[] {

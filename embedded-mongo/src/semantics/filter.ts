@@ -3,11 +3,12 @@ import { walkPath } from './field-paths.ts'
 import {
   compileTest,
   type DocumentTest,
+  elementTest,
+  embeddedTest,
   type MatchContext,
-  type NodeCompilers,
   type ValueTest,
 } from './filter-tests.ts'
-import { conjuncts, type FilterLeaf, type FilterNode } from './filter-tree.ts'
+import { conjuncts, type FieldTest, type FilterLeaf, type FilterNode } from './filter-tree.ts'
 import { parseFilter } from './parse-filter.ts'
 import type { BsonDocument } from './values.ts'
 
@@ -51,9 +52,7 @@ function compileNode(node: FilterNode): DocumentTest {
 
 /** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
 function compileForValue(node: FilterNode): ValueTest {
-  return compileTree(node, (leaf) =>
-    leaf.kind === 'field' ? compileTest(leaf.test, compilers) : () => false,
-  )
+  return compileTree(node, (leaf) => (leaf.kind === 'field' ? compileAnyTest(leaf.test) : () => false))
 }
 
 type Test<T> = (subject: T, context: MatchContext) => boolean
@@ -78,7 +77,7 @@ function compileTree<T>(node: FilterNode, compileLeaf: (leaf: FilterLeaf) => Tes
 }
 
 function compileField(node: Extract<FilterNode, { kind: 'field' }>): DocumentTest {
-  const test = compileTest(node.test, compilers)
+  const test = compileAnyTest(node.test)
   const path = node.path.split('.')
   const { op } = node.test
   const leaf =
@@ -92,7 +91,10 @@ function compileField(node: Extract<FilterNode, { kind: 'field' }>): DocumentTes
     })
 }
 
-const compilers: NodeCompilers = { forDocuments: compileNode, forValues: compileForValue }
+function compileAnyTest(test: FieldTest): ValueTest {
+  if (test.op === 'elemMatchValue') return elementTest(compileForValue(test.node))
+  return test.op === 'elemMatchObject' ? elementTest(embeddedTest(compileNode(test.node))) : compileTest(test)
+}
 
 function allOf<T>(tests: readonly Test<T>[]): Test<T> {
   const [only] = tests

@@ -115,7 +115,7 @@ describe('indexRanges', () => {
       spec({ a: 1, b: 1 }),
       false,
     )
-    expect(plan).toMatchObject({ equalFields: 1, hasRange: true })
+    expect(plan).toMatchObject({ equalFields: 1 })
     const inside = (b: number): boolean => {
       const [key = ''] = indexKeys(doc({ a: 1, b }), spec({ a: 1, b: 1 }))
       return plan?.ranges.some(({ from, to }) => from <= key && key < to) ?? false
