@@ -7,12 +7,12 @@ import type { ChainHead } from '../signing/audit-chain.ts'
 import { type CommandResult, inJson, oneLine, oneOf, table, terminal, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
 
-/** A line of progress for every so many records or documents. */
+/** The number of records or documents between two lines of progress. */
 const STEP = 20_000
 
 /**
- * `countersign audit check`: recomputes every link of the trail and holds it against the states in the store. The answer
- * is no (exit code 1) as soon as anything does not fit.
+ * `countersign audit check`: recomputes every link of the trail and compares it with the states in the store. Exit code 1
+ * if anything does not match.
  */
 export function runAuditCheck(options: { expect?: string }): Promise<CommandResult> {
   const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
@@ -71,7 +71,7 @@ function tellFinding(finding: Finding): string {
   return `  ${oneLine(sentence(finding))}`
 }
 
-/** One sentence a finding; ids are whatever was written into the store. */
+/** Describes a finding in one sentence. Its ids may be any text that was written into the store. */
 function sentence(finding: Finding): string {
   switch (finding.code) {
     case 'gap':
@@ -109,7 +109,7 @@ function more({ found, findings }: TrailReport): string[] {
   return found > findings.length ? [`  … and ${found - findings.length} more.`] : []
 }
 
-/** What to do about it. */
+/** Tells the operator what to do about the findings. */
 function advise({ firstBad }: TrailReport): string {
   const trusted =
     firstBad === undefined
@@ -132,7 +132,7 @@ function readHead(text: string): ChainHead {
   return { seq: Number(match[1]), hash: match[2] }
 }
 
-/** On stderr, so that the report stays alone on stdout. */
+/** Writes progress to stderr, so that stdout holds only the report. */
 function tellProgress(): NonNullable<CheckOptions['onProgress']> {
   let told = 0
   return (progress) => {
@@ -158,7 +158,7 @@ const LONGEST = 10_000
 /** A record, or an entry that still waits to become one. */
 type Line = Partial<AuditRecord>
 
-/** `countersign audit list`: what happened, newest first. */
+/** `countersign audit list`: lists what happened, newest first. */
 export function runAuditList(options: AuditListOptions): Promise<CommandResult> {
   const limit = readLimit(options.limit)
   const type = options.type === undefined ? undefined : oneOf(AUDIT_TYPES, options.type, 'type')
@@ -176,7 +176,7 @@ export function runAuditList(options: AuditListOptions): Promise<CommandResult> 
 
 const moreBy = (limit: number): string => (limit < LONGEST ? '--limit <n>' : '--account, --type, --subject')
 
-/** Entries that no process has brought to the trail yet, as after a command while no service runs. */
+/** Finds entries that no process has appended to the trail yet, such as those of a command while no service runs. */
 async function findWaiting(
   { trail, survey }: TrailDeps,
   filter: Partial<Pick<AuditEntry, 'account_id' | 'type' | 'subject'>>,
@@ -191,7 +191,7 @@ async function findWaiting(
     .map((entry) => ({ entry }))
 }
 
-/** For programs: a record without its salt, which would let an erased entry be guessed. `seq` is null while it waits. */
+/** A record for `--json`, without its salt, which would let an erased entry be guessed. `seq` is null while an entry waits. */
 function presentLine({ seq, entry, content_sha256, hash }: Line) {
   if (entry === undefined) return { seq, erased: true, content_sha256, hash }
   return {

@@ -9,9 +9,9 @@ import { CliError, type CommandResult, usageError } from './terminal.ts'
 import { zipFiles } from './zip-files.ts'
 
 /**
- * `countersign slack manifest`: the manifest for this BASE_URL, always as JSON. Socket Mode where it is asked for, or set up
- * already.
- * @throws ConfigError, CliError `usage` when Slack could not reach the address
+ * `countersign slack manifest`: prints the manifest for this BASE_URL, always as JSON; for Socket Mode if `--socket` is given
+ * or Socket Mode is set up already.
+ * @throws ConfigError, CliError `usage` when Slack could not reach BASE_URL
  */
 export function runSlackManifest({ socket }: { socket?: boolean }): CommandResult {
   const { baseUrl, slack } = loadConfig()
@@ -30,9 +30,9 @@ export interface PackageOptions {
 }
 
 /**
- * `countersign teams package`: writes the app package for this BASE_URL and TEAMS_APP_ID, over an older one of that name. The
- * same settings make the same bytes.
- * @throws ConfigError; CliError `usage` when there is no bot, or Teams could not reach the address; `not_written`
+ * `countersign teams package`: writes the app package for this BASE_URL and TEAMS_APP_ID, replacing an older file of that name.
+ * The same settings make the same bytes.
+ * @throws ConfigError; CliError `usage` when no bot is set up or Teams could not reach BASE_URL; CliError `not_written`
  */
 export async function runTeamsPackage({ out, preview }: PackageOptions): Promise<CommandResult> {
   const { baseUrl, appId } = settingsOfApp()

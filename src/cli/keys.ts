@@ -15,7 +15,7 @@ export interface CreateKeyOptions {
   scopes?: string
 }
 
-/** `countersign key create`: an API key of the owner's account; the raw key is shown this once. */
+/** `countersign key create`: makes an API key of the owner's account and shows the raw key, this once. */
 export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> {
   const name = checkName(options.name)
   const scopes = options.scopes === undefined ? {} : { scopes: readScopes(options.scopes) }
@@ -42,7 +42,7 @@ function readScopes(text: string): Scope[] {
   return [...names].map((name) => oneOf(SCOPES, name, 'scope'))
 }
 
-/** `countersign key list`: API keys of every owner, or of one, oldest first; revoked ones too. */
+/** `countersign key list`: lists the API keys of every owner, or of one, oldest first, revoked keys included. */
 export function runListKeys(options: { owner?: string }): Promise<CommandResult> {
   return withService(
     async (deps) => {
@@ -82,7 +82,7 @@ export function runListKeys(options: { owner?: string }): Promise<CommandResult>
   )
 }
 
-/** `countersign key revoke`: at once and for ever. */
+/** `countersign key revoke`: revokes an API key at once and for ever. */
 export function runRevokeKey(id: string): Promise<CommandResult> {
   return withService(async (deps) => {
     const message = `There is no active key ${JSON.stringify(id.slice(0, 64))}; see: countersign key list`
@@ -103,13 +103,13 @@ export interface RotateOptions {
   acceptSettings?: boolean
 }
 
-/** Published this long before it signs, so that a verifier that keeps the key set knows the new key in time. */
+/** How long a new key is published before it signs, so that a verifier that caches the key set knows it in time. */
 const DEFAULT_DELAY = '24h'
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const LONGEST_MS = 90 * UNITS.d
 
-/** `countersign keys rotate`: the next key of one purpose, or of every one. Old keys stay published and verify for ever. */
+/** `countersign keys rotate`: makes the next key of one or every purpose. Old keys stay published and verify for ever. */
 export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   const purposes =
     options.purpose === undefined ? KEY_PURPOSES : [oneOf(KEY_PURPOSES, options.purpose, 'purpose')]
@@ -129,7 +129,7 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   )
 }
 
-/** `countersign keys revoke`: for a signing key that others may have. What it signed before `--since` stays valid. */
+/** `countersign keys revoke`: revokes a signing key that others may have. Receipts from before `--since` stay valid. */
 export function runRevokeSigningKey(kid: string, options: { since?: string }): Promise<CommandResult> {
   return withService(async ({ keys, clock }) => {
     const since = readPast(options.since, clock.now())
@@ -172,13 +172,13 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
   )
 }
 
-/** A moment that is over, as ISO 8601; now, where none is named. @throws CliError */
+/** Reads a past moment in ISO 8601; returns now when no text is given. @throws CliError */
 function readPast(text: string | undefined, now: Date): Date {
   const since =
     text === undefined ? now : new Date(/^[12]\d{3}-\d\d-\d\dT\S+Z$/.test(text) ? text : Number.NaN)
   // A negative time would spoil the key set.
   const isPast = since.getTime() >= 0 && since <= now
-  // `Date` takes 30 February for 2 March: what was signed in between would stay valid.
+  // `Date` reads 30 February as 2 March: receipts signed in between would stay valid.
   if (!isPast || (text !== undefined && !since.toISOString().startsWith(text.slice(0, 10))))
     throw usageError(
       '--since takes a time in UTC that is over, on a day that exists, such as 2026-03-04T09:30:00Z.',
@@ -186,7 +186,7 @@ function readPast(text: string | undefined, now: Date): Date {
   return since
 }
 
-/** `countersign keys list`: the signing keys of each purpose, newest first; revoked ones too. */
+/** `countersign keys list`: lists the signing keys of each purpose, newest first, revoked keys included. */
 export function runListSigningKeys(): Promise<CommandResult> {
   const list = async ({ keys }: Pick<FlowDeps, 'keys'>): Promise<CommandResult> => {
     const found = keys.ring().publicRecords()
@@ -213,7 +213,7 @@ export function runListSigningKeys(): Promise<CommandResult> {
   return withService(list, { reads: true })
 }
 
-/** The public part, named field by field: a record may hold the seed. */
+/** Returns the public fields, named one by one because a record may also hold the seed. */
 function presentSigningKey(key: PublicKeyRecord) {
   return {
     kid: key.kid,

@@ -25,7 +25,7 @@ import {
 import type { InviteOptions } from './users.ts'
 import type { VerifyOptions } from './verify-receipt.ts'
 
-/** Each command loads what it needs, so that a quick one is quick: the service alone takes as long as ten of them. */
+/** Each command loads only the modules it needs, to start quickly: the service alone loads as long as ten commands. */
 const load = {
   service: () => import('../main.ts'),
   store: () => import('embedded-mongo'),
@@ -40,7 +40,7 @@ const load = {
 }
 
 /**
- * Runs one command, on the process's own environment and streams unless it is given others. Never throws.
+ * Runs one command, on the process's own environment and streams unless `on` gives others. Never throws.
  * @returns the exit code, one of `EXIT`
  */
 export function runCli(arguments_: readonly string[], on?: Terminal): Promise<number> {
@@ -60,7 +60,7 @@ interface Json {
   json?: boolean
 }
 
-/** The commands and their options. @param json without help on stderr: errors of usage are JSON there */
+/** Defines the commands and their options. @param json keeps help off stderr, where usage errors are then JSON */
 function createProgram(json: boolean): Command {
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run the service and look after it.')
@@ -68,7 +68,7 @@ function createProgram(json: boolean): Command {
     .configureOutput({
       writeOut: (text) => terminal().stdout.write(text),
       writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
-      // Told by `tellError`, as all errors are.
+      // `tellError` reports these errors, like all others.
       outputError: () => undefined,
     })
   addServiceCommands(program)
@@ -87,10 +87,10 @@ function createProgram(json: boolean): Command {
 
 const MISSING = ['commander.missingArgument', 'commander.missingMandatoryOptionValue', 'commander.help']
 
-/** `doctor` takes no argument, so what follows it is meant as one of its commands. */
+/** `doctor` takes no argument, so a word after it is meant as one of its commands. */
 const UNKNOWN = ['commander.unknownCommand', 'commander.excessArguments']
 
-/** Commander stops at the first missing option, and names no commands: the error names all of them. */
+/** Makes errors name everything missing and all commands: Commander stops at the first missing option and names no command. */
 function nameChoices(command: Command): void {
   const { commands } = command
   command.exitOverride((error) => {
@@ -115,13 +115,13 @@ function isMissing(command: Command, option: Option): boolean {
   return option.mandatory && command.getOptionValue(option.attributeName()) === undefined
 }
 
-/** Completes a command whose answer is a result: in words, or as JSON. */
+/** Completes a command that answers with a `CommandResult`, in words or as JSON. */
 function answers<Options extends object>(
   command: Command,
   run: (options: Options, ...arguments_: string[]) => CommandResult | Promise<CommandResult>,
 ): void {
   command.option(...JSON_OPTION).action(async () => {
-    // With those of the command above: `doctor` knows --json too, and takes it.
+    // Includes the parent's options: `doctor` also knows --json, and takes it from its subcommands.
     const options = command.optsWithGlobals<Options & Json>()
     if (options.json) answerInJson()
     tell(await run(options, ...command.args))
@@ -310,8 +310,8 @@ function addTeamsCommands(teams: Command): void {
 }
 
 /**
- * `countersign store`: the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. Its address is the
- * first line on stdout. @throws ConfigError, StoreLockedError
+ * `countersign store`: runs the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. The first line
+ * on stdout is its address. @throws ConfigError, StoreLockedError
  */
 async function runStore(options: Json): Promise<void> {
   const dataDir = loadDataDir()
@@ -328,8 +328,8 @@ async function runStore(options: Json): Promise<void> {
 }
 
 /**
- * `countersign backup <folder>`: the embedded store as it is now, with the secrets that were made beside it, as a folder to start
- * from. @throws CliError, StoreFileError
+ * `countersign backup <folder>`: copies the embedded store as it is now, with the secrets that were made beside it, into a folder
+ * that a service can start from. @throws CliError, StoreFileError
  */
 async function runBackup(folder: string): Promise<CommandResult> {
   const { dataDir, mongodbUri, secrets } = loadConfig()
@@ -374,7 +374,7 @@ function asCliError(error: unknown): CliError {
   return new CliError('internal_error', String(redact(text)))
 }
 
-/** The interface tells field and detail apart; a terminal shows one sentence. */
+/** Joins field and detail, which the HTTP interface keeps apart, into one sentence for the terminal. */
 function refusalText({ publicMessage, details }: Refusal): string {
   return details.detail === undefined ? publicMessage : `${details.field ?? 'The input'} ${details.detail}.`
 }

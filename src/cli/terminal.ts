@@ -5,7 +5,7 @@ import { redact } from '../domain/redact.ts'
 import { visibleString } from '../domain/text.ts'
 import type { Log } from '../flow/ports.ts'
 
-/** What a command reads from and writes to. */
+/** The environment and the streams that a command reads from and writes to. */
 export interface Terminal {
   /** The whole environment; `.env` is not read. */
   env: Record<string, string>
@@ -26,31 +26,31 @@ interface Current {
 
 const current = new AsyncLocalStorage<Current>()
 
-/** The terminal of the command under way. */
+/** Returns the terminal of the running command. */
 export function terminal(): Omit<Terminal, 'env'> {
   return current.getStore()?.terminal ?? process
 }
 
-/** Does the command under way answer machines (`--json`)? */
+/** Checks whether the running command answers in JSON (`--json`). */
 export function inJson(): boolean {
   return current.getStore()?.json ?? false
 }
 
-/** From here on it does. */
+/** Makes the running command answer in JSON from here on. */
 export function answerInJson(): void {
   const command = current.getStore()
   if (command !== undefined) command.json = true
 }
 
-/** What the command under way will end with. */
+/** Sets the exit code of the running command. */
 export function setExitCode(exitCode: number): void {
   const command = current.getStore()
   if (command !== undefined) command.exitCode = exitCode
 }
 
 /**
- * Runs a command on a terminal; several may run in one process at once, each on its own.
- * @param on the process's own unless given
+ * Runs a command on a terminal. One process may run several commands at once, each on its own terminal.
+ * @param on defaults to the process's own environment and streams
  * @returns the exit code that was set; 0 if none
  */
 export async function runOn(on: Terminal | undefined, command: () => Promise<void>): Promise<number> {
@@ -67,8 +67,8 @@ export async function runOn(on: Terminal | undefined, command: () => Promise<voi
 }
 
 /**
- * From here on a line that cannot be written is lost, and nothing else with it. That the reader is gone (`| head`) is not
- * worth a word; a disk that is full is said once.
+ * Keeps a failed write to stdout or stderr from ending the process: only the line is lost. A reader that is gone (`| head`)
+ * is not reported; a full disk is reported once.
  */
 export function outliveOutput(onLost: () => void = () => undefined): void {
   let told = false
@@ -81,23 +81,23 @@ export function outliveOutput(onLost: () => void = () => undefined): void {
   })
 }
 
-/** What a command found out. */
+/** The result of a command. */
 export interface CommandResult {
-  /** For `--json`: one value on stdout, without what is undefined in it. */
+  /** For `--json`: one value on stdout; undefined fields are left out. */
   value: unknown
-  /** `value` is a list of unknown length: one line of JSON for each of its items. */
+  /** `value` is a list of unknown length, written as one line of JSON for each item. */
   rows?: true
   /** For people. */
   text: string
-  /** The command worked, and its answer is no: exit code 1. */
+  /** The command worked, and its answer is no: exit code 1, unless `exitCode` says otherwise. */
   failure?: { error: string; message: string }
-  /** Of a failure, where it is another than 1. */
+  /** The exit code of a failure, if other than 1. */
   exitCode?: number
 }
 
 /**
- * Writes a result to stdout and sets the exit code. With `--json` a failure is also told on stderr as
- * `{error, message}`, as every error is.
+ * Writes a result to stdout and sets the exit code. With `--json` a failure is also written to stderr as
+ * `{error, message}`, like every error.
  */
 export function tell(result: CommandResult): void {
   const json = inJson()
@@ -112,7 +112,7 @@ function jsonText({ value, rows }: CommandResult): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-/** Lines up columns. Cells may hold what others typed, so nothing in them reaches the terminal as a control character. */
+/** Aligns columns. Cells may hold text that others typed, so no control character in them reaches the terminal. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map((row) => row.map(oneLine))
   const widths = head.map((_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
@@ -126,15 +126,15 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     .join('\n')
 }
 
-/** One text on one line, with hidden and control characters shown by name. */
+/** Puts a text on one line, with hidden and control characters shown by name. */
 export function oneLine(text: string): string {
   return visibleString(text).replace(/[\n\t]+/g, ' ')
 }
 
-/** Exit codes: it worked, it did not, it was called wrongly; of a valid receipt, what it does not say. */
+/** Exit codes: success, failure, wrong usage; of a valid receipt: its content is not proven, or it records a rejection. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unproven: 3, rejected: 4 } as const
 
-/** A failure of a command, told in words that say what to do. `code` is stable, for scripts. */
+/** The failure of a command. The message says what to do; `code` is stable, for scripts. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly code: string
@@ -148,8 +148,8 @@ export class CliError extends Error {
 }
 
 /**
- * Errors whose message alone tells the operator what to do, with the code that `--json` gives them. By name: their classes belong
- * to what a command may not have loaded.
+ * Errors whose message alone tells the operator what to do, with the code that `--json` gives them. Keyed by name, because a
+ * command may not have loaded the modules of their classes.
  */
 export const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
@@ -163,12 +163,12 @@ export const KNOWN_ERRORS: Partial<Record<string, string>> = {
   WrongSealingKeyError: 'sealing_key_wrong',
 }
 
-/** The command was called wrongly: exit code 2. */
+/** Makes the error for a command that was called wrongly: exit code 2. */
 export function usageError(message: string): CliError {
   return new CliError('usage', message, EXIT.usage)
 }
 
-/** What goes wrong on the side, on stderr; silent with `--json`, where stderr is for the error alone. */
+/** Makes a log that writes warnings and errors to stderr; silent with `--json`, where stderr is for the command's error alone. */
 export function commandLog(): Log {
   const json = inJson()
   const at = (label: string) => (fields: Record<string, unknown>, message: string) => {
@@ -179,14 +179,14 @@ export function commandLog(): Log {
   return { debug: ignore, info: ignore, warn: at('warning'), error: at('error') }
 }
 
-/** One of these words. @throws CliError that names them all */
+/** Returns the word that equals `text`. @throws CliError that names all words */
 export function oneOf<Word extends string>(words: readonly Word[], text: string, what: string): Word {
   const found = words.find((word) => word === text)
   if (found !== undefined) return found
   throw usageError(`${JSON.stringify(text)} is not a ${what}; choose among ${words.join(', ')}.`)
 }
 
-/** For `catch`: what these refusals mean to an operator; every other error as it is. */
+/** Makes a handler for `catch` that throws these refusals in words for an operator, and every other error unchanged. */
 export function inWords(words: Partial<Record<RefusalCode, readonly [code: string, message: string]>>) {
   const known: Partial<Record<string, readonly [code: string, message: string]>> = words
   return (error: unknown): never => {

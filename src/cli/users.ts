@@ -13,12 +13,12 @@ import { checkEmail, checkName, withService } from './with-service.ts'
 export interface InviteOptions {
   name?: string
   renew?: boolean
-  /** With `role`: into this account, as a member. */
+  /** Invites into this account as a member; together with `role`. */
   account?: string
   role?: string
 }
 
-/** `countersign user invite`: a person with an account of their own and a one-time link; `--renew`: a new link only. */
+/** `countersign user invite`: makes a person with an account of their own and a one-time link; `--renew`: only a new link. */
 export function runInviteUser(address: string, options: InviteOptions): Promise<CommandResult> {
   const email = checkEmail(address)
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
@@ -31,7 +31,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
       : inviteUser(deps, { email, ...name }, { kind: 'cli' })
     const { user, link } = await asked.catch(whyNotInvited(email))
     const done = `${options.renew ? 'New link for' : 'Invited'} ${user.email} (${user.id}, account ${user.account_id}).`
-    // What a person enrolled whom the operator never vouched for is replaced by what they enrol now.
+    // Enrolling replaces all factors of a person whom the operator never vouched for, so none of them is kept.
     const kept = isVouchedFor(user) ? namesOfFactors(counting(user)) : []
     const warning =
       kept.length === 0
@@ -58,12 +58,12 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
 const INSTEAD =
   '\n\nIt takes the place of any link that the service printed at its start: that one works no more.'
 
-/** A mistyped DATA_DIR would make one, too. */
+/** Tells that a new store was made, since a mistyped DATA_DIR makes one as well. */
 function newStoreText(dataDir: string): string {
   return `There was no store in ${dataDir}; a new one was made there. If your service has another, set its DATA_DIR or MONGODB_URI and try again.\n`
 }
 
-/** `countersign user reset`: for a lost or stolen factor, and for a person who must not decide any more. */
+/** `countersign user reset`: takes a person's factors and sessions away, when one is lost or stolen or they must not decide. */
 export function runResetUser(address: string): Promise<CommandResult> {
   const email = checkEmail(address)
   return withService(async (deps) => {
@@ -126,7 +126,7 @@ function whyNotInvited(email: string) {
   })
 }
 
-/** `countersign user invite --account … --role …`: a member of an account, and the one-time link by which they join. */
+/** `countersign user invite --account … --role …`: invites a member into an account, by a one-time link. */
 export function runInviteMember(address: string, options: InviteOptions): Promise<CommandResult> {
   const email = checkEmail(address)
   const name = options.name === undefined ? {} : { name: checkName(options.name) }
@@ -187,7 +187,7 @@ export function runConfirmUser(address: string): Promise<CommandResult> {
   })
 }
 
-/** `countersign user quota`: how many requests a month the account of a person may make. */
+/** `countersign user quota`: sets how many requests a month the account of a person may make. */
 export function runSetQuota(address: string, requests: string): Promise<CommandResult> {
   const email = checkEmail(address)
   if (!/^\d{1,9}$/.test(requests))
@@ -206,13 +206,13 @@ export function runSetQuota(address: string, requests: string): Promise<CommandR
   })
 }
 
-/** A person, with what they are in which account. */
+/** A person, with their role and state in each account. */
 interface Person {
   user: User
   accounts: { id: string; role: string; state: 'active' | 'invited' }[]
 }
 
-/** `countersign user list`: every person, oldest first. */
+/** `countersign user list`: lists every person, oldest first. */
 export function runListUsers(): Promise<CommandResult> {
   return withService(
     async (deps) => {
@@ -228,7 +228,7 @@ export function runListUsers(): Promise<CommandResult> {
   )
 }
 
-/** The account of their own first. */
+/** Returns the accounts of a person, their own account first. */
 async function rolesOf(deps: Pick<FlowDeps, 'accounts'>, user: User): Promise<Person['accounts']> {
   const found = await deps.accounts.ofPerson(user.id)
   const joined = found.flatMap(({ id, members }) =>
@@ -237,7 +237,7 @@ async function rolesOf(deps: Pick<FlowDeps, 'accounts'>, user: User): Promise<Pe
   return [{ id: user.account_id, role: 'owner', state: 'active' }, ...joined]
 }
 
-/** What the operator may see: never hashes, seeds or keys. */
+/** Returns the fields that the operator may see: never hashes, seeds or keys. */
 function presentPerson({ user, accounts }: Person) {
   return {
     id: user.id,

@@ -27,7 +27,7 @@ export interface VerifyOptions {
 /**
  * `countersign verify`: checks a receipt, and every vote next to it, against a pinned key set; needs no configuration and no
  * store.
- * @throws CliError (usage) when the receipt or the keys cannot be read: then nothing can be said of it
+ * @throws CliError (usage) when the receipt or the keys cannot be read: then there is no verdict
  */
 export async function runVerifyReceipt(path: string, options: VerifyOptions): Promise<CommandResult> {
   const keys = await readKeys(options.jwks)
@@ -45,7 +45,7 @@ export async function runVerifyReceipt(path: string, options: VerifyOptions): Pr
   return result.valid ? confirmed(result, shown, votes, unsigned) : refused(result)
 }
 
-/** What the caller knows that must have been decided on; every vote is held to it, too. */
+/** The request, action and context that the caller expects to be decided on; every vote is also checked against them. */
 async function expectation({ expectRequest, expectAction, expectContext }: VerifyOptions) {
   const json = expectContext?.startsWith('@') ? await readInput(expectContext.slice(1)) : expectContext
   return {
@@ -54,7 +54,7 @@ async function expectation({ expectRequest, expectAction, expectContext }: Verif
   }
 }
 
-/** What the caller expects that only the intent says. @returns the result, unproven without one, or the refusal */
+/** Checks the expected audience and account, which only the intent states. @returns the result, `unproven` without an intent */
 function heldToIntent(
   result: VerifiedReceipt,
   { expectAudience, expectAccount }: VerifyOptions,
@@ -109,7 +109,7 @@ const UNPROVEN = {
   exitCode: EXIT.unproven,
 }
 
-/** So that `countersign verify … && act` does not act. */
+/** A valid receipt of a rejection fails too, so that `countersign verify … && act` does not act. */
 const REJECTED = {
   failure: { error: 'receipt_of_rejection', message: 'The receipt is valid, and says that it was rejected.' },
   exitCode: EXIT.rejected,
@@ -135,12 +135,12 @@ async function readKeys(source: string): Promise<VerificationKey[]> {
   }
 }
 
-/** A whole `GET /approvals/:id` body or key set is far smaller; more is never read for a stranger. */
+/** The most that is read of an untrusted input; a whole `GET /approvals/:id` body or key set is far smaller. */
 const MAX_BYTES = 1_048_576
 
 const TIMEOUT_MS = 10_000
 
-/** Text of a file, or of stdin for `-`. @throws CliError (usage) when it cannot be read or is larger than 1 MiB */
+/** Reads a file, or stdin for `-`. @throws CliError (usage) when it cannot be read or is larger than 1 MiB */
 async function readInput(path: string): Promise<string> {
   const name = path === '-' ? 'stdin' : path
   try {
@@ -155,12 +155,13 @@ async function readInput(path: string): Promise<string> {
 }
 
 /**
- * Fetches the key set of an address, or of the service there, over https:, or over http: from this machine alone: a key set that came in the clear could be an attacker's.
- * @throws CliError (usage) when it cannot be had within 10 s, is larger than 1 MiB, or the answer is not 200
+ * Fetches the key set at an address or, if that has no path, of the service there. Over http: only from this machine: a key set
+ * that came in the clear could be an attacker's.
+ * @throws CliError (usage) when it cannot be fetched within 10 s, is larger than 1 MiB, or the answer is not 200
  */
 async function fetchText(address: string): Promise<string> {
   const url = new URL(address)
-  // fetch refuses them, too, and names them in what it says.
+  // fetch refuses credentials as well, but its message repeats them.
   if (url.username !== '' || url.password !== '')
     throw usageError(
       `${url.origin} is asked without a user name and password: leave them out, or save the key set and name its file.`,
@@ -184,7 +185,7 @@ async function fetchText(address: string): Promise<string> {
   }
 }
 
-/** Is it an address to fetch, rather than a file? */
+/** Checks whether `text` is an address to fetch, rather than the name of a file. */
 function isAddress(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text)
 }
@@ -210,8 +211,8 @@ function reasonOf(error: Error): string {
 }
 
 /**
- * What was signed, in words, and how far the action and context in `receipt`, the JSON it came in, were checked. `votes` are
- * those next to it, where several people had to agree; `unsigned` the approvals of a request that was rejected.
+ * Describes what was signed, and how far the action and context in `receipt`, the JSON it came in, were checked. `votes` are
+ * the receipts next to it, if several people had to agree; `unsigned` are the approvals of a request that was rejected.
  */
 function describeReceipt(
   result: VerifiedReceipt,
@@ -254,7 +255,7 @@ function describeReceipt(
   ].join('\n')
 }
 
-/** What the caller wrote is made visible: a name could hold a line of ours. */
+/** Lines for what the intent states, with control characters made visible: a requester's name could forge a line of ours. */
 function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
   if (stated === undefined) return []
   const { requester, quorum, audience, reversibility } = stated
@@ -290,7 +291,7 @@ const METHODS: Record<ReceiptPayload['method'], string> = {
   sandbox: 'by the sandbox; no person decided',
 }
 
-/** Approvals alone are signed by several: one rejection rejects. */
+/** The first line. Only an approval can come from several people: a single rejection rejects. */
 function headline({ payload, unproven }: VerifiedReceipt, votes: number): string {
   if (unproven) return `RECEIPT VALID, CONTENT NOT PROVEN: ${RECEIPT_ERRORS.receipt_content_unproven}`
   if (payload.sandbox) return `VALID SANDBOX RECEIPT: a test ${payload.decision} this; no person was asked.`

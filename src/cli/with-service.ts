@@ -8,17 +8,17 @@ import type { FlowDeps } from '../flow/deps.ts'
 import { CliError, commandLog, usageError } from './terminal.ts'
 
 interface CommandNeeds {
-  /** A store may be made, for what can be done before the service was ever started. */
+  /** The command may make a store, because it can run before the service was ever started. */
   fresh?: boolean
-  /** It changes nothing: the store's user needs no right to. */
+  /** The command changes nothing: the store's user needs no right to write. */
   reads?: boolean
-  /** It tells the store that secrets were changed on purpose. */
+  /** The command tells the store that secrets were changed on purpose. */
   newSecrets?: boolean
 }
 
 /**
- * Puts the service together, does the work and lets go again: on the store of a service that runs, else on the store itself.
- * @param work is told where a store was made
+ * Puts the service together, does the work and closes it again, on the store of a running service or one opened here.
+ * @param work receives the data directory if a new store was made there
  * @throws CliError `no_store`, and what `compose` throws
  */
 export async function withService<Result>(
@@ -27,7 +27,7 @@ export async function withService<Result>(
 ): Promise<Result> {
   const config = fresh ? loadConfig() : loadForStore()
   const newStore = hasStore(config) ? undefined : config.dataDir
-  // The store opens in a thread of its own while this one loads the rest.
+  // The store opens in a thread of its own while this thread loads the rest.
   const log = commandLog()
   const store = openStore(config, true, log)
   store.catch(() => undefined)
@@ -38,15 +38,15 @@ export async function withService<Result>(
   try {
     return await work(composition.deps, newStore)
   } finally {
-    // A store of its own is one whose service is stopped, which carries on at its start.
+    // If this process opened the store itself, the service is stopped and carries on at its next start.
     if (!(await store).own) await carryOn()
     await composition.close()
   }
 }
 
 /**
- * Carries on what the command writes, as a service does: the trail has it when the command returns, and what is to be sent a
- * service finds due. @returns a function that does so, and leaves to a service what does not work
+ * Relays the command's writes, as a service does: the audit trail has them when the command returns, and a service finds the
+ * deliveries due. @returns a function that relays, and leaves to a service whatever fails
  */
 function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>): () => Promise<void> {
   const ignore = (): void => undefined
@@ -61,8 +61,8 @@ function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>)
 }
 
 /**
- * The configuration, for a command about what a store holds. Beside a service with another `DATA_DIR` such a command would
- * make an empty store of its own, and say that there is no user and that every record is in order.
+ * Loads the configuration for a command about the contents of a store. If the service has another `DATA_DIR`, such a command
+ * would otherwise make an empty store, and say that there is no user and that every record is in order.
  * @throws CliError `no_store`, and what `loadConfig` throws
  */
 export function loadForStore(): Config {
@@ -72,7 +72,7 @@ export function loadForStore(): Config {
   throw new CliError('no_store', message)
 }
 
-/** The person with this address. @throws CliError */
+/** Finds the person with this address. @throws CliError */
 export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string): Promise<User> {
   const email = checkEmail(address)
   const user = await deps.users.findByEmail(email)
@@ -84,14 +84,14 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   return user
 }
 
-/** The address in its one spelling. @throws CliError */
+/** Returns the address in its normalised spelling. @throws CliError */
 export function checkEmail(address: string): string {
   const email = normaliseEmail(address)
   if (email === undefined) throw usageError(`${JSON.stringify(address)} is not an e-mail address.`)
   return email
 }
 
-/** A name as the service takes it, trimmed. @throws CliError */
+/** Returns the name trimmed, if the service accepts it. @throws CliError */
 export function checkName(text: string): string {
   const name = text.trim()
   const fault = name === '' ? 'must not be empty' : shortNameFault(name)

@@ -10,15 +10,15 @@ export interface ZipEntry {
 const LOCAL = 0x04034b50
 const CENTRAL = 0x02014b50
 const END = 0x06054b50
-/** 2.0: what deflate needs. */
+/** ZIP version 2.0, which deflate needs. */
 const VERSION = 20
 const STORED = 0
 const DEFLATED = 8
-/** The first day of MS-DOS, so that the same files make the same bytes. */
+/** 1 January 1980, the first MS-DOS date: a fixed date, so that the same files make the same bytes. */
 const DATE = 0x0021
 
 /**
- * A ZIP archive of a few files (PKWARE APPNOTE.TXT 6.3, §4.3): each deflated, or stored where that is shorter; no extra
+ * Makes a ZIP archive of a few files (PKWARE APPNOTE.TXT 6.3, §4.3): each deflated, or stored if that is shorter; no extra
  * fields, no ZIP64.
  * @throws Error for a name that is not plain ASCII
  */
@@ -36,7 +36,7 @@ export function zipFiles(entries: readonly ZipEntry[]): Buffer {
     directory.push(
       numbers([CENTRAL, 4], [VERSION, 2]),
       facts,
-      // Comment, disk, inner and outer attributes, where the file begins.
+      // Length of the comment, disk, internal and external attributes, offset of the file.
       numbers([0, 2], [0, 2], [0, 2], [0, 4], [offset, 4]),
       Buffer.from(name, 'ascii'),
     )
@@ -49,7 +49,7 @@ export function zipFiles(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...files, ...directory, end])
 }
 
-/** What both headers of a file hold: version needed, flags, method, time, date, CRC, sizes, lengths of name and extras. */
+/** The fields of both headers of a file: version needed, flags, method, time, date, CRC, sizes, lengths of name and extras. */
 function factsOf(method: number, content: Uint8Array, stored: number, name: string): Buffer {
   return numbers(
     [VERSION, 2],
@@ -65,7 +65,7 @@ function factsOf(method: number, content: Uint8Array, stored: number, name: stri
   )
 }
 
-/** Numbers with their widths in bytes, one after the other, the lowest byte first. */
+/** Encodes numbers with the given widths in bytes, one after the other, little-endian. */
 function numbers(...parts: readonly (readonly [value: number, width: number])[]): Buffer {
   return Buffer.concat(
     parts.map(([value, width]) => {

@@ -13,7 +13,7 @@ export interface Check {
   status: 'ok' | 'warn' | 'fail'
   /** What was found. */
   detail: string
-  /** What to do about it; only where something is to be done. */
+  /** What to do about it; absent if nothing is to be done. */
   fix?: string
 }
 
@@ -29,12 +29,12 @@ export function fail(name: string, detail: string, fix: string): Check {
   return { name, status: 'fail', detail, fix }
 }
 
-/** What went wrong, without secrets. */
+/** Returns the message of an error, without secrets. */
 export function reasonOf(error: unknown): string {
   return String(redact(error instanceof Error ? error.message : String(error)))
 }
 
-/** What a look into the store finds; `none` where there is no store yet. */
+/** Runs checks on the store. @returns `none` if there is no store yet, a failed check if `look` throws */
 export async function lookInStore(
   name: string,
   config: Config,
@@ -45,7 +45,7 @@ export async function lookInStore(
   return look().catch((error) => [fail(name, reasonOf(error), 'Run: npx countersign doctor')])
 }
 
-/** What the running service has noted: since when which workspaces and channels take no cards. Nothing, where all is well. */
+/** Reports workspaces and channels that, as the running service noted, take no cards, and since when; empty if all is well. */
 export function checkCards(config: Config, platform: ChatPlatform): Promise<Check[]> {
   return lookInStore('Cards', config, [], async () => {
     const [first, ...more] = await inspectTroubles(config, platform)
@@ -59,7 +59,7 @@ export function checkCards(config: Config, platform: ChatPlatform): Promise<Chec
 
 const MARKS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const
 
-/** The checks as a doctor tells them. One failed check makes the command fail. */
+/** Turns the checks into the doctor's report. One failed check makes the command fail. */
 export function reportChecks(checks: readonly Check[]): CommandResult {
   const failed = checks.filter(({ status }) => status === 'fail').length
   const warned = checks.filter(({ status }) => status === 'warn').length
@@ -82,13 +82,13 @@ function line({ name, status, detail, fix }: Check): string {
   return [first, ...more].join('\n')
 }
 
-/** What there is to say about the configuration, then what `examine` finds with it if it can be used. */
+/** Reports what `examine` finds with the configuration or, if that cannot be used, its problems. */
 export async function diagnose(examine: (config: Config) => Promise<Check[]>): Promise<CommandResult> {
   const { config, checks } = checkConfiguration()
   return reportChecks(config === undefined ? checks : await examine(config))
 }
 
-/** The configuration, if it can be used, and what there is to say about it. */
+/** Loads the configuration (undefined if it cannot be used) and checks it. */
 export function checkConfiguration(): { config: Config | undefined; checks: Check[] } {
   try {
     const config = loadConfig()
@@ -127,10 +127,10 @@ function told(problem: string): Check {
   )
 }
 
-/** How long an answer is waited for. */
+/** Milliseconds to wait for an answer. */
 export const TIMEOUT_MS = 5_000
 
-/** Where a chat platform sends to, and something that it would never send: it is not signed. */
+/** A call to the address that a chat platform sends to, such as the platform would never make: unsigned. */
 interface UnsignedCall {
   name: string
   platform: string
@@ -139,13 +139,13 @@ interface UnsignedCall {
   headers?: Record<string, string>
 }
 
-/** Can the platform reach the service at all? It sends only to https: addresses. */
+/** Checks whether the platform can reach the service at all: it sends only to https: addresses. */
 export function checkHttps(platform: string, baseUrl: string, fix: string): Check {
   if (baseUrl.startsWith('https:')) return ok('BASE_URL', baseUrl)
   return fail('BASE_URL', `${platform} sends only to https: addresses, not to ${baseUrl}`, fix)
 }
 
-/** Does our own address refuse what is not signed? Whether the platform's network gets here only the platform can try. */
+/** Checks whether our own address refuses unsigned calls. Only the platform can try whether its network reaches us. */
 export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
   const { name, platform, address, body, headers } = call
   const status = await statusOf(address, body, headers)
@@ -167,7 +167,7 @@ export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
   }
 }
 
-/** @returns undefined when nothing answers */
+/** Returns the status of the answer, undefined when nothing answers. */
 export async function statusOf(...call: Parameters<typeof send>): Promise<number | undefined> {
   try {
     const response = await send(...call)
@@ -178,7 +178,7 @@ export async function statusOf(...call: Parameters<typeof send>): Promise<number
   }
 }
 
-/** POST without following, and without waiting for long. @throws when there is no answer */
+/** Sends a POST and follows no redirect. @throws when there is no answer within `TIMEOUT_MS` */
 export function send(
   address: string | URL,
   body: string | URLSearchParams,
@@ -188,7 +188,7 @@ export function send(
   return fetch(address, { method: 'POST', redirect: 'manual', headers, body, signal })
 }
 
-/** A code of the other side, which is printed to a terminal. */
+/** Returns the other side's error code, if it is safe to print to a terminal. */
 export function printableCode(code: string | undefined): string {
   return code !== undefined && /^[\w.]{1,60}$/.test(code) ? code : 'an unknown error'
 }

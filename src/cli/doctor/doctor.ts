@@ -23,7 +23,7 @@ import {
   warn,
 } from './checks.ts'
 
-/** `countersign doctor`: looks, changes nothing, and says what to do. */
+/** `countersign doctor`: checks the installation, changes nothing, and says what to do. */
 export async function runDoctor(): Promise<CommandResult> {
   return reportChecks(await examine())
 }
@@ -45,7 +45,7 @@ async function examine(): Promise<Check[]> {
 
 const manifestSchema = z.object({ engines: z.object({ node: z.string().regex(/^>=\d+\.\d+$/) }) })
 
-/** Is this Node new enough for the package? */
+/** Checks whether this Node.js is new enough for the package. */
 export function checkNode(version: string = process.versions.node): Check {
   const manifest: unknown = JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))
   const wanted = manifestSchema.parse(manifest).engines.node.slice(2)
@@ -57,7 +57,7 @@ export function checkNode(version: string = process.versions.node): Check {
     : fail('Node.js', `${version} is too old`, `Install Node.js ${wanted} or newer.`)
 }
 
-/** Are the hosted pages and the interface document there? */
+/** Checks whether the hosted pages and the OpenAPI document exist. */
 function checkPages(): Check {
   const parts = ['dist/webauthn-page/index.html', 'dist/dashboard/index.html', 'openapi.json']
   const missing = parts.filter((path) => !existsSync(packagePath(path)))
@@ -69,7 +69,7 @@ function checkPages(): Check {
 /** Files that only the service's own user may read. */
 const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.seal', 'store.lock']
 
-/** Who else on this machine can look into the data directory? */
+/** Checks whether others on this machine can look into the data directory. */
 async function checkDataDir(config: Config): Promise<Check> {
   const name = 'Data directory'
   const why = whyUnwritable(config.dataDir)
@@ -96,12 +96,12 @@ async function checkDataDir(config: Config): Promise<Check> {
   return ok(name, `${config.dataDir} is private`)
 }
 
-/** Does anything lie there: the embedded store, secrets that the environment does not give? */
+/** Checks whether the data directory is used: for the embedded store, or for secrets that the environment does not give. */
 function usesDataDir(config: Config): boolean {
   return config.mongodbUri === undefined || missingSecrets(config).length > 0
 }
 
-/** Are the secrets there and strong? None is made here. */
+/** Checks whether the secrets exist and are strong; makes none. */
 async function checkSecrets(config: Config): Promise<Check> {
   const name = 'Secrets'
   const missing = missingSecrets(config)
@@ -127,12 +127,12 @@ async function modeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Above this the service warns too (T75). */
+/** Clock skew above which the service also warns (T75). */
 const SKEW_WARNING_MS = 2_000
 
 const UNWRITABLE = 'See the line about the data directory.'
 
-/** Does the store answer, is its clock ours, do the signing keys open? A store that does not exist yet is not made. */
+/** Checks whether the store answers, its clock agrees with ours, and the signing keys open. Makes no store. */
 async function checkStore(config: Config): Promise<Check[]> {
   if (config.mongodbUri === undefined && whyUnwritable(config.dataDir) !== undefined)
     return [warn('Store', `not looked at in ${config.dataDir}`, UNWRITABLE)]
@@ -212,7 +212,7 @@ function changedChecks({ changed }: StoreReport): Check[] {
   })
 }
 
-/** Nothing, where it takes entries. */
+/** Reports an audit trail that takes no entries; empty if it does. */
 function trailChecks({ trail }: StoreReport): Check[] {
   if (trail === undefined) return []
   const fix =
@@ -223,7 +223,7 @@ function trailChecks({ trail }: StoreReport): Check[] {
 const readyAnswer = z.object({ status: z.literal('ready') })
 const brokenAnswer = z.object({ error: z.literal('storage_unavailable') })
 
-/** Can BASE_URL be the address people and callers use? */
+/** Checks whether BASE_URL can be the address that people and callers use. */
 function checkBaseUrl(config: Config): Check {
   const name = 'BASE_URL'
   const url = new URL(config.baseUrl)
@@ -238,7 +238,7 @@ function checkBaseUrl(config: Config): Check {
   return ok(name, `${config.baseUrl} (this machine only)`)
 }
 
-/** May the service listen on its port? Nothing, where it does already. */
+/** Checks whether the service may listen on its port; empty if it already does. */
 async function checkPort({ host, port }: Config): Promise<Check[]> {
   const name = 'Port'
   try {
@@ -246,7 +246,7 @@ async function checkPort({ host, port }: Config): Promise<Check[]> {
     return [ok(name, `${port} of ${host} is free`)]
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
-    // Of a port below 1024 only the service may have the right.
+    // Perhaps only the service, and not this command, has the right to a port below 1024.
     if (await isService(host, port)) return []
     const [detail = '', fix = ''] = error.message.split('; ')
     return [fail(name, detail, fix)]
@@ -262,7 +262,7 @@ async function isService(host: string, port: number): Promise<boolean> {
   return readyAnswer.safeParse(body).success || brokenAnswer.safeParse(body).success
 }
 
-/** Does a service answer at BASE_URL, and is it this one? */
+/** Checks whether a Countersign service answers at BASE_URL, and is ready. */
 async function checkAnswer(config: Config): Promise<Check> {
   const name = 'Service'
   const address = `${config.baseUrl}/readyz`
@@ -281,7 +281,7 @@ async function checkAnswer(config: Config): Promise<Check> {
   }
 }
 
-/** Why fetch got no answer. */
+/** Explains why fetch got no answer. */
 function noAnswer({ baseUrl }: Config, error: unknown): Check {
   const told = (why: string, fix: string) => warn('Service', `nothing answers at ${baseUrl}: ${why}`, fix)
   const { hostname } = new URL(baseUrl)

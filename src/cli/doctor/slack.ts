@@ -34,14 +34,14 @@ async function examine(config: Config): Promise<Check[]> {
   return [describe(slack), ...called.filter(isNew), ...(await checkCards(config, 'slack'))]
 }
 
-/** Slack sends only to https: addresses. */
+/** Tells how to set Slack up: over Socket Mode if BASE_URL is not https:, because Slack sends only to https: addresses. */
 function howToBegin(baseUrl: string): string {
   return baseUrl.startsWith('https:')
     ? 'Make the app: npx countersign slack manifest\nThen set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET (docs/slack.md).'
     : 'Make the app: npx countersign slack manifest --socket\nThen set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/slack.md).'
 }
 
-/** Each question finds by itself that Slack does not answer. Told once is enough. */
+/** Drops repeated checks: each question finds by itself that Slack does not answer, and one line about it is enough. */
 function isNew({ name, detail }: Check, index: number, all: readonly Check[]): boolean {
   return all.findIndex((other) => other.name === name && other.detail === detail) === index
 }
@@ -63,7 +63,7 @@ async function checkReceiving(config: Config, { apiUrl, receive }: SlackSettings
   return checkEventsAddress(config.baseUrl, receive.signingSecret)
 }
 
-/** Can Slack send to us, is what is not signed refused, and what is signed with our secret taken? */
+/** Checks whether Slack can send to us, and we refuse unsigned requests and accept those signed with our secret. */
 async function checkEventsAddress(baseUrl: string, signingSecret: string): Promise<Check[]> {
   const fix = 'Set BASE_URL to the public https: address, or use Socket Mode: SLACK_APP_TOKEN.'
   const secure = checkHttps('Slack', baseUrl, fix)
@@ -75,7 +75,7 @@ async function checkEventsAddress(baseUrl: string, signingSecret: string): Promi
     : [secure, unsigned]
 }
 
-/** Would Slack let us connect? The address it hands out is not used, and ends by itself. */
+/** Checks whether Slack would let us connect. The address it hands out is not used, and expires by itself. */
 async function checkAppToken(apiUrl: string, token: string): Promise<Check> {
   const name = 'App token'
   const answer = await callSlack(apiUrl, 'apps.connections.open', { token })
@@ -91,8 +91,9 @@ async function checkAppToken(apiUrl: string, token: string): Promise<Check> {
 const NAME = 'Signing secret'
 
 /**
- * Does the running service take what is signed with our secret (https://docs.slack.dev/authentication/verifying-requests-from-slack)?
- * It is sent what Slack sends to see that a service is there: it is answered, and nothing follows.
+ * Checks whether the running service accepts requests signed with our secret
+ * (https://docs.slack.dev/authentication/verifying-requests-from-slack). Sends the `ssl_check` by which Slack itself looks for the
+ * service: it is answered, and nothing follows.
  */
 async function checkSigned(address: string, signingSecret: string): Promise<Check> {
   const body = 'ssl_check=1'
@@ -118,12 +119,12 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
 
 const NOT_HERE = 'Let this machine reach it over https, directly, or set SLACK_API_URL to the right one.'
 
-/** There was no answer from the address of the API. */
+/** The failed check when nothing answers at the address of the API. */
 function noAnswer(apiUrl: string): Check {
   return fail('Slack API', `nothing answers at ${apiUrl}`, NOT_HERE)
 }
 
-/** Is the token good, may it do what the app does, and does looking people up work? */
+/** Checks whether the token is good, has the scopes that the app needs, and can look people up. */
 async function checkBotToken(apiUrl: string, token: string): Promise<Check[]> {
   const name = 'Bot token'
   const answer = await callSlack(apiUrl, 'auth.test', { token })
@@ -133,12 +134,12 @@ async function checkBotToken(apiUrl: string, token: string): Promise<Check[]> {
   return [found, checkScopes(answer), await checkLookup(apiUrl, token)]
 }
 
-/** Of the answer to auth.test. */
+/** The name and id of the workspace in an answer to auth.test. */
 function workspaceOf({ body }: SlackAnswer): string {
   return `${printable(body.team)} (${printable(body.team_id)})`
 }
 
-/** What the app was given, against what it needs. */
+/** Compares the scopes that the app was given with those it needs. */
 function checkScopes({ scopes }: SlackAnswer): Check {
   const name = 'Scopes'
   if (scopes === undefined) {
@@ -154,7 +155,7 @@ function checkScopes({ scopes }: SlackAnswer): Check {
   return fail(name, `missing: ${missing.join(', ')}`, fix.join('\n'))
 }
 
-/** The address is no one's: example.com is reserved (RFC 2606). */
+/** Checks the look-up of people, with an address that is no one's: example.com is reserved (RFC 2606). */
 async function checkLookup(apiUrl: string, token: string): Promise<Check> {
   const name = 'Look-up'
   const answer = await callSlack(apiUrl, 'users.lookupByEmail', {
@@ -185,15 +186,15 @@ function fixForToken(error: string | undefined): string {
   }
 }
 
-/** Workspaces name themselves, and this is printed to a terminal. */
+/** Makes a text safe to print to a terminal: workspaces choose their own names. */
 function printable(text: unknown): string {
   return typeof text === 'string' ? text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 80) : '?'
 }
 
-/** Workspaces that are asked about; the others are counted. */
+/** Number of workspaces whose tokens are checked; the others are only counted. */
 const MOST = 20
 
-/** Does Slack know the app? A made-up code is refused only after id and secret were found good. */
+/** Checks whether Slack knows the app: it refuses a made-up code only after it found id and secret good. */
 async function checkClient(
   apiUrl: string,
   { clientId, clientSecret }: { clientId: string; clientSecret: string },
@@ -207,7 +208,7 @@ async function checkClient(
   return fail(name, `Slack refuses it: ${answer.error ?? 'it accepted an invented code'}`, fix)
 }
 
-/** The workspaces that installed the app: is each token good, and may it do what the app does? */
+/** Checks for each workspace that installed the app whether its token is good and has the scopes that the app needs. */
 function checkWorkspaces(config: Config, apiUrl: string): Promise<Check[]> {
   const name = 'Workspaces'
   const none = warn(
@@ -241,17 +242,17 @@ async function checkOne(apiUrl: string, { tenant, name, token }: InstalledToken)
 
 const answerSchema = z.looseObject({ ok: z.boolean(), error: z.string().optional() })
 
-/** What Slack said to one call of its Web API. */
+/** Slack's answer to one call of its Web API. */
 interface SlackAnswer {
   ok: boolean
-  /** Slack's own code. */
+  /** Slack's own error code. */
   error: string | undefined
-  /** Of the token, if Slack told. */
+  /** The scopes of the token, if Slack named them. */
   scopes: readonly string[] | undefined
   body: Readonly<Record<string, unknown>>
 }
 
-/** One call, with a token or without one. @returns undefined when what answers there is not Slack, or nothing does */
+/** Makes one call, with or without a token. @returns undefined when nothing answers, or something other than Slack */
 async function callSlack(
   apiUrl: string,
   method: string,

@@ -70,7 +70,7 @@ const errorSchema = z.object({
   error_codes: z.array(z.number().int()).catch([]),
 })
 
-/** Does the tenant give the bot a token? The token is not used. */
+/** Checks whether the tenant gives the bot a token. The token is not used. */
 async function checkSecret(teams: TeamsSettings): Promise<Check> {
   const { appId, appPassword, loginUrl } = teams
   const address = tokenUrl(teams)
@@ -127,7 +127,7 @@ const FIXES: Readonly<Record<string, string>> = {
 const KEYS = 'Keys of Teams'
 const CHANNEL = 'msteams'
 
-/** Can we read the keys that activities are checked with? Without them every activity is refused. */
+/** Checks whether we can read the keys by which activities are verified; without them every activity is refused. */
 async function checkKeys(openIdUrl: string): Promise<Check> {
   try {
     const keys = [...(await readTokenKeys(openIdUrl)).values()]
@@ -159,7 +159,7 @@ const NO_CONVERSATIONS = warn(
   ].join('\n'),
 )
 
-/** Whom can we write to? Teams tells when the app is installed and when a person writes to it. */
+/** Counts the people and channels we can write to. Teams reports them when the app is installed or a person writes to it. */
 function checkConversations(config: Config, tenantId: string): Promise<Check[]> {
   return lookInStore(CONVERSATIONS, config, [NO_CONVERSATIONS], async () => {
     const { people, channels } = await inspectConversations(config, tenantId)
