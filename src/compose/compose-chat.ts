@@ -5,24 +5,24 @@ import type { Mount } from '../http/http-deps.ts'
 import { createChatConversationStores } from '../store/chat-conversations.ts'
 import type { StoreConnection } from '../store/connect.ts'
 
-/** What listens to a chat platform. */
+/** The part that listens to a chat platform. */
 export interface ChatReceiver {
-  /** The platform's own routes; absent when it is reached by a connection that we open. */
+  /** The routes that the platform calls; absent when we open the connection to it ourselves. */
   mount?: Mount
-  /** Opens what has to be opened; never throws for a platform that does not answer. */
+  /** Opens the connection, if one is needed; never throws when the platform does not answer. */
   start(): Promise<void>
   stop(): Promise<void>
 }
 
-/** A configured chat platform: the port sends; the receiver answers, with all verbs at hand. */
+/** A configured chat platform: the port sends cards; the receiver answers the platform, and may use all verbs. */
 export interface ConnectedChat {
   port: ChatPort
   receive(deps: FlowDeps): ChatReceiver
 }
 
 /**
- * The chat platforms of the configuration. A platform's libraries are loaded only
- * where it is set up: they take time and tens of megabytes.
+ * Connects the chat platforms of the configuration. A platform's libraries are loaded only
+ * if it is set up: they take time and tens of megabytes.
  */
 export async function composeChat(
   { slack, teams, baseUrl }: Config,

@@ -9,7 +9,7 @@ import type { HttpDeps, Mount } from '../http/http-deps.ts'
 import { ping } from '../store/connect.ts'
 import type { Composition } from './compose.ts'
 
-/** The HTTP surface over a composition, which commands do without; `mounts` are the chat platforms' own routes. */
+/** Builds the HTTP surface of a composition, which commands do without. `mounts` are the routes that chat platforms call. */
 export function composeHttp(
   config: Config,
   { deps, limiter, connection }: Composition,
@@ -38,8 +38,9 @@ export function composeHttp(
 }
 
 /**
- * Has V8 collect once the heap has grown by 30 %, not up to fourfold, while very many callers wait: 16 kB for each of 10,000
- * instead of 29, for up to 14 % of the creates. 0 is V8's own rule. V8 reads the flag again at each collection.
+ * While very many callers wait, makes V8 collect garbage once the heap has grown by 30 %, instead of up to fourfold: each of
+ * 10,000 callers takes 16 kB instead of 29, at the cost of up to 14 % of the creates. 0 restores V8's own rule. V8 reads the
+ * flag again at each collection.
  */
 function collectEarly(many: boolean): void {
   setFlagsFromString(`--heap-growing-percent=${many ? 30 : 0}`)

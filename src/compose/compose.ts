@@ -36,16 +36,16 @@ import { type ConnectedChat, composeChat } from './compose-chat.ts'
 import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
 
-/** The service put together; `close` flushes what waits and lets go of the store. */
+/** The service put together; `close` flushes pending writes and closes the store. */
 export interface Composition {
   deps: FlowDeps
   limiter: RateLimiter
   connection: StoreConnection
   /** The chat platforms of the configuration. */
   chats: readonly ConnectedChat[]
-  /** Resolves when the embedded store ends by itself: nothing can be served any more. */
+  /** Resolves when the embedded store ends unexpectedly: nothing can be served any more. */
   storeFailed: Promise<Error>
-  /** Names what carries outbox entries on, and cards: called after each write that left one, or made some due. */
+  /** Adds a listener that relays outbox entries and sends cards: called after each write that left an entry or made cards due. */
   onOutbox(listener: (written: Written) => void): void
   /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
@@ -56,11 +56,11 @@ export interface ComposeOptions {
   log: Log
   /** A command may use the store of a running service. */
   shareStore?: boolean
-  /** `read`: makes neither indexes nor keys. `write`: those of a new store. `serve`, unless given: also what is missing of an old one. */
+  /** `read` makes no indexes or keys; `write` makes those of a new store; `serve` (default) also those that an old one lacks. */
   use?: 'read' | 'write' | 'serve'
-  /** Secrets may be others than those that the store was made with: a new signing key says that this is meant. */
+  /** Secrets may differ from those that the store was made with: a new signing key will record that this is meant. */
   newSecrets?: boolean
-  /** The store where it is being opened already, by `openStore`: that takes as long as loading the service does. */
+  /** A store that `openStore` is already opening: that takes as long as loading the service does. */
   store?: Promise<OpenStore>
   /** Milliseconds of the local clock; tests set it wrong. */
   localTime?: () => number
@@ -91,13 +91,13 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     const vault = createVault(await loadSecrets(config, !made))
     return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })
   } catch (error) {
-    // What could not be undone then is of less interest than what went wrong before.
+    // The first error matters more than a failure to clean up after it.
     await close().catch(() => undefined)
     throw store.own ? ownInWords(error) : inWords(error)
   }
 }
 
-/** Runs all, whichever fails. @throws what the first that failed threw */
+/** Runs all steps, even if some fail. @throws the error of the first step that failed */
 export async function undoAll(undos: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const undo of undos) await undo().catch((error: unknown) => failures.push(error))
@@ -108,7 +108,7 @@ interface Opened {
   vault: Vault
   connection: StoreConnection
   store: OpenStore
-  /** What to undo at the end, last first. */
+  /** The steps that undo what was opened; run at the end, last first. */
   opened: (() => Promise<void>)[]
   close(): Promise<void>
 }
@@ -183,13 +183,13 @@ function composeKeys(
   return createKeyKeeper({ store, vault, clock, random, log, madeWith: rememberedOf(vault, config) })
 }
 
-/** Where the store is, for people; without who may enter it. */
+/** Returns the location of the store, for people, without credentials. */
 function nameOf({ dataDir }: Config, { own }: OpenStore, connection: StoreConnection): string {
   if (own) return join(dataDir, 'store.db')
   return connection.getClient().options.hosts.map(String).join(',')
 }
 
-/** @throws ConfigError when a file cannot be read, or is not signed as it must be */
+/** Reads the authenticator metadata. @throws ConfigError when a file cannot be read, or is not signed as it must be */
 async function loadAuthenticators(
   { authenticators: { file, rootsFile } }: Config,
   clock: Clock,
@@ -207,7 +207,7 @@ function warnOfSingle({ production }: Config, { kind }: Server, log: Log): void 
   log.warn({}, 'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set')
 }
 
-/** @throws ConfigError where what the store holds would be void: the usual mistake with a backup. */
+/** @throws ConfigError when other secrets would make the contents of the store void: the usual mistake with a backup. */
 function refuseOtherSecrets({ keys, log }: Pick<FlowDeps, 'keys' | 'log'>): void {
   const changed = keys.changed()
   for (const name of changed.filter((name) => name === 'BASE_URL')) log.warn({}, otherSetting(name))
@@ -215,7 +215,7 @@ function refuseOtherSecrets({ keys, log }: Pick<FlowDeps, 'keys' | 'log'>): void
   if (secrets.length > 0) throw new ConfigError(secrets.map(otherSetting))
 }
 
-/** Makes what a new store lacks, unless it is only read. @throws ConfigError */
+/** Loads the keys and, unless the store is only read, makes missing indexes and keys (see `use`). @throws ConfigError */
 async function prepareStore(
   connection: StoreConnection,
   { kind }: Server,
@@ -231,7 +231,7 @@ async function prepareStore(
   await pushKey.ensure()
 }
 
-/** Tells each listener what a store has written. */
+/** Makes the wake function of each store, which tells every listener what the store has written. */
 function createWakes(): { wakeFor: WakeFor; listeners: ((written: Written) => void)[] } {
   const listeners: ((written: Written) => void)[] = []
   const tell = (written: Written): void => listeners.forEach((listener) => void listener(written))
@@ -242,7 +242,7 @@ function createWakes(): { wakeFor: WakeFor; listeners: ((written: Written) => vo
   return { wakeFor, listeners }
 }
 
-/** What wakes those who wait. */
+/** Makes the signals that wake waiting callers and inbox streams. */
 function composeSignals(
   connection: StoreConnection,
   stores: Pick<FlowDeps, 'requests' | 'apiKeys' | 'sessions'>,
@@ -267,7 +267,7 @@ function settingsOf(config: Config): Pick<FlowDeps, 'party' | 'settings'> {
   }
 }
 
-/** What cannot be written at the very end is logged, but does not keep the service from stopping. */
+/** Writes the verification log at the very end; a failure is logged, but does not keep the service from stopping. */
 async function flushVerifications({
   verifications,
   log,
@@ -284,10 +284,10 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   return async () => clearInterval(timer)
 }
 
-/** What carries outbox entries on, and what keys at rest need. */
+/** The dependencies of the senders and of the push keys. */
 type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wakeFor: WakeFor }
 
-/** The guarded senders and what they need. Called last: the collections with an outbox must have their models. */
+/** Makes the guarded senders and their dependencies. Called last: the collections with an outbox must have their models. */
 function composeDelivery(config: Config, connection: StoreConnection, { wakeFor, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
@@ -310,8 +310,8 @@ function composeDelivery(config: Config, connection: StoreConnection, { wakeFor,
 }
 
 /**
- * Whom push services can turn to (RFC 8292 §2.1): the service's own address. Only while trying things out that is not an
- * https: address; the address given then belongs to no one.
+ * Returns the contact for push services (RFC 8292 §2.1): the service's own address. During local trials, when that is not a
+ * public https: address, returns one that belongs to no one.
  */
 function contactOf(baseUrl: string): string {
   const { protocol, hostname } = new URL(baseUrl)

@@ -21,7 +21,7 @@ import { openStore } from './open-store.ts'
 type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
 
 /**
- * Lets a command look at the store of a service that runs, or at the store itself, without a write: no index is made.
+ * Lets a command look at the store of a running service, or else open the store itself, without a write: no index is made.
  * @throws when the store cannot be opened or does not answer
  */
 async function lookAt<Result>(
@@ -41,7 +41,7 @@ async function lookAt<Result>(
   }
 }
 
-/** What a store tells about itself. */
+/** The state of a store. */
 export interface StoreReport {
   /** Milliseconds the store's clock is ahead of this machine's. */
   skewMs: number
@@ -50,7 +50,7 @@ export interface StoreReport {
   keys: { purpose: KeyPurpose; active: string | undefined; next: Date | undefined }[] | Error
   /** Settings that differ from those the store was made with. */
   changed: string[]
-  /** Why the audit trail takes no entries. */
+  /** Why the audit trail takes no entries; undefined if it does. */
   trail: Error | undefined
 }
 
@@ -95,7 +95,7 @@ function asError(error: unknown): Error {
 }
 
 /**
- * Lets the work read the audit trail. No secret is needed: a store that was tampered with is looked at as it is.
+ * Lets the work read the audit trail. Needs no secret and checks nothing first, so that a tampered store can be examined too.
  * @throws what `lookAt` and the work throw
  */
 export function withTrail<Result>(
@@ -107,12 +107,12 @@ export function withTrail<Result>(
   )
 }
 
-/** How many people and channels of a Teams tenant can be written to. @throws what `lookAt` throws */
+/** Counts the people and channels of a Teams tenant that can be written to. @throws what `lookAt` throws */
 export function inspectConversations(config: Config, tenant: string): Promise<ConversationCounts> {
   return lookAt(config, (connection) => createChatConversationStores(connection)('teams', tenant).count())
 }
 
-/** Workspaces of a platform that take no cards of some account, then channels, each the longest first. @throws what `lookAt` throws */
+/** Lists a platform's workspaces, then channels, that take no cards of some account, oldest trouble first. @throws as `lookAt` */
 export function inspectTroubles(config: Config, platform: ChatPlatform): Promise<ChatTrouble[]> {
   return lookAt(config, async (connection) => {
     const accounts = await createAccountStore(connection).inTrouble()
@@ -131,9 +131,9 @@ export interface InstalledToken {
   token: string | undefined
 }
 
-/** Who installed the Slack app, and with which token. @throws what `lookAt` throws */
+/** Lists the workspaces that installed the Slack app, with their tokens. @throws what `lookAt` throws */
 export async function inspectInstallations(config: Config): Promise<InstalledToken[]> {
-  // Slack's library is loaded only where its workspaces are asked for.
+  // Slack's library is loaded only when its workspaces are asked for.
   const { createInstalledWorkspaces } = await import('../../adapters/slack/workspaces.ts')
   const vault = createVault(await loadSecrets(config, false))
   return lookAt(config, async (connection) => {
@@ -150,7 +150,7 @@ export async function inspectInstallations(config: Config): Promise<InstalledTok
   })
 }
 
-/** What cannot be opened is in what is told already. */
+/** A log that drops everything: whatever cannot be opened is already in the result. */
 const silent = {
   debug: () => undefined,
   info: () => undefined,

@@ -30,14 +30,14 @@ function reasonFor({ setting, host, port }: Place, code: string | undefined): st
   return `${setting}: port ${port} of ${host} cannot be listened on (${code}).`
 }
 
-/** For what is to be known before anything is made. @throws ListenError where nothing can listen there now */
+/** Tries a port before anything else is set up. @throws ListenError when nothing can listen there now */
 export async function checkPlace(place: Place): Promise<void> {
   const server = createServer()
   await listen(server, place)
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** @returns the port, where 0 was asked for a free one. @throws ListenError */
+/** Starts to listen. @returns the port, which was chosen by the system if `place.port` is 0. @throws ListenError */
 export function listen(server: Server, place: Place): Promise<number> {
   const { port, host } = place
   return new Promise((resolve, reject) => {

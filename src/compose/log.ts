@@ -6,7 +6,7 @@ import type { Log } from '../flow/ports.ts'
 import { NoSigningKeyError } from '../signing/keys.ts'
 import { damageTold, diskTrouble, isUnavailable } from '../store/failures.ts'
 
-/** JSON lines in production, readable lines in development; both pass through `redact`. */
+/** Makes a log of JSON lines in production, readable lines in development; both pass through `redact`. */
 export function createLog(config: Pick<Config, 'production' | 'logLevel'>, destination?: Writable): Log {
   const stream = destination ?? (config.production ? process.stdout : readableLines())
   const logger = pino(
@@ -46,29 +46,29 @@ function readable(line: string): string {
   return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(msg)}${fields.length > 0 ? `  ${fields.join(' ')}` : ''}\n`
 }
 
-/** A log that tells trouble with the store once. */
+/** A log that reports trouble with the store once. */
 export interface TroubleLog extends Log {
-  /** Looks no longer whether it is over. */
+  /** Stops checking whether the trouble is over. */
   stop(): void
 }
 
-/** What the log watches. */
+/** The store that the log watches. */
 interface Watched {
-  /** Its address or file, for people. */
+  /** Address or file of the store, for people. */
   store: string
   /** Fails while the store cannot do its work. */
   ping(): Promise<unknown>
 }
 
-/** How often it is looked whether trouble is over. */
+/** Milliseconds between two checks whether the trouble is over. */
 const LOOK_EVERY_MS = 1_000
 
-/** Kinds of damage that are remembered as told. */
+/** The most kinds of damage that are remembered as reported. */
 const MOST_TOLD = 100
 
 /**
- * While a store is away, or its disk is full, every call and every sweep fails with it. The log tells when that begins and when it
- * is over, and each damaged document once; the single failures are for who wants to see them (`debug`), without their stacks.
+ * While the store is unreachable, or its disk is full, every call and every sweep fails. The log reports once when that begins,
+ * once when it is over, and each damaged document once; the single failures appear only at `debug`, without their stacks.
  */
 export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
   const away = watchTrouble(log, watched)
@@ -92,7 +92,7 @@ export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
   return { debug: log.debug, info: at('info'), warn: at('warn'), error: at('error'), stop: away.stop }
 }
 
-/** What the store's own trouble is; undefined for any other error. */
+/** Describes trouble of the store itself; undefined for any other error. */
 function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Error && isUnavailable(error))) return undefined
   return diskTrouble(error) ?? `${error.name}: ${error.message}`
@@ -119,7 +119,7 @@ function watchTrouble(log: Log, { store, ping }: Watched) {
   return {
     failed(kind: 'away' | 'disk', reason: string): void {
       lately = true
-      // A store whose disk is full may be slow as well: each is told once, however often they take turns.
+      // A store whose disk is full may be slow as well: each kind is reported once, however often they alternate.
       if (trouble?.kinds.has(kind)) return
       const first = trouble === undefined
       trouble ??= { kinds: new Set(), since: new Date(), at: performance.now() }

@@ -5,22 +5,22 @@ import type { FlowDeps } from '../flow/deps.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
 import { within } from './within.ts'
 
-/** Figures of this process and of the store, in the form that Prometheus reads. */
+/** Metrics of this process and of the store, in the format of Prometheus. */
 export interface Metrics {
-  /** The same, with what it seals counted. */
+  /** Wraps the trail so that the entries it seals are counted. */
   count(trail: FlowDeps['trail']): FlowDeps['trail']
   onAnswered: NonNullable<HttpDeps['onAnswered']>
   /** Answers `GET /metrics`, to anyone who reaches it. */
   server: Server
 }
 
-/** What figures are read from, each time they are asked for. */
+/** The sources that are read each time the metrics are asked for. */
 type Read = Pick<FlowDeps, 'deliveries' | 'pushes' | 'cards' | 'requests' | 'chats' | 'clock'>
 
-/** A wait takes up to 60 s. */
+/** Buckets in seconds: the last is 60 because a wait takes up to 60 s. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60]
 
-/** Loaded only where METRICS_PORT is set. `ping` throws when the store does not answer. */
+/** Makes the metrics. This module is loaded only if METRICS_PORT is set. `ping` throws when the store does not answer. */
 export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -38,7 +38,7 @@ export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
     labelNames: ['type'],
     registers,
   })
-  // A figure that begins with 1 is no increase to the system that watches it.
+  // Starts every type at 0: a counter that first appears as 1 is no increase to Prometheus.
   for (const type of AUDIT_TYPES) sealed.inc({ type }, 0)
   surveyStore(registers, read, ping)
   return {
@@ -66,7 +66,7 @@ export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
   }
 }
 
-/** Looks into the store when it is asked: the same figures from every process. */
+/** Adds gauges that ask the store at each scrape, and so are the same from every process. */
 function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void>): void {
   new Gauge({
     name: 'countersign_store_ping_seconds',
@@ -101,10 +101,10 @@ function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void
   })
 }
 
-/** Less than a reader of figures waits for all of them. */
+/** Milliseconds to wait for the store: less than a scrape may take as a whole. */
 const LOOK_MS = 2_000
 
-/** @returns undefined where the store does not answer in time, or fails */
+/** Returns the answer, or undefined if the store does not answer in time or fails. */
 function soon<Value>(answer: Promise<Value>): Promise<Value | undefined> {
   return within(LOOK_MS, answer).catch(() => undefined)
 }

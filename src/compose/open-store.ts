@@ -9,9 +9,9 @@ import type { Log } from '../flow/ports.ts'
 /** A store to connect to. */
 export interface OpenStore {
   uri: string
-  /** This process runs the embedded store itself and is its only client but for commands. */
+  /** This process runs the embedded store itself; besides commands it is the only client. */
   own: boolean
-  /** Resolves when the embedded store ends by itself: nothing can be served any more. */
+  /** Resolves when the embedded store ends unexpectedly: nothing can be served any more. */
   failed?: Promise<Error>
   close(): Promise<void>
 }
@@ -21,15 +21,15 @@ class DataDirInUseError extends Error {
   override readonly name = 'DataDirInUseError'
 }
 
-/** A command holds the store of a stopped service for about a second; another process that comes then waits for it. */
+/** How long to wait for a held store: a command holds the store of a stopped service for about a second. */
 const PATIENCE_MS = 5_000
 const GAP_MS = 100
 
 /**
- * The store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
- * @param share a command may use the store of a service that is running; a second service may not
- * @param log is told at once that another process holds the directory
- * @throws DataDirInUseError when the directory is still held after five seconds; StoreFileError; ConfigError when its store is lost
+ * Opens the store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
+ * @param share true for a command, which may use the store of a running service; a second service may not
+ * @param log is told at once when another process holds the directory
+ * @throws DataDirInUseError when the directory is still held after five seconds; StoreFileError; ConfigError when the store is lost
  */
 export async function openStore(
   config: Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets'>,
@@ -58,14 +58,14 @@ export async function openStore(
   }
 }
 
-/** @throws ConfigError where nothing can be kept in the data directory */
+/** @throws ConfigError when no store can be kept in the data directory */
 export function refuseUnwritable(dataDir: string): void {
   const why = whyUnwritable(dataDir)
   if (why !== undefined)
     throw new ConfigError([`DATA_DIR: ${why}; set DATA_DIR to a folder that this user may write`])
 }
 
-/** Why no store can be kept there: what exists of the path is no folder, or this user may not write it. Nothing is made. */
+/** Says why no store can be kept there: the existing part of the path is no folder, or not writable. Makes nothing. */
 export function whyUnwritable(dataDir: string): string | undefined {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
@@ -95,7 +95,7 @@ function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
   )
 }
 
-/** Is there a store to open? `openStore` would make an embedded one. A MongoDB answers for itself. */
+/** Checks whether a store exists, which `openStore` would otherwise make. A MongoDB counts as existing. */
 export function hasStore({ mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>): boolean {
   return mongodbUri !== undefined || existsSync(join(dataDir, 'store.db'))
 }

@@ -10,37 +10,37 @@ import { createSweeps, type SendLoops } from '../jobs/sweeps.ts'
 import type { Composition } from './compose.ts'
 import { within } from './within.ts'
 
-/** What the service does besides answering requests. */
+/** The background work of the service, besides answering requests. */
 export interface Work {
   relay: Relay
   loops: SendLoops
   jobs: Jobs
   /**
-   * Takes up nothing more, finishes what is under way and carries on what that leaves. When that takes 10 s longer than an
-   * attempt may, cuts off the attempts that still last and gives their deliveries back, for 2 s at most.
+   * Takes up no new work, finishes attempts under way and relays what they leave in the outbox. If that takes 10 s longer than
+   * an attempt may, cuts off the remaining attempts and gives their deliveries back, for 2 s at most.
    */
   stop(): Promise<void>
 }
 
-/** Attempts of one process under way at once, and of these to one host and for one account (T8, T9). */
+/** The most concurrent attempts of one process: in total, to one host, and for one account (T8, T9). */
 const DELIVERIES = { total: 64, perHost: 4, perAccount: 32 }
 
-/** Pushes of one process being sent at once. Browsers share few push services, so one host may have more of them. */
+/** The most concurrent pushes of one process. Browsers share few push services, so one host may get more of them. */
 const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
-/** Cards of one process being sent at once; each recipient has one at a time. */
+/** The most concurrent cards of one process; each recipient gets one at a time. */
 const CARDS = { total: 32, perAccount: 16, leaseMs: CARD_LEASE_MS }
 
-/** How much longer than an attempt its lease lasts. */
+/** How much longer the lease of an attempt lasts than the attempt itself may. */
 const LEASE_MARGIN_MS = 20_000
 
-/** How much longer than an attempt stopping may take. With what follows and `serve.ts`: less than docker-compose.yml allows. */
+/** How much longer than an attempt stopping may take. With `GIVE_BACK_MS` and `serve.ts`, less than docker-compose.yml allows. */
 const STOP_MARGIN_MS = 10_000
 
-/** How long attempts that were cut off may take to say so in the store. */
+/** How long attempts that were cut off may take to record it in the store. */
 const GIVE_BACK_MS = 2_000
 
-/** Puts relay, senders and jobs together: what a write leaves is carried on at once, and whatever is due is done on time. */
+/** Puts relay, senders and jobs together: outbox entries are relayed at once, and everything due is done on time. */
 export async function startWork(
   config: Pick<Config, 'callbackTimeoutMs'>,
   { deps, connection, onOutbox }: Pick<Composition, 'deps' | 'connection' | 'onOutbox'>,
@@ -56,12 +56,12 @@ export async function startWork(
   const relay = createRelay(deps, loops)
   let stopped = false
   onOutbox((written) => {
-    // What is written later than that, another process carries on, or the next start: the store is about to be closed.
+    // The store is about to be closed: later writes are relayed by another process, or at the next start.
     if (stopped) return
     if (written === 'cards') loops.cards.wake()
     else relay.wake(written.outboxOf, written.document, written.hint)
   })
-  // What an earlier process left behind.
+  // Takes up what an earlier process left behind.
   relay.wake()
   for (const loop of Object.values(loops)) loop.wake()
   const drain = () => Promise.all(Object.values(loops).map((loop) => loop.drain()))
@@ -90,8 +90,8 @@ export async function startWork(
 }
 
 /**
- * What did not come to an end is taken up by another process, or at the next start: the documents remember it. What was
- * given back is taken up at once, the rest when its lease ends.
+ * Waits for the end of the work, within bounds. Another process, or the next start, takes up the unfinished rest, which the
+ * documents remember: at once if it was given back, otherwise when its lease ends.
  */
 async function stopInTime(
   stopping: Promise<void>,
