@@ -32,13 +32,13 @@ export interface Config {
   readonly dataDir: string
   /** Set: that MongoDB (or `countersign store`) is used; unset: the embedded store under `dataDir`. */
   readonly mongodbUri: string | undefined
-  /** How long the store may take for one operation. */
+  /** How long one operation of the store may take. */
   readonly storeTimeoutMs: number
   /** Express `trust proxy`: a hop count or a list of proxy addresses; 0 = connected directly. Never `true` (T65). */
   readonly trustProxy: number | readonly string[]
   /** `internal-<token>` credential; undefined = off (unset or shorter than 32 characters). */
   readonly internalServiceToken: string | undefined
-  /** Secrets given by the environment; in development missing ones come from `<dataDir>/secrets.json`. */
+  /** Secrets given by the environment; in development the others come from `<dataDir>/secrets.json`. */
   readonly secrets: Readonly<Partial<Record<SecretName, string>>>
   readonly logLevel: (typeof LOG_LEVELS)[number]
   /** Callbacks may go over `http:` and to this machine and private networks; never in production. */
@@ -47,19 +47,19 @@ export interface Config {
   readonly callbackPorts: readonly number[]
   /** How long one attempt of a callback may take, from name resolution to the status line. */
   readonly callbackTimeoutMs: number
-  /** A decision from the address that asked is pointed out to the one who decides and to the owner. */
+  /** Tells the approver and the owner of a decision that comes from the same address as its request. */
   readonly noteSameAddress: boolean
-  /** Files with metadata of authenticators, and with roots that sign it in place of the FIDO Alliance's. */
+  /** Files with authenticator metadata, and with root certificates that replace those of the FIDO Alliance. */
   readonly authenticators: { readonly file: string | undefined; readonly rootsFile: string | undefined }
-  /** When sessions end by themselves: so long after sign-in, and when idle for so long. */
+  /** When sessions end by themselves: `mostMs` after sign-in, or `idleMs` after their last use. */
   readonly sessions: { readonly mostMs: number; readonly idleMs: number }
-  /** Waits and streams that one process holds open at once, and as many streams of the dashboard. */
+  /** The most API waits and streams that one process holds open at once, and as many dashboard streams besides. */
   readonly maxOpenWaits: number
   /** Undefined: no cards in Slack. */
   readonly slack: SlackSettings | undefined
   /** Undefined: no cards in Teams. */
   readonly teams: TeamsSettings | undefined
-  /** What was set but has no effect, or weakens a protection, as `NAME: why`; the service starts all the same. */
+  /** Settings that have no effect, or weaken a protection, as `NAME: why`; the service starts all the same. */
   readonly warnings: readonly string[]
 }
 
@@ -146,13 +146,13 @@ const environmentSchema = z.object({
   NODE_USE_ENV_PROXY: z.string().optional(),
 })
 
-/** Their names in small letters count too, as with every program that reads them. */
+/** Their lower-case names count as well, as with every program that reads them. */
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
 
 /** Every variable that is read; `.env.example` documents exactly these. */
 export const VARIABLES: readonly string[] = [...Object.keys(environmentSchema.shape), ...SECRET_NAMES]
 
-/** What counts where nothing is set, for the variables that have a fixed default. */
+/** The values of unset variables, for those that have a fixed default. */
 export const DEFAULTS: Readonly<Record<string, unknown>> = environmentSchema.parse({})
 
 /**
@@ -163,12 +163,12 @@ export function loadConfig(): Config {
   return readConfig(loadEnvironment())
 }
 
-/** `DATA_DIR` alone, for `countersign store`: it needs neither secrets nor addresses. */
+/** Reads `DATA_DIR` alone, for `countersign store`, which needs neither secrets nor addresses. */
 export function loadDataDir(): string {
   return resolve(loadEnvironment().DATA_DIR || DEFAULT_DATA_DIR)
 }
 
-/** What would keep this environment from starting with `NODE_ENV=production`. */
+/** Lists what would keep the service from starting in this environment with `NODE_ENV=production`. */
 export function loadProductionProblems(): readonly string[] {
   try {
     readConfig({ ...loadEnvironment(), NODE_ENV: 'production' })
@@ -181,7 +181,7 @@ export function loadProductionProblems(): readonly string[] {
 
 const ownEnvironment = new AsyncLocalStorage<Environment>()
 
-/** Runs `work` in an environment of its own: what it loads comes neither from the process nor from `.env`. */
+/** Runs `work` with `env` as its environment: configuration it loads comes neither from the process nor from `.env`. */
 export function inEnvironment<Result>(env: Environment, work: () => Result): Result {
   return ownEnvironment.run(env, work)
 }
@@ -248,10 +248,10 @@ export function readConfig(env: Environment): Config {
   })
 }
 
-/** Names that only this machine and its network know: trying things out there is what development is for. */
+/** Names that only this machine and its network know, where development mode is in order. */
 const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
 
-/** Development keeps the secrets beside what they protect, and asks for nothing that the internet calls for. */
+/** Warns of a public host in development mode, which keeps secrets beside the data they protect and demands no protection. */
 function publicWarnings({ protocol, hostname }: URL): string[] {
   if (protocol !== 'https:' || LOCAL_HOST.test(hostname)) return []
   return [
@@ -259,7 +259,7 @@ function publicWarnings({ protocol, hostname }: URL): string[] {
   ]
 }
 
-/** Too short is off, as the interface has it; said, since the operator who set it believes that it works. */
+/** Switches a token off that is too short, as the interface has it; with a warning, since the operator expects it to work. */
 function readInternalToken(text: string | undefined): { value: string | undefined; warnings: string[] } {
   if (text === undefined || text.length >= INTERNAL_TOKEN_LENGTH) return { value: text, warnings: [] }
   const warning = `INTERNAL_SERVICE_TOKEN: has fewer than ${INTERNAL_TOKEN_LENGTH} characters, so the internal token is switched off`
@@ -285,7 +285,7 @@ function productionProblems(
   return problems
 }
 
-/** What would weaken the service's own connections to others (T1, T10). */
+/** Lists settings that would weaken the service's own connections to others (T1, T10). */
 function connectionProblems(values: z.infer<typeof environmentSchema>, env: Environment): string[] {
   const problems: string[] = []
   if (values.CALLBACK_ALLOW_PRIVATE === '1')
@@ -330,7 +330,7 @@ function readTrustProxy(text: string | undefined, problems: string[]): number | 
   return ok ? list : 0
 }
 
-/** An address, or a network in CIDR form that is not the whole internet: trusting all would let any client forge addresses (T65). */
+/** Accepts an address or a CIDR network, but not the whole internet: trusting all would let any client forge addresses (T65). */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
@@ -365,7 +365,7 @@ export function weaknessOf(text: string): string | undefined {
   return undefined
 }
 
-/** Bytes of a secret given in hex, base64 or base64url; undefined when it is neither. */
+/** Decodes a secret given in hex, base64 or base64url; undefined when it is none of these. */
 export function decodeSecret(text: string): Buffer | undefined {
   if (/^(?:[0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, 'hex')
   if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return Buffer.from(text, 'base64')

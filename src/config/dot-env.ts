@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 
 /**
- * As `process.loadEnvFile`, and so below what the process was given. That one takes a byte order mark, which some editors write and
- * a TextDecoder leaves out, for a part of the first name: the first setting would be lost without a word.
+ * Does the same as `process.loadEnvFile`: variables already set win. But `loadEnvFile` takes a byte order mark, which some
+ * editors write, for part of the first name, and so silently loses the first setting; TextDecoder drops the mark.
  */
 export function loadDotEnv(env: NodeJS.ProcessEnv, path = '.env'): void {
   if (!existsSync(path)) return

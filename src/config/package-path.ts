@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 
-/** Absolute path of a file of this package, whether the code runs from `src` or compiled from `dist/src`. */
+/** Returns the absolute path of a file of this package, whether the code runs from `src` or compiled from `dist/src`. */
 export function packagePath(relative: string): string {
   return join(packageRoot(), relative)
 }
@@ -20,7 +20,7 @@ function packageRoot(): string {
 
 const manifestSchema = z.object({ version: z.string() })
 
-/** The version of this package, as its `package.json` has it. */
+/** Reads the version of this package from its `package.json`. */
 export function packageVersion(): string {
   return manifestSchema.parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))).version
 }

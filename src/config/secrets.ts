@@ -22,7 +22,7 @@ const VOID: Readonly<Record<string, string>> = {
   BASE_URL: 'passkeys belong to the host it had, and work on no other',
 }
 
-/** What a store remembers of these settings: no secret can be found from it. */
+/** Returns what a store remembers of these settings, from which no secret can be found. */
 export function rememberedOf(
   vault: { fingerprints(): Readonly<Record<string, string>> },
   { rpId }: Pick<Config, 'rpId'>,
@@ -30,7 +30,7 @@ export function rememberedOf(
   return { ...vault.fingerprints(), BASE_URL: rpId }
 }
 
-/** What to do about a setting that is another one than when the store was made or last told so. */
+/** Says what to do about a setting that differs from the one the store was made with or last accepted. */
 export function otherSetting(name: string): string {
   return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
 }
@@ -38,7 +38,7 @@ export function otherSetting(name: string): string {
 const fileSchema = z.record(z.enum(SECRET_NAMES), z.string())
 
 /**
- * The secrets of the environment; in development those not given come from `<dataDir>/secrets.json` (0600), made once.
+ * Loads the secrets of the environment; in development the others come from `<dataDir>/secrets.json` (0600), made once.
  * @param isNew nothing was sealed yet, so secrets may be made
  * @throws ConfigError when the file is damaged or gone: nothing is overwritten, since new secrets would void every key and passkey.
  */
@@ -64,14 +64,14 @@ export async function loadSecrets(
   })
 }
 
-/** Those that the environment does not give. */
+/** Lists the secrets that the environment does not give. */
 export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName[] {
   return SECRET_NAMES.filter((name) => secrets[name] === undefined)
 }
 
 /**
- * The file is made after the store, never before: beside it a store that is not there was lost, and a new one would come with new
- * keys and a set-up link for the first person who opens it.
+ * Refuses a data directory with `secrets.json` but no store. The file is made only after the store, so the store was lost; a new
+ * one would come with new keys and a set-up link for the first person who opens it.
  * @throws ConfigError
  */
 export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {
@@ -96,7 +96,7 @@ async function secretsFile(
     throw new ConfigError([
       mongodbUri === undefined
         ? `${path} is missing, and the store was sealed with it. Restore it from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`
-        : // The store is another's: nothing here is lost, and nothing there is to be deleted.
+        : // Another service made the store: nothing is lost here, and nothing must be deleted there.
           `The store at MONGODB_URI was sealed with the secrets of the service that made it, and ${path} is not there. Copy secrets.json from the DATA_DIR of that service, or set ${SECRET_NAMES.join(', ')} as they are set there.`,
     ])
   }
@@ -107,7 +107,7 @@ async function secretsFile(
   return parsed.data
 }
 
-/** Written aside, then linked: a server and a command that start together agree on one complete file. */
+/** Writes a temporary file, then links it: a server and a command that start together agree on one complete file. */
 async function createOnce(path: string): Promise<void> {
   if (existsSync(path)) return
   const fresh = Object.fromEntries(SECRET_NAMES.map((name) => [name, randomBytes(32).toString('base64')]))

@@ -19,11 +19,11 @@ export const slackVariables = {
 
 type Values = { [name in keyof typeof slackVariables]?: string | undefined }
 
-/** How Slack is reached and reaches us. */
+/** How we reach Slack, and how Slack reaches us. */
 export interface SlackSettings {
   /** `https://slack.com/api/`, with a slash at the end. */
   readonly apiUrl: string
-  /** One workspace by its token, or as many as install the app. */
+  /** One workspace by its token, or any number that install the app. */
   readonly workspaces:
     | { readonly kind: 'one'; readonly botToken: string }
     | { readonly kind: 'many'; readonly clientId: string; readonly clientSecret: string }
@@ -36,8 +36,8 @@ export interface SlackSettings {
 const SLACK_API_URL = 'https://slack.com/api/'
 
 /**
- * Reads the Slack part; undefined when nothing of it is set. What is missing or contradicts itself is added to `problems`.
- * In production only `https:` is spoken: the bot token travels in every call.
+ * Reads the Slack part; undefined when none of it is set. Adds missing and contradictory settings to `problems`.
+ * In production only `https:` is allowed: every call carries the bot token.
  */
 export function readSlack(
   values: Values,

@@ -5,7 +5,7 @@ interface Switches {
   FIDO_METADATA_ROOTS?: string | undefined
 }
 
-/** Of settings that open what is closed otherwise, or do nothing as they stand. */
+/** Returns warnings about settings that open what is otherwise closed, or that have no effect. */
 export function switchWarnings(values: Switches): string[] {
   const warnings: string[] = []
   if (values.CALLBACK_ALLOW_PRIVATE === '1')

@@ -4,7 +4,7 @@ import { credential } from './credential.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Of a stand-in for Microsoft's sign-in. */
+/** The address of a stand-in for Microsoft's sign-in. */
 const address = z
   .string()
   .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), 'must be an address')
@@ -23,22 +23,22 @@ export const teamsVariables = {
 
 type Values = { [name in keyof typeof teamsVariables]?: string | undefined }
 
-/** How Teams is reached and reaches us. */
+/** How we reach Teams, and how Teams reaches us. */
 export interface TeamsSettings {
   /** Empty only together with `unauthenticated`. */
   readonly appId: string
   readonly appPassword: string
   /** The one tenant that is served. */
   readonly tenantId: string
-  /** What people call it: Teams tells its id alone. */
+  /** The tenant's name for people: Teams sends only its id. */
   readonly tenantName?: string
   /** OpenID metadata of the Bot Framework's token issuer. */
   readonly openIdUrl: string
-  /** Where our own tokens come from. */
+  /** Where we get our own tokens. */
   readonly loginUrl: string
-  /** Besides Microsoft's own hosts, these may be answered: `host` or `host:port`, over http: as well. Tests only. */
+  /** Hosts that we may answer besides Microsoft's own: `host` or `host:port`, also over http:. Tests only. */
   readonly serviceHosts: readonly string[]
-  /** Activities without a token are believed: for local test clients only, refused in production. */
+  /** Accepts activities without a token: for local test clients only, refused in production. */
   readonly unauthenticated: boolean
 }
 
@@ -48,7 +48,7 @@ const LOGIN_URL = 'https://login.microsoftonline.com'
 /** Variables that open the door to test endpoints; set in production, they keep the service from starting. */
 const TEST_ONLY = ['TEAMS_OPENID_URL', 'TEAMS_LOGIN_URL', 'TEAMS_SERVICE_HOSTS'] as const
 
-/** Reads the Teams part; undefined when nothing of it is set. What is missing or not allowed is added to `problems`. */
+/** Reads the Teams part; undefined when none of it is set. Adds missing and forbidden settings to `problems`. */
 export function readTeams(
   values: Values,
   production: boolean,
@@ -77,7 +77,7 @@ export function readTeams(
   if (TEAMS_TENANT_ID === undefined) problems.push('TEAMS_TENANT_ID: must be set, the tenant that is served')
   if (problems.length > before) return undefined
   return Object.freeze({
-    // As tokens name it.
+    // Lower case, as in tokens.
     appId: unauthenticated ? '' : (TEAMS_APP_ID ?? '').toLowerCase(),
     appPassword: unauthenticated ? '' : (TEAMS_APP_PASSWORD ?? ''),
     tenantId: (TEAMS_TENANT_ID ?? '').toLowerCase(),
