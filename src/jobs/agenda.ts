@@ -5,16 +5,16 @@ import { Agenda, type JobParameters, type JobRepositoryOptions } from 'agenda'
 import { warnSeldom } from '../flow/delivery/warn-seldom.ts'
 import type { Clock, Log } from '../flow/ports.ts'
 
-/** The one kind of job. One kind costs one question to the store a round, however many sweeps there are. */
+/** The only kind of job: each kind costs one query of the store per round, so all sweeps share one. */
 export const JOB = 'sweep'
 
-/** How often a process asks for jobs; it looks as far ahead, so this is no delay for a job made earlier than that. */
+/** How often a process asks for jobs. It looks as far ahead, so a job made earlier than that is not delayed. */
 export const ROUND_MS = 200
 
-/** A job that was taken up and not finished for so long belongs to a process that died. */
+/** Age of a lock after which the process that took the job up, and did not finish it, counts as dead. */
 export const LOCK_MS = 10_000
 
-/** Agenda on the service's own connection. Its errors are logged, and never end the process. */
+/** Makes an Agenda on the service's own connection. Its errors are logged, and never end the process. */
 export function createAgenda(repository: JobRepository, log: Log): Agenda {
   const agenda = new Agenda({
     name: randomUUID(),
@@ -22,7 +22,7 @@ export function createAgenda(repository: JobRepository, log: Log): Agenda {
       name: 'MongoDB',
       repository,
       ownsConnection: false,
-      // Sets fields only; the constructor calls it, and no code could handle a rejection there.
+      // `connect` only sets fields: Agenda's constructor calls it, where nothing could handle a rejection.
       connect: () => repository.connect(),
       disconnect: async () => undefined,
     },
@@ -36,30 +36,30 @@ export function createAgenda(repository: JobRepository, log: Log): Agenda {
   return agenda
 }
 
-/** A question unanswered for so long counts as lost. */
+/** Time after which a query without an answer counts as lost. */
 const LOST_MS = 10_000
 
-/** A job that another process has taken may be free and due again long before its lock is old: after so long it is looked at. */
+/** Delay before a job taken by another process is looked at again: it may be free and due long before its lock expires. */
 const TAKEN_MS = 2_000
 
 /**
  * Agenda's repository with four differences. Jobs are stored in the database's time, whatever the clocks of the processes
- * say (T75). The store is asked for a job only when one may be due: the times of all are known from the last look, and this
- * process knows what it has done to them since. A job found early is held back until it is due: Agenda's own timer may fire a
- * millisecond too soon, and would then sleep through a whole round. And no failure escapes as an unhandled rejection.
+ * say (T75). The store is asked for a job only when one may be due: this process knows the times of all jobs from its last look,
+ * and its own changes since. A job found early is held back until it is due: Agenda's own timer may fire a millisecond too soon,
+ * and would then sleep through a whole round. And no failure escapes as an unhandled rejection.
  */
 export class JobRepository extends MongoJobRepository {
   readonly #clock: Clock
   readonly #ids: ObjectId[]
-  /** By id, from when on a job may be taken, in the database's time; undefined before the first look. */
+  /** The time from which each job (by id) may be taken, in the database's time; undefined before the first look. */
   #due: Map<string, number> | undefined
-  /** Changes made to `#due` by this process. */
+  /** The number of changes that this process made to `#due`. */
   #changes = 0
   #asking: { since: number; answered: Promise<unknown> } | undefined
   #held = false
   #closed = false
 
-  /** @param ids of all jobs there are */
+  /** @param ids the ids of all jobs */
   constructor(db: Db, clock: Clock, ids: readonly ObjectId[]) {
     super({ mongo: db, db: { collection: 'jobs' }, ensureIndex: false })
     this.#clock = clock
@@ -72,13 +72,13 @@ export class JobRepository extends MongoJobRepository {
     await this.#asking?.answered
   }
 
-  /** All jobs as they are in the store. The next of them is asked for when it may be due. */
+  /** Reads all jobs from the store, and notes when the next may be due. */
   async look() {
     const before = this.#changes
     const jobs = await this.collection.find({ _id: { $in: this.#ids } }).toArray()
     const now = this.#clock.now().getTime()
     const seen = new Map(jobs.map((job) => [String(job._id), takenFrom(job, now)]))
-    // What was changed here meanwhile may have come too late for the look: too early a question costs nothing but itself.
+    // The look may have missed changes made here meanwhile. The earlier time counts: asking too early costs only one query.
     const earlier = before === this.#changes ? undefined : this.#due
     for (const [id, time] of earlier ?? []) seen.set(id, Math.min(time, seen.get(id) ?? time))
     this.#due = seen
@@ -86,8 +86,8 @@ export class JobRepository extends MongoJobRepository {
   }
 
   /**
-   * One question at a time: while the store is slow, a new one every round would take all its connections. After a job that
-   * was held back the next question gets no answer, since Agenda asks on until there is none before it runs anything.
+   * Asks the store one query at a time: while the store is slow, a new one every round would take all its connections. After a
+   * held-back job the next call returns none, since Agenda runs nothing before it has asked until there is no further job.
    */
   override async getNextJobToRun(...question: Question): Promise<JobParameters | undefined> {
     const asked = this.#asking
@@ -135,12 +135,12 @@ export class JobRepository extends MongoJobRepository {
   }
 
   override async unlockJob(job: JobParameters): Promise<void> {
-    // Agenda does not wait for this; what stays locked is taken up again when the lock is old.
+    // Agenda does not wait for this; a job that stays locked is taken up again when its lock is old.
     await super.unlockJob(job).catch(() => undefined)
     this.#note(job, Number.NEGATIVE_INFINITY)
   }
 
-  /** The start of a job is not written down: its lock says as much, and a process that takes the job over goes by that. */
+  /** Skips saving the start of a job: its lock says as much, and a process that takes the job over goes by the lock. */
   override async saveJobState(job: JobParameters, options: JobRepositoryOptions | undefined): Promise<void> {
     if (job.lockedAt !== undefined && job.lockedAt !== null) return
     const saved = moved(job, this.#ahead())
@@ -162,7 +162,7 @@ export class JobRepository extends MongoJobRepository {
   }
 }
 
-/** From when on Agenda may take this job, and what looks like never may be otherwise soon: another process has it. */
+/** Returns the time from which this job may be taken; soon if another process holds its lock, which it may free at any time. */
 function takenFrom(job: { [field in 'disabled' | 'lockedAt' | 'nextRunAt']?: unknown }, now: number): number {
   if (job.disabled === true) return Number.POSITIVE_INFINITY
   if (job.lockedAt instanceof Date) return Math.min(job.lockedAt.getTime() + LOCK_MS, now + TAKEN_MS)
@@ -173,15 +173,15 @@ type Question = Parameters<MongoJobRepository['getNextJobToRun']>
 
 const DATES = ['nextRunAt', 'lockedAt', 'lastRunAt', 'lastFinishedAt', 'failedAt'] as const
 
-/** Longest wait for a job that was found ahead of its time. */
+/** The longest wait, in milliseconds, for a job that was found before it is due. */
 const PATIENCE_MS = 1_000
 
-/** That many milliseconds later. */
+/** Returns the time that many milliseconds later. */
 function shifted(time: Date, ms: number): Date {
   return new Date(time.getTime() + ms)
 }
 
-/** A copy of the job with all its times moved. */
+/** Returns a copy of the job with all its times moved. */
 function moved<D>(job: JobParameters<D>, ms: number): JobParameters<D> {
   const copy = { ...job }
   for (const field of DATES) {
@@ -191,7 +191,7 @@ function moved<D>(job: JobParameters<D>, ms: number): JobParameters<D> {
   return copy
 }
 
-/** Resolves at that local time, never before; at once when it is past or far away. @returns whether that took a while */
+/** Waits until a local time, never less; not at all when it is past or far away. @returns whether it waited */
 async function until(time: number): Promise<boolean> {
   let waited = false
   for (let left = time - Date.now(); left > 0 && left < PATIENCE_MS; left = time - Date.now()) {

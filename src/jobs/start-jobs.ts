@@ -6,13 +6,13 @@ import type { Clock, Log } from '../flow/ports.ts'
 import { createAgenda, JOB, JobRepository, LOCK_MS, ROUND_MS } from './agenda.ts'
 import { isSweepName, nextRun, SWEEP_NAMES, type SweepName, type Sweeps } from './sweeps.ts'
 
-/** Everything timed. Agenda wakes, documents remember: losing any job, or all, costs time and never a duty. */
+/** All timed work. Agenda only wakes it, the documents hold what is due: losing any or all jobs costs time, never a duty. */
 export type Jobs = ReturnType<typeof createJobs>
 
-/** How long jobs under way may take at shutdown. */
+/** How long running jobs may take at shutdown. */
 const DRAIN_MS = 5_000
 
-/** @param db of the service's own connection */
+/** @param db the database of the service's own connection */
 export function createJobs(db: Db, deps: { clock: Clock; log: Log }) {
   const repository = new JobRepository(db, deps.clock, SWEEP_NAMES.map(idOf))
   const agenda = createAgenda(repository, deps.log)
@@ -35,7 +35,7 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }) {
       await agenda.start()
       stopWatchdog = startWatchdog(repository, sweeps, run, deps)
     },
-    /** Takes up no more jobs and resolves when those under way are done, or after some seconds. */
+    /** Takes up no more jobs and resolves when the running jobs are done, or after `DRAIN_MS`. */
     async stop(): Promise<void> {
       stopping = true
       await Promise.all([stopWatchdog(), repository.close()])
@@ -44,15 +44,15 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }) {
   }
 }
 
-/** A sweep that failed is tried again after this, and one that seldom runs within a minute. */
+/** Delay before a failed sweep runs again; a sweep that seldom runs is tried again within a minute. */
 const RETRY_MS = 2_000
 const SELDOM_RETRY_MS = 60_000
 
-/** How long a job may go on by itself: its lock must not grow old. */
+/** How long a job may keep running its sweep: its lock must not grow old. */
 const STAY_MS = LOCK_MS / 2
 
 /**
- * Runs again by itself what is due sooner than Agenda would look, for a while: a burst of small things costs no jobs.
+ * For a while, repeats a sweep that is due again before Agenda would look, so that a burst of small tasks costs no jobs.
  * @returns milliseconds until the next run
  */
 async function stayWhileDue(
@@ -82,21 +82,21 @@ function runner(sweeps: Sweeps, { clock, log }: { clock: Clock; log: Log }) {
   }
 }
 
-/** How often a process looks after the jobs. */
+/** How often the watchdog of a process looks at the jobs. */
 const LOOK_EVERY_MS = 5_000
 
-/** A sweep's job may be late by so much before another process takes care of it. */
+/** How late the job of a sweep may be before a watchdog runs the sweep. */
 const LATE_MS = 3_000
 
-/** What two processes' clocks may differ by. */
+/** The most by which the clocks of two processes may differ. */
 const SKEW_MS = 5_000
 
 type JobDocuments = JobRepository['collection']
 
 /**
- * Looks after the jobs from outside of Agenda: a sweep whose job is lost, stuck or cannot even be read is run here, and its
- * job is made again. So losing the whole collection, or Agenda, costs seconds and no duty.
- * @returns a function that stops it and resolves when it rests
+ * Watches the jobs from outside Agenda: runs a sweep whose job is lost, stuck or unreadable, and makes its job again. So losing
+ * the whole collection, or Agenda, costs seconds and no duty.
+ * @returns a function that stops the watchdog and resolves when it rests
  */
 function startWatchdog(
   repository: Pick<JobRepository, 'collection' | 'look'>,
@@ -123,7 +123,7 @@ function startWatchdog(
   }
 }
 
-/** The sweeps that nothing will wake: their job is missing, or late. */
+/** Finds the sweeps that nothing will wake: their job is missing, or late. */
 async function findNeglected(
   repository: Pick<JobRepository, 'look'>,
   sweeps: Sweeps,
@@ -141,8 +141,8 @@ async function findNeglected(
 }
 
 /**
- * Makes the one standing job of the sweep, or sets it free, due at that time. A process that has taken it meanwhile keeps it:
- * Agenda gives up a job whose lock is gone.
+ * Makes the one standing job of the sweep, or frees its lock, due at that time. A process that has meanwhile taken the job keeps
+ * it, because Agenda gives up a job whose lock is gone.
  */
 async function putJob(
   collection: JobDocuments,
@@ -153,7 +153,7 @@ async function putJob(
   const _id = idOf(name)
   const free = { nextRunAt: at, lockedAt: null }
   const made = { name: JOB, type: 'normal' as const, priority: 0, data: { sweep: name }, ...free }
-  // Gone with the collection, if that is what happened. Before the job: Agenda asks as soon as there is one.
+  // A lost collection has also lost its index. Made before the job, since Agenda queries as soon as there is one.
   await collection.createIndex({ name: 1, nextRunAt: 1, priority: -1 }, { name: 'next_job' })
   const now = clock.now().getTime()
   const held = { $gt: new Date(now - LOCK_MS), $lte: new Date(now + SKEW_MS) }
@@ -161,12 +161,12 @@ async function putJob(
   if (freed.matchedCount === 0) await collection.updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
 }
 
-/** A job's id follows from its sweep's name, so that no two processes can make two of one: Agenda's own `every` can. */
+/** Derives a job's id from its sweep's name, so that two processes cannot make the same job twice, as Agenda's `every` can. */
 function idOf(name: SweepName): ObjectId {
   return new ObjectId(createHash('sha256').update(`${JOB} ${name}`).digest().subarray(0, 12))
 }
 
-/** Between these distances from now, in milliseconds? */
+/** Checks whether a time lies between two distances from now, in milliseconds. */
 function isWithin(time: Date | null | undefined, now: Date, from: number, to: number): boolean {
   if (time === null || time === undefined) return false
   const distance = time.getTime() - now.getTime()

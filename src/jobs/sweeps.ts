@@ -12,11 +12,11 @@ import { expireRequests } from '../flow/settle-request.ts'
 export const SWEEP_NAMES = ['relay', 'deliver', 'expire', 'remind', 'clean-up'] as const
 export type SweepName = (typeof SWEEP_NAMES)[number]
 
-/** Looks through the documents and does what is due. It may run at any time, anywhere, twice at once: it only costs time. */
+/** Looks through the documents and does what is due. May run any time, in any process, even twice at once: it costs only time. */
 export interface Sweep {
-  /** @returns when the next thing is due, as far as the documents tell */
+  /** @returns when the next task is due, as far as the documents tell */
   run(): Promise<Date | undefined>
-  /** Milliseconds from one run to the next: no sooner, whatever is due, and no later, whatever is not. */
+  /** Milliseconds from one run to the next: `least` even if something is due sooner, `most` even if nothing is due. */
   between: { least: number; most: number }
 }
 
@@ -35,18 +35,18 @@ const HOUR_MS = 3_600_000
 export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops: SendLoops): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
   return {
-    // What a process left behind that died between a write and its relay.
+    // Relays the outbox entries of a process that died between a write and its relay.
     relay: {
       run: async () => void relay.sweep(),
       between: { least: 1_000, most: 10_000 },
     },
-    // What is due, and what a process had claimed that died. A retry sooner than the next run the process wakes itself for.
+    // Sends what is due, and what a dead process had claimed. For a retry due before the next run, the process wakes itself.
     deliver: {
       async run() {
         const next = {
           deliveries: await deps.deliveries.nextDue(),
           pushes: await deps.pushes.nextDue(),
-          // Without a platform cards cost nothing, not even a look.
+          // Without a chat platform, cards cost nothing, not even a query.
           cards: platforms.length === 0 ? undefined : await deps.cards.nextDue(platforms),
         }
         const now = deps.clock.now()
@@ -56,13 +56,13 @@ export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops:
       },
       between: { least: 1_000, most: 10_000 },
     },
-    // At the moment it is due: a request lives 60 s at least, so one made right after a run is seen by the next before its
-    // time is up; a bootstrap lives longer.
+    // Expires requests at the moment they are due: a request lives at least 60 s, so one made right after a run is seen by the
+    // next run before its time is up; a bootstrap lives longer.
     expire: {
       run: async () => earliest([await expireRequests(deps), await settleBootstraps(deps)]),
       between: { least: 100, most: 20_000 },
     },
-    // The earliest by the default policy is due 30 s after a request was made.
+    // By the default policy, the earliest reminder is due 30 s after a request was made.
     remind: {
       run: () => remindAutomatically(deps),
       between: { least: 1_000, most: 20_000 },
@@ -82,13 +82,13 @@ function earliest(times: readonly (Date | undefined)[]): Date | undefined {
   return times.filter((time) => time !== undefined).sort((a, b) => a.getTime() - b.getTime())[0]
 }
 
-/** When to run again: at the next thing due, within the sweep's bounds. */
+/** Returns when to run again: when the next task is due, within the sweep's bounds. */
 export function nextRun({ between }: Sweep, due: Date | undefined, now: Date): Date {
   const wait = due === undefined ? between.most : due.getTime() - now.getTime()
   return new Date(now.getTime() + Math.min(between.most, Math.max(between.least, wait)))
 }
 
-/** Is this the name of a sweep? Jobs are read from the store, where another version may have left others. */
+/** Checks whether this is the name of a sweep: another version may have left jobs of other sweeps in the store. */
 export function isSweepName(name: unknown): name is SweepName {
   return SWEEP_NAMES.some((known) => known === name)
 }
