@@ -15,15 +15,15 @@ import {
 import { createTargetUrls, isPublicAddress, literalOf, type TargetRules } from './target-url.ts'
 
 export interface SenderOptions extends TargetRules {
-  /** From the start, name resolution included, to the status line. */
+  /** Limit from the start, including name resolution, to the status line. */
   timeoutMs: number
-  /** Of Countersign, for `User-Agent`. */
+  /** Version of Countersign, for `User-Agent`. */
   version: string
-  /** Asked instead of the name servers. */
+  /** Resolves host names instead of the name servers. */
   lookup?: ResolveHost
-  /** Decides instead of the rule of `isPublicAddress`. */
+  /** Decides instead of `isPublicAddress`. */
   isPublic?: (address: string) => boolean
-  /** PEM, trusted instead of the public certificate authorities. */
+  /** Certificates in PEM, trusted instead of the public certificate authorities. */
   ca?: string
 }
 
@@ -32,24 +32,24 @@ interface GuardedMessage {
   url: string
   headers: Record<string, string>
   body: string | Uint8Array
-  /** When it is made, for `Retry-After` dates. */
+  /** When the POST is made, for `Retry-After` dates. */
   at: Date
 }
 
-/** Made once for all attempts. */
+/** The parts that all attempts of a sender share. */
 interface Outfit extends SenderOptions {
   targets: ReturnType<typeof createTargetUrls>
   resolve: ResolveHost
   mayCall(address: string): boolean
   agents: { http: HttpAgent; https: HttpsAgent }
-  /** Attempts under way, answers still being read included. */
+  /** Attempts under way, including those whose answer is still being read. */
   running: Set<AbortController>
 }
 
 /**
- * The guard (T1–T10). Every attempt checks the URL by today's settings, resolves again, connects only to addresses it has
- * checked, directly whatever proxies the environment names, and ends by the deadline. Closing cuts off what is under way as
- * `interrupted`.
+ * Makes the guard (T1–T10). Every attempt checks the URL by today's settings, resolves the host again, connects only to
+ * addresses it has checked, directly even if the environment names proxies, and ends by the deadline. Closing cuts off attempts
+ * under way, as `interrupted`.
  */
 function createGuardedPost(options: SenderOptions) {
   // Agents of our own have no proxy, and resume no TLS session, so that every connection shows its certificate.
@@ -67,7 +67,7 @@ function createGuardedPost(options: SenderOptions) {
   }
   let closed = false
   return {
-    /** Exactly one attempt; never throws. */
+    /** Makes exactly one attempt; never throws. */
     async post(message: GuardedMessage): Promise<AttemptOutcome> {
       const started = performance.now()
       const result: Result = closed ? { outcome: 'interrupted' } : await attempt(outfit, message, started)
@@ -85,7 +85,7 @@ type Result = Omit<AttemptOutcome, 'duration_ms'>
 async function attempt(outfit: Outfit, message: GuardedMessage, started: number): Promise<Result> {
   const target = outfit.targets.read(message.url)
   if ('problem' in target) return { outcome: 'blocked' }
-  // Node asks no lookup about IP literals, so they are checked here.
+  // Node calls `lookup` only for names, so IP literals are checked here.
   const literal = literalOf(target.host)
   if (literal !== undefined && !outfit.mayCall(literal)) return { outcome: 'blocked' }
   const cut = new AbortController()
@@ -129,34 +129,34 @@ function failureOf(error: unknown, signal: AbortSignal): OutcomeClass {
   return error instanceof BlockedAddressError ? 'blocked' : 'connect_failed'
 }
 
-/** One POST that is about to be made. */
+/** A POST that is about to be made. */
 interface Post extends Pick<Outfit, 'agents' | 'mayCall' | 'ca'>, Pick<GuardedMessage, 'headers' | 'body'> {
   url: URL
-  /** Without the final dot that TLS names must not have. */
+  /** The host without a final dot, which TLS names must not have. */
   host: string
   lookup: LookupFunction
-  /** Cuts it off, in whatever state. */
+  /** Cuts the POST off, in any state. */
   signal: AbortSignal
-  /** Called when the connection is gone, which can be after the answer; a POST that fails leaves none. */
+  /** Called when the connection is gone, which can be after the answer; a failed POST leaves no connection. */
   over(): void
 }
 
-/** The header section of an answer (T8). */
+/** Size limit for the header section of an answer (T8). */
 const HEADER_BYTES = 16 * 1024
 
-/** Informational answers (1xx) before the real one; a flood of them would keep the event loop busy until the deadline. */
+/** Limit for informational answers (1xx): a flood of them would keep the event loop busy until the deadline. */
 const EARLY_ANSWERS = 16
 
-/** What is read of an answer's body, and thrown away, so that an ordinary receiver is not cut off while it still writes. */
+/** How much of an answer's body is read and discarded, so that an ordinary receiver is not cut off while it still writes. */
 const BODY_BYTES = 64 * 1024
 
-/** For how long it is read. Until then the connection counts against the limits, so it must not be long (T8, T9). */
+/** How long the body is read. Until then the connection counts against the limits, so it must not be long (T8, T9). */
 const BODY_MS = 1_000
 
 /**
- * Makes the POST and resolves at the status line; redirects are answers like others (T4). The request is written only once the
- * connection stands, its far end has been looked at and its certificate is verified.
- * @throws BlockedAddressError, and what `node:https` reports
+ * Makes the POST and resolves at the status line; a redirect is an answer like any other (T4). The request is written only after
+ * the connection is established, its remote address checked and its certificate verified.
+ * @throws BlockedAddressError, and the errors of `node:https`
  */
 function post(job: Post): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -199,10 +199,10 @@ function open(job: Post): ClientRequest {
     ? overHttps(url, { ...common, ...tls, agent: job.agents.https })
     : overHttp(url, { ...common, agent: job.agents.http })
   request.once('socket', (socket) => {
-    // A request is over with its answer; a socket lives on while the receiver leaves unread what was sent.
+    // A request ends with its answer, but a socket lives on while the receiver does not read what was sent.
     socket.once('close', () => job.over())
     signal.addEventListener('abort', () => socket.destroy(), { once: true })
-    // Before TLS's own listener: an address that may not be called gets not even a greeting (T2).
+    // Runs before TLS's own listener, so that a forbidden address does not even get a ClientHello (T2).
     socket.prependOnceListener('connect', () => {
       if (!job.mayCall(socket.remoteAddress ?? '')) request.destroy(new BlockedAddressError())
     })
@@ -216,7 +216,7 @@ function discard(response: IncomingMessage): void {
   const patience = setTimeout(() => socket.destroy(), BODY_MS)
   socket.once('close', () => clearTimeout(patience))
   let left = BODY_BYTES
-  // A receiver that breaks off in the body has answered all the same.
+  // A receiver that breaks off within the body has answered all the same.
   response.on('error', () => undefined)
   response.on('data', (chunk: Buffer) => {
     left -= chunk.length
@@ -230,9 +230,9 @@ interface PushSenderOptions extends SenderOptions {
 }
 
 /**
- * Pushes: `web-push` encrypts and signs, our own sender sends. The address comes from a signed-in person's browser, or from
- * a thief of their session, so it is called as webhooks are: public addresses only, no redirects, one attempt a call,
- * bounded in time and size. The library, loaded when it is first needed, never touches the network.
+ * Makes the sender of pushes: `web-push` encrypts and signs, our own guard sends. The address comes from a signed-in person's
+ * browser, or from a thief of their session, so it is called like a webhook: public addresses only, no redirects, one attempt per
+ * call, bounded in time and size. The library, loaded when it is first needed, never touches the network.
  */
 export function createPushSender(options: PushSenderOptions): PushSender {
   const guarded = createGuardedPost(options)
@@ -253,7 +253,7 @@ export function createPushSender(options: PushSenderOptions): PushSender {
 
 const loadLibrary = async () => (await import('web-push')).default
 
-/** RFC 8291 for the body, RFC 8292 for who sends it, RFC 8030 for how long it is kept. */
+/** Builds the request of a push: encrypted body (RFC 8291), sender (RFC 8292), and how long it is kept (RFC 8030). */
 async function draw({ subject, version }: PushSenderOptions, message: PushMessage) {
   const { generateRequestDetails } = await loadLibrary()
   const { endpoint, p256dh, auth } = message.subscription
@@ -276,7 +276,7 @@ async function draw({ subject, version }: PushSenderOptions, message: PushMessag
 
 type Message = Parameters<WebhookSender['send']>[0]
 
-/** The sender of webhooks: signs what it sends, and sends it behind the guard. */
+/** Makes the sender of webhooks, which signs each message and sends it through the guard. */
 export function createWebhookSender(options: SenderOptions): WebhookSender {
   const guarded = createGuardedPost(options)
   return {
@@ -295,10 +295,10 @@ function headersOf({ version }: Pick<SenderOptions, 'version'>, message: Message
 }
 
 /**
- * Headers by which a receiver knows that a webhook is ours and fresh: those of the interface ("Delivery headers and signature")
- * and those of Standard Webhooks 1.0.0, which sign the id too and carry one signature for each secret during a rotation. The id
- * is the same on every attempt: receivers drop repeats by it (T83), and refuse what was made more than 300 s ago. Secrets are
- * as shown to people: 64 hex characters each, whose ASCII bytes are the HMAC key (security §5.3).
+ * Makes the headers by which a receiver knows that a webhook is ours and fresh: those of the interface ("Delivery headers and
+ * signature") and those of Standard Webhooks 1.0.0, which also sign the id and carry one signature per secret during a rotation.
+ * The id is the same on every attempt: receivers drop repeats by it (T83), and refuse timestamps more than 300 s old. A secret is
+ * the text shown to people: 64 hex characters, whose ASCII bytes are the HMAC key (security §5.3).
  */
 export function signatureHeaders({
   eventId,

@@ -2,16 +2,16 @@ import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 
-/** Every address of a host, asked for once. Rejects when there is none; stops asking when the signal aborts. */
+/** Resolves a host once, to all its addresses. Rejects when there is none; stops asking when the signal aborts. */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
-/** How long a name server may take before it is asked again: a lost packet, or one kind of record that it never answers for. */
+/** How long to wait before a name server is asked again: a packet was lost, or it never answers for one type of record. */
 const ANSWER_MS = 1500
 
 /**
- * Asks the name servers themselves, not the system's resolver: that one has four threads which files and hashing share, and a
- * caller's silent name server would hold them long after the attempt's deadline (T8). No search list is tried either.
- * @param servers instead of those the machine is set up with, as `address:port`
+ * Asks the name servers directly, not through the system's resolver: that has four threads, shared with files and hashing, and
+ * a caller's silent name server would hold them long after the attempt's deadline (T8). No search list is tried either.
+ * @param servers name servers as `address:port`, instead of those of the machine
  */
 export function resolveByDns(servers?: readonly string[]): ResolveHost {
   return async (hostname, signal) => {
@@ -29,17 +29,17 @@ export function resolveByDns(servers?: readonly string[]): ResolveHost {
   }
 }
 
-/** Asks the system, which also knows `localhost` and the hosts file: for receivers on one's own machine. */
+/** Asks the system's resolver, which also knows `localhost` and the hosts file: for receivers on the developer's machine. */
 export const resolveBySystem: ResolveHost = (hostname) => lookup(hostname, { all: true })
 
 function found(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
   return answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family })) : []
 }
 
-/** How many addresses of a family one attempt may try: an answer of hundreds would make one attempt open hundreds of connections (T9). */
+/** The most addresses of a family that an attempt tries: an answer of hundreds would make it open that many connections (T9). */
 const DOORS = 2
 
-/** The address guard said no. */
+/** The guard refused an address. */
 export class BlockedAddressError extends Error {
   constructor() {
     super('the address is not a public one')
@@ -48,8 +48,8 @@ export class BlockedAddressError extends Error {
 }
 
 /**
- * A `lookup` for one connection. It resolves once, refuses the host when any of its addresses may not be called, and gives out
- * only what it has checked: no answer that changes later, nor a bad one among good ones, is ever connected to (T2, T3).
+ * Makes a `lookup` for one connection. It resolves once, refuses the host if any of its addresses may not be called, and returns
+ * only addresses it has checked: neither a later, changed answer nor a bad address among good ones is connected to (T2, T3).
  * Hosts that are IP literals never get here; the caller checks those before it connects.
  */
 export function guardedLookup(

@@ -1,12 +1,12 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { TargetUrls } from '../flow/ports.ts'
 
-/** What the service may call. */
+/** The rules for addresses that the service may call. */
 export interface TargetRules {
   /** The service's own origin, which is never called (T11). */
   baseUrl: string
   production: boolean
-  /** Development only: also `http:`, and receivers on this machine and in private networks. */
+  /** Development only: also allows `http:`, and receivers on this machine and in private networks. */
   allowPrivate: boolean
   /** Ports that may be called in production. */
   ports: readonly number[]
@@ -14,13 +14,13 @@ export interface TargetRules {
 
 const LONGEST = 2048
 
-/** What the URL parser would drop or turn into something else: blanks, controls, invisible and direction marks, `\` (T6). */
+/** Characters that the URL parser would drop or change: blanks, controls, invisible and direction marks, `\` (T6). */
 const SILENT = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\\]/u
 
-/** `https:host` and `https:////host` are the same to the parser, but not to a reader. */
+/** Requires exactly `scheme://host`: to the parser `https:host` and `https:////host` are the same, but not to a reader. */
 const WHOLE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i
 
-/** The check that is made before an address is stored, and again before every attempt: settings may have changed. */
+/** Makes the check of an address before it is stored, and again before every attempt, since settings may have changed. */
 export function createTargetUrls(rules: TargetRules): TargetUrls {
   const own = new URL(rules.baseUrl)
   return {
@@ -35,18 +35,18 @@ export function createTargetUrls(rules: TargetRules): TargetUrls {
   }
 }
 
-/** Host name without the final dot of absolute names: the same host must not count as two. */
+/** Returns the host name without the final dot of absolute names, so that one host does not count as two. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/\.$/, '')
 }
 
-/** The address, if the host is an IP literal in whatever spelling: the parser has brought it to one form. */
+/** Returns the address if the host is an IP literal; the URL parser has already normalised its spelling. */
 export function literalOf(host: string): string | undefined {
   if (host.startsWith('[')) return host.slice(1, -1)
   return isIPv4(host) ? host : undefined
 }
 
-/** Port that is connected to. */
+/** Returns the port to connect to. */
 function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port)
   return url.protocol === 'https:' ? 443 : 80
@@ -54,14 +54,14 @@ function portOf(url: URL): number {
 
 const NOT_ABSOLUTE = 'must be an absolute URL, such as https://example.com/hook'
 
-/** What cannot be seen is named, never repeated. */
+/** Names a character that cannot be seen, instead of repeating it. */
 function silentName(character: string): string {
   if (character === ' ') return 'a blank'
   if (character === '\\') return 'a backslash'
   return `the invisible character U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-/** Only what cannot be misread is parsed; the caller keeps the parsed form alone. */
+/** Parses only a URL that cannot be misread; the caller keeps only the parsed form. @returns the problem, if there is one */
 function parse(text: string): URL | string {
   if (text.length > LONGEST) return `must not exceed ${LONGEST} characters`
   const authority = WHOLE.exec(text)?.[1]
@@ -93,14 +93,14 @@ function hostProblem({ allowPrivate, production }: TargetRules, host: string): s
   return isPublicAddress(literal) ? undefined : 'must not be a private or reserved address'
 }
 
-/** A developer who tries the service out calls a receiver of their own first. */
+/** A hint for developers who try the service out, and first call a receiver of their own. */
 function hint({ production, allowPrivate }: TargetRules): string {
   return production || allowPrivate
     ? ''
     : '; for development CALLBACK_ALLOW_PRIVATE=1 allows http: and private receivers'
 }
 
-/** While trying things out a receiver may share our host name, on another port. */
+/** Checks whether a URL points to this service. In development a receiver may share our host name, on another port. */
 function isOwn({ allowPrivate }: TargetRules, own: URL, url: URL, host: string): boolean {
   const name = hostOf(own)
   const sameHost = host === name || (isLoopback(host) && isLoopback(name))
@@ -134,8 +134,8 @@ const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/
 const TOP_LABEL = /^(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
 
 /**
- * Whether a host name, as `URL` prints it and without a final dot, can be a name of the public DNS (T1): at least two labels,
- * no local ending. IP addresses are not names.
+ * Checks whether a host name, as `URL` prints it and without a final dot, can be a name of the public DNS (T1): at least two
+ * labels, no local ending. IP addresses are not names.
  */
 function isPublicName(name: string): boolean {
   const labels = name.split('.')
@@ -149,7 +149,7 @@ function isPublicName(name: string): boolean {
   )
 }
 
-/** What the IANA IPv4 special-purpose registry keeps off the public internet, multicast and reserved space. */
+/** Networks that the IANA IPv4 special-purpose registry keeps off the public internet, multicast and reserved space. */
 const V4_REFUSED: readonly [network: string, bits: number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -166,7 +166,7 @@ const V4_REFUSED: readonly [network: string, bits: number][] = [
   ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-  // A public number, but inside Azure the host's own wire server.
+  // A public address, but within Azure it is the host's own wire server.
   ['168.63.129.16', 32],
 ]
 
@@ -187,8 +187,8 @@ const global = new BlockList()
 global.addSubnet('2000::', 3, 'ipv6')
 
 /**
- * Whether an IP address, in the form Node prints, belongs to the public internet (T1, T5). Everything that is not clearly so
- * is not: names, zone ids, IPv4 inside IPv6.
+ * Checks whether an IP address, in the form Node prints, belongs to the public internet (T1, T5). Everything that is not clearly
+ * public is refused: names, zone ids, IPv4 inside IPv6.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !refused.check(address, 'ipv4')
