@@ -8,15 +8,15 @@ import type { RunningService } from './serve.ts'
 import { damageTold, diskTrouble } from './store/failures.ts'
 
 /**
- * Starts the service, tells where it is, and stops cleanly on SIGINT or SIGTERM. Exit code 1: it could not start.
- * @param options.json one JSON object a line on stdout, also in development
+ * Starts the service, logs its address, and stops cleanly on SIGINT or SIGTERM. Exit code 1 if it could not start.
+ * @param options.json writes one JSON object per line to stdout, also in development
  */
 export async function main(options: { json?: boolean } = {}): Promise<void> {
   const config = loadConfig()
   const json = options.json ?? false
   const log = createLog({ production: config.production || json, logLevel: config.logLevel })
   const starting = start(config, log)
-  // Before anything is held or answers: a supervisor that stops it while it starts waits for that, and it is closed cleanly.
+  // Set before anything is held or answered: a signal during the start waits until the service runs, then closes it cleanly.
   const stopping = stopOnSignal(starting, log)
   const service = await starting
   if (stopping()) return
@@ -27,7 +27,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   for (const warning of config.warnings) log.warn({}, warning)
   for (const { port } of service.composition.chats) {
     log.info({ platform: port.platform }, 'approvers get cards in chat')
-    // The first question to the platform: wrong settings are reported now, not with the first request.
+    // A first call to the platform, so that wrong settings are reported now, not with the first request.
     port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'a chat platform could not be asked'))
   }
   if (config.mongodbUri === undefined && config.production) {
@@ -47,9 +47,9 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
 }
 
 async function start(config: Config, log: Log): Promise<RunningService> {
-  // A service that cannot listen leaves no new store behind.
+  // Checked first, so that a service that cannot listen leaves no new store behind.
   if (!hasStore(config)) await checkPlaces(config)
-  // The store opens in a thread of its own while this one loads the rest.
+  // The store opens in a thread of its own while this thread loads the rest.
   const store = openStore(config, false, log)
   store.catch(() => undefined)
   const { serve } = await import('./serve.ts')
@@ -62,7 +62,7 @@ async function checkPlaces({ host, port, metricsPort }: Config): Promise<void> {
     await checkPlace({ setting: 'METRICS_PORT', host, port: metricsPort })
 }
 
-/** A terminal signals its whole group and npm forwards its own copy: within this time both mean one wish. */
+/** A terminal signals its whole process group, and npm forwards its own copy: within this time both count as one signal. */
 const SAME_SIGNAL_MS = 2_000
 
 /**
@@ -91,7 +91,7 @@ function stopOnSignal(starting: Promise<RunningService>, log: Log): () => boolea
             process.exit(1)
           },
         ),
-      // Why it could not start is told by who started it.
+      // `main` throws the reason why the service could not start.
       () => undefined,
     )
   }
@@ -100,7 +100,7 @@ function stopOnSignal(starting: Promise<RunningService>, log: Log): () => boolea
   return () => since !== undefined
 }
 
-/** Past the log on purpose: the log redacts such links. */
+/** Bypasses the log on purpose: the log redacts such links. */
 function announceSetup(url: string, json: boolean): void {
   process.stdout.write(
     json
@@ -109,7 +109,7 @@ function announceSetup(url: string, json: boolean): void {
   )
 }
 
-/** Runs `main`; what a person can mend is reported in plain words, everything else with its stack. */
+/** Runs `main`; reports errors that a person can mend in plain words, all others with their stack. */
 export async function runMain(): Promise<void> {
   outliveOutput()
   try {

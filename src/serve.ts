@@ -14,32 +14,32 @@ import { ping } from './store/connect.ts'
 export interface RunningService {
   composition: Composition
   port: number
-  /** Where figures are read, if they are. */
+  /** The port of the metrics, if they are switched on. */
   metricsPort: number | undefined
-  /** Link for the first owner, while there is no user. */
+  /** The set-up link for the first owner, while there is no user. */
   setupUrl: string | undefined
-  /** Delivery and everything timed; undefined when switched off. */
+  /** Delivery and timed work; undefined when switched off. */
   work: Work | undefined
   /**
-   * Stops taking requests, answers those under way, and what was asked in chat, finishes attempts under way (`Work.stop`),
-   * closes the store. The supervisor of the process must give it longer than all together may take: 6 s, another 5 s, and
-   * `CALLBACK_TIMEOUT_SECONDS` with 12 s.
+   * Stops taking requests, answers those under way and those in chat, finishes attempts under way (`Work.stop`) and closes the
+   * store. The supervisor of the process must allow more than the sum of these steps: 6 s, 5 s, and `CALLBACK_TIMEOUT_SECONDS`
+   * plus 12 s.
    */
   close(): Promise<void>
 }
 
 export interface ServeOptions extends ComposeOptions {
-  /** false: only answers requests; what its writes leave behind waits for a process that works. */
+  /** false: only answers requests; the outbox entries of its writes wait for a process with `work`. */
   work?: boolean
 }
 
 /** Slow or silent clients must not hold connections (T8, T67); a wait of 60 s must fit. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 }
 
-/** How often Node.js looks for connections whose time is up: its own 30 s would let each hold on for so much longer. */
+/** How often Node.js looks for connections whose time is up: its default of 30 s would let each last that much longer. */
 const LOOK_EVERY_MS = 1_000
 
-/** A server that ends slow clients on time. */
+/** Makes a server that ends slow clients on time. */
 export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): Server {
   return createServer({ ...timeouts, connectionsCheckingInterval: LOOK_EVERY_MS }, app)
 }
@@ -47,7 +47,7 @@ export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): S
 /** How long open requests may take at shutdown before their connections are cut. */
 const DRAIN_MS = 5_000
 const LET_GO_MS = 50
-/** How long connections are still taken at shutdown. */
+/** The longest that connections are still accepted at shutdown. */
 const TAKE_MS = 1_000
 
 /** Puts the service together and listens. @throws what `compose` throws, and ListenError */
@@ -73,13 +73,13 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     }
     return { composition, port, metricsPort, setupUrl: link?.url, work: running.work, close }
   } catch (error) {
-    // What cannot be closed then is of less interest than what kept the service from starting.
+    // The error that kept the service from starting matters more than a failure to clean up after it.
     await shutDown(running, 0).catch(() => undefined)
     throw error
   }
 }
 
-/** From here on, what this process does is counted. */
+/** Makes the metrics, and counts what this process does from here on. */
 async function measure(composition: Composition): Promise<Metrics> {
   const { createMetrics } = await import('./compose/metrics.ts')
   const { deps, connection } = composition
@@ -100,13 +100,13 @@ async function listenFor(
 
 interface Running {
   composition: Composition
-  /** Those that were made. */
+  /** The servers made so far. */
   servers: Server[]
   receivers: readonly ChatReceiver[]
   work: Work | undefined
 }
 
-/** Every step is taken, whichever fails: an open store would outlive the service. @throws what the first that failed threw */
+/** Takes every step even if one fails: an open store would outlive the service. @throws the error of the first that failed */
 async function shutDown({ servers, composition, receivers, work }: Running, drainMs: number): Promise<void> {
   await undoAll([
     async () => {
@@ -119,11 +119,11 @@ async function shutDown({ servers, composition, receivers, work }: Running, drai
   ])
 }
 
-/** Takes no further request; after `drainMs` the connections of those still open are cut. */
+/** Takes no further request; after `drainMs` cuts the connections of requests that are still open. */
 async function stopAnswering(server: Server, drainMs: number): Promise<void> {
   await takeWaiting(server)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Connections kept alive fall idle as their answers go out; no client may hold up the end with one.
+  // Kept-alive connections become idle after their answers; no client may delay the shutdown with one.
   const letGo = setInterval(() => server.closeIdleConnections(), LET_GO_MS)
   const cut = setTimeout(() => server.closeAllConnections(), drainMs)
   await closed
@@ -132,8 +132,8 @@ async function stopAnswering(server: Server, drainMs: number): Promise<void> {
 }
 
 /**
- * Connections that wait to be taken are reset when nothing listens any more, with the requests they brought: of a process with
- * much to do all that were just made. Closed where a whole turn of the event loop brings none, they are answered.
+ * Accepts the connections that wait in the backlog until a whole turn of the event loop brings none. Closing the server earlier
+ * would reset them with the requests they brought: in a busy process, all that were just made.
  */
 async function takeWaiting(server: Server): Promise<void> {
   const until = performance.now() + TAKE_MS
@@ -143,7 +143,7 @@ async function takeWaiting(server: Server): Promise<void> {
   })
   while (taken && performance.now() < until) {
     taken = false
-    // Twice: the first comes at the end of the turn that is under way, whose look at the network may be over.
+    // Twice: the first resolves at the end of the current turn, which may already have polled the network.
     await turn()
     await turn()
   }
