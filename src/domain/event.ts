@@ -1,3 +1,5 @@
+import { drawId } from './identifier.ts'
+
 /**
  * Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body.
  * `webhook.test` is sent by a test-fire only, to the webhook that is tried.
@@ -29,18 +31,14 @@ export interface OutboxEvent {
   body: string
 }
 
-/** Builds an event and serialises its body once. */
-export function buildEvent(facts: {
-  id: string
-  type: EventType
-  at: Date
-  data: Record<string, unknown>
-}): OutboxEvent {
-  const body = JSON.stringify({
-    id: facts.id,
-    type: facts.type,
-    created_at: facts.at.toISOString(),
-    data: facts.data,
-  })
-  return { id: facts.id, type: facts.type, created_at: facts.at, body }
+/** Makes an event, with an id of its own, and serialises its body once. */
+export function drawEvent(
+  deps: Parameters<typeof drawId>[0],
+  type: EventType,
+  at: Date,
+  data: Record<string, unknown>,
+): OutboxEvent {
+  const id = drawId(deps, 'evt')
+  const body = JSON.stringify({ id, type, created_at: at.toISOString(), data })
+  return { id, type, created_at: at, body }
 }

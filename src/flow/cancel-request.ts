@@ -1,8 +1,7 @@
 import type { AuditActor } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
-import { buildEvent } from '../domain/event.ts'
+import { drawEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
-import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
@@ -46,8 +45,7 @@ export async function withdraw(
   actor: AuditActor,
 ): Promise<ApprovalRequest | undefined> {
   const at = deps.clock.now()
-  const data = expiredData(request, true)
-  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.expired', at, data })
+  const event = drawEvent(deps, 'approval.expired', at, expiredData(request, true))
   const audit = auditEntry(deps, request, 'approval.cancelled', actor, at)
   const cancelled = await deps.requests.cancel(request.id, event, audit)
   if (cancelled !== undefined) deps.changes.changed(request.id)

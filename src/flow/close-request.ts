@@ -1,5 +1,5 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
-import { buildEvent } from '../domain/event.ts'
+import { drawEvent } from '../domain/event.ts'
 import { decidedData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
@@ -42,14 +42,13 @@ export async function closingChange(
   }
   const callback = callbackFor(deps, request, decision)
   const type = outcome === 'approved' ? 'approval.approved' : 'approval.rejected'
-  const event = { id: drawId(deps, 'evt'), type, at: decision.decided_at } as const
   return {
     status: outcome,
     vote: closing,
     signed_votes: signed,
     decision,
     ...(callback === undefined ? {} : { callback }),
-    events: [buildEvent({ ...event, data: decidedData(request, decision) })],
+    events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
     audit: [
       votedEntry(deps, request, closing, actor),
       auditEntry(deps, request, type, actor, decision.decided_at),

@@ -1,10 +1,9 @@
 import { type Account, may, roleIn } from '../domain/account.ts'
 import { planReminders } from '../domain/attention.ts'
 import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
-import { buildEvent } from '../domain/event.ts'
+import { drawEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
 import { given } from '../domain/given.ts'
-import { drawId } from '../domain/identifier.ts'
 import { monthAt } from '../domain/limits.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
@@ -173,7 +172,6 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     ),
     sandbox: caller.key.sandbox,
   }
-  const event = { id: drawId(deps, 'evt'), type: 'approval.created', at: created_at } as const
   const asked = {
     ...facts,
     account_id: account.id,
@@ -197,7 +195,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     status: 'pending',
     ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
     votes: [],
-    outbox: [buildEvent({ ...event, data: createdData(facts) })],
+    outbox: [drawEvent(deps, 'approval.created', created_at, createdData(facts))],
     audit: [{ ...told, detail: { asked_sha256: askedSha256(asked) } }],
   }
 }

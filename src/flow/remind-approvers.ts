@@ -2,9 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { judgeReminder } from '../domain/attention.ts'
 import type { AuditActor } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
-import { buildEvent } from '../domain/event.ts'
+import { drawEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
-import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Reminder } from '../domain/views.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
@@ -91,8 +90,7 @@ function reminderOf(
   actor: AuditActor,
   automatic?: true,
 ) {
-  const data = remindedData(request, automatic)
-  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.reminded', at, data })
+  const event = drawEvent(deps, 'approval.reminded', at, remindedData(request, automatic))
   return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
 }
 

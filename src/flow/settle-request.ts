@@ -1,4 +1,4 @@
-import { buildEvent } from '../domain/event.ts'
+import { drawEvent } from '../domain/event.ts'
 import { expiredData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
 import type { ApprovalRequest, Vote } from '../domain/request.ts'
@@ -50,12 +50,7 @@ export async function expireIfLapsed(deps: FlowDeps, request: ApprovalRequest): 
 /** Makes a lapsed request `expired`: no signature, no callback, one event. Whether it lapsed is the database's word. */
 async function expireLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const now = deps.clock.now()
-  const event = buildEvent({
-    id: drawId(deps, 'evt'),
-    type: 'approval.expired',
-    at: now,
-    data: expiredData(request),
-  })
+  const event = drawEvent(deps, 'approval.expired', now, expiredData(request))
   const audit = auditEntry(deps, request, 'approval.expired', { kind: 'service' }, now)
   const expired = await deps.requests.expire(request.id, event, audit)
   if (expired !== undefined) deps.changes.changed(request.id)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { buildEvent } from '../../src/domain/event.ts'
+import { drawEvent } from '../../src/domain/event.ts'
 import { drawId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest, RequestChange } from '../../src/domain/request.ts'
 import { auditEntry, votingChange } from '../../src/flow/close-request.ts'
@@ -62,7 +62,7 @@ it('T77: nothing expires before its time, whoever asks', async () => {
   const { deps } = service.composition
   const request = await stored(await ask(setting))
   const at = deps.clock.now()
-  const event = buildEvent({ id: drawId(deps, 'evt'), type: 'approval.expired', at, data: {} })
+  const event = drawEvent(deps, 'approval.expired', at, {})
   const audit = auditEntry(deps, request, 'approval.expired', { kind: 'service' }, at)
   expect(await deps.requests.expire(request.id, event, audit)).toBeUndefined()
   await lapse(request.id)

@@ -8,6 +8,8 @@ import {
   WRONG_CODES,
 } from '../../domain/bootstrap.ts'
 import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { drawEvent } from '../../domain/event.ts'
+import { consentedData } from '../../domain/event-data.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { buildConsentIntent, type ConsentIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
@@ -25,7 +27,7 @@ import type { Confirming } from '../people/sessions.ts'
 import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
 import { consentMethods, readOwnBootstrap } from './review-consent.ts'
-import { approvedEvent, bootstrapAudit } from './settle-bootstrap.ts'
+import { bootstrapAudit } from './settle-bootstrap.ts'
 
 /** What the owner says. */
 export interface ConsentInput {
@@ -169,7 +171,7 @@ function changeFor(
     consent,
     key_id: drawId(deps, 'key'),
     collect_by: new Date(at.getTime() + COLLECT_MINUTES * 60_000),
-    events: [approvedEvent(deps, bootstrap, at)],
+    events: [drawEvent(deps, 'bootstrap.approved', at, consentedData(bootstrap, at))],
     audit: [entry('bootstrap.approved')],
   }
 }

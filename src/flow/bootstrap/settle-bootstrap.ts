@@ -1,7 +1,5 @@
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
-import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
-import { consentedData, consentRequestedData } from '../../domain/event-data.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inBatches } from '../settle-request.ts'
@@ -83,27 +81,4 @@ export function bootstrapAudit(
 ): AuditEntry {
   const account = account_id === undefined ? {} : { account_id }
   return { eid: drawId(deps, 'evt'), type, ...facts, ...account, subject: id }
-}
-
-/** `bootstrap.requested`: tells the owner where to look. Without the matching code, which only the caller may show. */
-export function requestedEvent(
-  deps: Pick<FlowDeps, 'random' | 'settings'>,
-  bootstrap: Bootstrap,
-): OutboxEvent {
-  return buildEvent({
-    id: drawId(deps, 'evt'),
-    type: 'bootstrap.requested',
-    at: bootstrap.created_at,
-    data: consentRequestedData(bootstrap, deps.settings.baseUrl),
-  })
-}
-
-/** `bootstrap.approved`. */
-export function approvedEvent(deps: Pick<FlowDeps, 'random'>, bootstrap: Bootstrap, at: Date): OutboxEvent {
-  return buildEvent({
-    id: drawId(deps, 'evt'),
-    type: 'bootstrap.approved',
-    at,
-    data: consentedData(bootstrap, at),
-  })
 }

@@ -5,12 +5,14 @@ import {
   type Bootstrap,
   drawMatchingCode,
 } from '../../domain/bootstrap.ts'
+import { drawEvent } from '../../domain/event.ts'
+import { consentRequestedData } from '../../domain/event-data.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { LimitState } from '../ports.ts'
-import { bootstrapAudit, requestedEvent } from './settle-bootstrap.ts'
+import { bootstrapAudit } from './settle-bootstrap.ts'
 
 /** What the caller sends, and where it comes from. */
 export interface BootstrapInput {
@@ -79,6 +81,8 @@ function build(
     actor: { kind: 'public', address },
     at,
   })
+  const told = consentRequestedData(bootstrap, deps.settings.baseUrl)
+  const event = drawEvent(deps, 'bootstrap.requested', at, told)
   // A decoy's event reaches no webhook, since it has no account; writing it makes the two cases the same work.
-  return { ...bootstrap, outbox: [requestedEvent(deps, bootstrap)], audit: [audit] }
+  return { ...bootstrap, outbox: [event], audit: [audit] }
 }

@@ -7,7 +7,7 @@ import {
   PLATFORM_NAMES,
   troubleData,
 } from '../../domain/chat-trouble.ts'
-import { buildEvent } from '../../domain/event.ts'
+import { drawEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
@@ -98,7 +98,7 @@ function tell(
     subject: id,
     detail: { platform, tenant, ...given({ channel }), reason, user_id: owner_id, name },
   }
-  return { audit, event: buildEvent({ id: drawId(deps, 'evt'), type, at, data }) }
+  return { audit, event: drawEvent(deps, type, at, data) }
 }
 
 const REFUSED: ReadonlySet<string | undefined> = new Set(['unavailable', 'unreachable'])

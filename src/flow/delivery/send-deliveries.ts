@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditType } from '../../domain/audit.ts'
-import { buildEvent, type OutboxEvent } from '../../domain/event.ts'
+import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
@@ -188,7 +188,7 @@ function exhaustedEvent(
     attempts,
     last_outcome: last.outcome,
   }
-  return buildEvent({ id: drawId(deps, 'evt'), type: 'delivery.exhausted', at, data })
+  return drawEvent(deps, 'delivery.exhausted', at, data)
 }
 
 /** 410: the receiver is gone for good; what else waits for it is dropped when its turn comes. */

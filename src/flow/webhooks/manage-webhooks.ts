@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../domain/api-key.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
-import { buildEvent, type EventType } from '../../domain/event.ts'
+import { drawEvent, type EventType } from '../../domain/event.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { type Caller, callerActor } from '../authenticate-caller.ts'
@@ -162,8 +162,7 @@ export function createTestFire(deps: FlowDeps): TestFire {
 
 async function fire(deps: FlowDeps, owner: Owner, webhook: Webhook): Promise<Delivery> {
   const at = deps.clock.now()
-  const id = drawId(deps, 'evt')
-  const event = buildEvent({ id, type: 'webhook.test', at, data: { webhook_id: webhook.id } })
+  const event = drawEvent(deps, 'webhook.test', at, { webhook_id: webhook.id })
   const lease = { state: 'leased', fence: 1, next_at: new Date(at.getTime() + LEASE_MS) } as const
   const delivery: Delivery = { ...deliveryTo(deps, webhook, event), ...lease }
   await deps.webhooks.addAudit(webhook.id, ownerAudit(deps, 'webhook.tested', owner, webhook.id, at))

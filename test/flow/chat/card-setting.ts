@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import type { AuditType } from '../../../src/domain/audit.ts'
-import { buildEvent } from '../../../src/domain/event.ts'
+import { drawEvent } from '../../../src/domain/event.ts'
 import { drawId } from '../../../src/domain/identifier.ts'
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import type { ApprovalRequest, RequestChange } from '../../../src/domain/request.ts'
@@ -90,9 +90,7 @@ function changeOf(
       evidence: { type: 'totp', step: 1 },
     },
     ...(closes ? { decision: { id: decisionId, ...facts, decided_at: at, receipt } } : {}),
-    events: closes
-      ? [buildEvent({ id: drawId(deps, 'evt'), type: `approval.${decision}`, at, data: {} })]
-      : [],
+    events: closes ? [drawEvent(deps, `approval.${decision}`, at, {})] : [],
     audit: [{ ...entry, account_id: request.account_id }],
   }
 }
