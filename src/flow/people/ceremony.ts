@@ -7,9 +7,6 @@ import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
 
-/** What authenticators and authenticator apps call the service. */
-export const SERVICE_NAME = 'Countersign'
-
 /** A WebAuthn response was not what was asked for. The reason is for the log; the person learns no more than "refused". */
 export class CeremonyError extends Error {
   override readonly name = 'CeremonyError'

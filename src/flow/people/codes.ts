@@ -3,14 +3,13 @@ import { refusal } from '../../domain/errors.ts'
 import { limitSubject } from '../../domain/limits.ts'
 import type { Totp, User } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
-import type { Random } from '../ports.ts'
 import { personAudit } from './person.ts'
 
 /** Wrong codes from one network address, for any person: against spraying over accounts. */
 const ADDRESS_ALLOWANCE = { most: 100, seconds: 15 * 60 }
 
 /** What a person's seed is sealed for: swapped between two people it no longer opens (T28). */
-export function totpAad(userId: string): string {
+function totpAad(userId: string): string {
   return `totp:${userId}`
 }
 
@@ -80,10 +79,17 @@ async function reportLock(
   deps.log.warn({ user_id: user.id, failures: tried.failures }, disabled ? 'codes disabled' : 'codes locked')
 }
 
-/** Codes as they start: the first one is used up already (T25). */
-export function confirmedTotp(sealedSeed: string, step: number, at: Date): Totp {
+/** Codes as they start, by their first right one, which is used up with that (T25). @throws Refusal `totp_refused` */
+export function confirmTotp(
+  { vault }: Pick<PeopleDeps, 'vault'>,
+  { user_id, sealed_seed }: { user_id: string; sealed_seed: string },
+  code: string,
+  at: Date,
+): Totp {
+  const step = matchTotp(vault.open(sealed_seed, totpAad(user_id)), code, at)
+  if (step === undefined) throw refusal('totp_refused')
   return {
-    sealed_seed: sealedSeed,
+    sealed_seed,
     confirmed_at: at,
     last_step: step,
     failures: 0,
@@ -125,11 +131,6 @@ export function matchTotp(seed: Uint8Array, code: string, at: Date): number | un
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
-/** A new seed. */
-export function newTotpSeed(random: Random): Uint8Array {
-  return random.bytes(SEED_BYTES)
-}
-
 /** What an authenticator app needs, as text to type and as a link to scan. Shown once. */
 export interface TotpSetUp {
   /** Base32 without padding. */
@@ -137,10 +138,18 @@ export interface TotpSetUp {
   otpauth_url: string
 }
 
-/** Describes a seed for the authenticator app of this person. */
-export function describeSeed(seed: Uint8Array, issuer: string, email: User['email']): TotpSetUp {
+/** What authenticator apps call the service. */
+const ISSUER = 'Countersign'
+
+/** A new seed for this person: sealed to be kept, and as their authenticator app takes it. */
+export function drawSeed(
+  { random, vault }: Pick<PeopleDeps, 'random' | 'vault'>,
+  { id, email }: Pick<User, 'id' | 'email'>,
+): { sealed_seed: string; shown: TotpSetUp } {
+  const seed = random.bytes(SEED_BYTES)
   const secret = new ScureBase32Plugin().encode(seed, { padding: false })
-  return { secret, otpauth_url: generateURI({ issuer, label: email, secret }) }
+  const shown = { secret, otpauth_url: generateURI({ issuer: ISSUER, label: email, secret }) }
+  return { sealed_seed: vault.seal(seed, totpAad(id)), shown }
 }
 
 /** Crockford base 32: no I, L, O or U, so that a handwritten code can be read back. */

@@ -16,17 +16,8 @@ import { revokeApiKey } from '../manage-api-keys.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
 import { deleteWebhook, type Owner } from '../webhooks/manage-webhooks.ts'
 import { enrollingRule } from './accounts.ts'
-import { drawChallenge, SERVICE_NAME, takeChallenge } from './ceremony.ts'
-import {
-  confirmedTotp,
-  describeSeed,
-  drawBackupCodes,
-  isCodeShaped,
-  matchTotp,
-  newTotpSeed,
-  type TotpSetUp,
-  totpAad,
-} from './codes.ts'
+import { drawChallenge, takeChallenge } from './ceremony.ts'
+import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
 import { joinByEnrolling, memberAudit } from './members.ts'
 import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from './person.ts'
 import { registerPasskey, registrationOptions } from './register-passkey.ts'
@@ -165,10 +156,9 @@ export async function startTotpEnrollment(
   const open = await openForEnrolling(deps, input.token)
   const profile = await profileFor(deps, open, input)
   const user_id = open.user?.id ?? drawId(deps, 'usr')
-  const seed = newTotpSeed(deps.random)
-  const sealed_seed = deps.vault.seal(seed, totpAad(user_id))
+  const { sealed_seed, shown } = drawSeed(deps, { id: user_id, email: profile.email })
   await deps.enrollments.setPending(open.enrollment.id, { ...profile, user_id, sealed_seed })
-  return describeSeed(seed, SERVICE_NAME, profile.email)
+  return shown
 }
 
 /**
@@ -186,11 +176,8 @@ export async function enrollWithTotp(
   if (pending === undefined) throw refusal('totp_not_started')
   if (!isCodeShaped(input.code)) throw refusal('totp_refused')
   if (!(await deps.enrollments.takeTry(open.enrollment.id))) throw refusal('enrollment_invalid')
-  const now = deps.clock.now()
-  const step = matchTotp(deps.vault.open(pending.sealed_seed, totpAad(pending.user_id)), input.code, now)
-  if (step === undefined) throw refusal('totp_refused')
+  const totp = confirmTotp(deps, pending, input.code, deps.clock.now())
   const backup = drawBackupCodes(deps, pending.user_id)
-  const totp = confirmedTotp(pending.sealed_seed, step, now)
   const owner = { email: pending.email, name: pending.name, id: pending.user_id }
   const change = () => ({ totp, totp_pending: null, backup_codes: backup.hashes })
   const grant = await finishEnrollment(deps, open, owner, { method: 'totp', change }, client)

@@ -1,17 +1,7 @@
 import { refusal } from '../../domain/errors.ts'
 import { nextFactorEpoch } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
-import { SERVICE_NAME } from './ceremony.ts'
-import {
-  confirmedTotp,
-  describeSeed,
-  drawBackupCodes,
-  isCodeShaped,
-  matchTotp,
-  newTotpSeed,
-  type TotpSetUp,
-  totpAad,
-} from './codes.ts'
+import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
 import type { EnrollmentGrant } from './enroll.ts'
 import { changeOwn, personAudit } from './person.ts'
 import { type Client, renewSession, type SessionGrant, type SignedIn } from './sessions.ts'
@@ -32,14 +22,13 @@ export async function startAddingTotp(
   address: string,
 ): Promise<TotpSetUp> {
   await proveFactor(deps, who, { operation: 'totp.add' }, proof, address)
-  const seed = newTotpSeed(deps.random)
-  const sealed_seed = deps.vault.seal(seed, totpAad(who.user.id))
+  const { sealed_seed, shown } = drawSeed(deps, who.user)
   const expires_at = new Date(deps.clock.now().getTime() + PENDING_MS)
-  const changed = await changeOwn(deps, who, (user) => {
+  await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.add' })
     return { fields: { totp_pending: { sealed_seed, expires_at, tries: 0 } }, audit: [] }
   })
-  return describeSeed(seed, SERVICE_NAME, changed.email)
+  return shown
 }
 
 /**
@@ -57,15 +46,14 @@ export async function addTotp(
   const now = deps.clock.now()
   const pending = (await deps.users.takePendingTotpTry(who.user.id, now))?.totp_pending
   if (pending === undefined) throw refusal('totp_not_started')
-  const step = matchTotp(deps.vault.open(pending.sealed_seed, totpAad(who.user.id)), code, now)
-  if (step === undefined) throw refusal('totp_refused')
+  const totp = confirmTotp(deps, { ...pending, user_id: who.user.id }, code, now)
   const backup = drawBackupCodes(deps, who.user.id)
   const device = drawDevice(deps)
   const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.add' })
     if (user.totp_pending?.sealed_seed !== pending.sealed_seed) throw refusal('totp_not_started')
     const fields = {
-      totp: confirmedTotp(pending.sealed_seed, step, now),
+      totp,
       totp_pending: null,
       backup_codes: backup.hashes,
       devices: withDevice(user.devices, device.entry),
