@@ -10,6 +10,7 @@ import { auditEntry, closingChange, votingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import type { Confirming } from './people/sessions.ts'
 import {
+  decisionOn,
   type PresenceProof,
   type ProvenPresence,
   provePresence,
@@ -45,7 +46,8 @@ export async function decide(
 ): Promise<{ request: ApprovalRequest; vote: Vote }> {
   const ready = await readyToDecide(deps, who.user, input.requestId, input.proof.method)
   if (!isMeant(ready, who.user, input)) throw refusal('challenge_invalid')
-  const proven = await provePresence(deps, who, ready, input.decision, input.proof)
+  const statement = decisionOn(deps, who.user, ready, input.decision)
+  const proven = await provePresence(deps, who, statement, input.proof)
   return recordVote(deps, who.user, ready, { ...input, proven })
 }
 

@@ -2,10 +2,11 @@ import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
+import type { Authenticators } from '../domain/authenticator.ts'
 import { whoseVote, whyNot, whyNotMethod } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
 import { isId } from '../domain/identifier.ts'
-import type { DecisionIntent } from '../domain/intent.ts'
+import type { ConsentIntent, DecisionIntent } from '../domain/intent.ts'
 import type { ApproverSnapshot } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Evidence } from '../domain/request.ts'
@@ -33,72 +34,83 @@ export interface ProvenPresence {
   intent_json: string
 }
 
-/**
- * Starts the ceremony of one decision: states the intent and stores its hash as a challenge for this person, session, request
- * and outcome. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
- * @throws Refusal as `readyToDecide` says
- */
-export async function startDecision(
-  deps: FlowDeps,
-  { session, user: person }: Confirming,
-  requestId: string,
-  decision: Outcome,
-): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
-  const { request, whose } = await readyToDecide(deps, person, requestId, 'passkey')
-  const intent = stateIntent(deps, request, decision, referencesOf(whose, person))
-  const challenge = await stateChallenge(deps, intent, {
-    purpose: 'decision',
-    user_id: person.id,
-    session_id: session.id,
-    request_id: request.id,
-  })
-  const { authenticators } = request.requirement
-  return { intent, options: await assertionOptions(deps, { user: person, challenge, authenticators }) }
+/** What a person is to prove presence for. */
+export interface Statement<Intent extends DecisionIntent | ConsentIntent> {
+  purpose: 'decision' | 'bootstrap'
+  /** What was shown and what is then posted must be the same: the thing, the outcome, and for whom (T16: approve flipped to reject). */
+  subject: string
+  /** Passkeys that count for it; undefined: any. */
+  authenticators: Authenticators | undefined
+  /** States it, with a salt drawn now. */
+  state: () => Intent
 }
 
 /**
- * Checks the proof for exactly this request, outcome, session and person it counts for. The challenge is taken, or the time step
- * burnt, before anything is compared: a proof counts once, whatever comes of it (T16, T25, T33).
+ * Starts the ceremony of one statement: states the intent and stores its hash as a challenge for this person, session and
+ * subject. The challenge is unpredictable through the intent's 32-byte salt (WebAuthn L3 §13.4.3).
+ */
+export async function startProof<Intent extends DecisionIntent | ConsentIntent>(
+  deps: FlowDeps,
+  { session, user }: Confirming,
+  { purpose, subject, authenticators, state }: Statement<Intent>,
+): Promise<{ intent: Intent; options: PublicKeyCredentialRequestOptionsJSON }> {
+  const intent = state()
+  const binding = { purpose, user_id: user.id, session_id: session.id, subject }
+  const challenge = await stateChallenge(deps, intent, binding)
+  return { intent, options: await assertionOptions(deps, { user, challenge, authenticators }) }
+}
+
+/**
+ * Checks the proof for exactly this statement, session and person. The challenge is taken, or the time step burnt, before anything
+ * is compared: a proof counts once, whatever comes of it (T16, T25, T33).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(
   deps: FlowDeps,
-  who: Confirming,
-  ready: ReadyToDecide,
-  decision: Outcome,
+  { session, user }: Confirming,
+  { purpose, subject, authenticators, state }: Statement<DecisionIntent | ConsentIntent>,
   proof: PresenceProof,
 ): Promise<ProvenPresence> {
-  if (proof.method === 'passkey') return provePasskey(deps, who, ready, decision, proof.response)
-  const { user: person } = who
-  const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
-  const intent = stateIntent(deps, ready.request, decision, referencesOf(ready.whose, person))
-  return { method: 'totp', evidence: { type: 'totp', step }, intent_json: canonicalize(intent) }
-}
-
-async function provePasskey(
-  deps: FlowDeps,
-  { session, user: person }: Confirming,
-  { request, whose }: ReadyToDecide,
-  decision: Outcome,
-  response: AuthenticationResponseJSON,
-): Promise<ProvenPresence> {
-  const belongs = { user_id: person.id, session_id: session.id, request_id: request.id }
-  const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'decision', belongs)
+  if (proof.method === 'totp') {
+    const { step } = await verifyTotp(deps, { user, code: proof.code, address: proof.address })
+    return { method: 'totp', evidence: { type: 'totp', step }, intent_json: canonicalize(state()) }
+  }
+  const { response } = proof
+  const belongs = { user_id: user.id, session_id: session.id, subject }
+  const { expectedChallenge, challenge } = await takeChallenge(deps, response, purpose, belongs)
   const { intent_json } = challenge
-  if (intent_json === undefined || !states(intent_json, decision, whose.approver))
-    throw refusal('challenge_invalid')
-  const { authenticators } = request.requirement
-  const input = { user: person, response, expectedChallenge, authenticators }
-  const { evidence } = await verifyAssertion(deps, input)
+  if (intent_json === undefined) throw refusal('challenge_invalid')
+  const { evidence } = await verifyAssertion(deps, { user, response, expectedChallenge, authenticators })
   return { method: 'passkey', evidence, intent_json }
 }
 
-/** Was the intent shown to the person the outcome that is now posted (T16: approve flipped to reject), for the same person? */
-function states(intentJson: string, decision: Outcome, approver: string): boolean {
-  const intent: unknown = JSON.parse(intentJson)
-  if (intent === null || typeof intent !== 'object') return false
-  if (!('decision' in intent) || !('approver' in intent)) return false
-  return intent.decision === decision && intent.approver === approver
+/** The decision of a request that the person may decide now. */
+export function decisionOn(
+  deps: FlowDeps,
+  person: User,
+  { request, whose }: ReadyToDecide,
+  decision: Outcome,
+): Statement<DecisionIntent> {
+  return {
+    purpose: 'decision',
+    subject: `${request.id}:${decision}:${whose.approver}`,
+    authenticators: request.requirement.authenticators,
+    state: () => stateIntent(deps, request, decision, referencesOf(whose, person)),
+  }
+}
+
+/**
+ * Starts the ceremony of one decision.
+ * @throws Refusal as `readyToDecide` says
+ */
+export async function startDecision(
+  deps: FlowDeps,
+  who: Confirming,
+  requestId: string,
+  decision: Outcome,
+): Promise<{ intent: DecisionIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
+  const ready = await readyToDecide(deps, who.user, requestId, 'passkey')
+  return startProof(deps, who, decisionOn(deps, who.user, ready, decision))
 }
 
 /** A request that a person may decide now, and whose vote it would be: their own, or that of whom they stand in for. */

@@ -22,12 +22,14 @@ export interface Challenge {
   id: string
   purpose: ChallengePurpose
   user_id?: string
-  /** Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id. */
+  /**
+   * Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id; decision and consent: what,
+   * and with which outcome.
+   */
   subject?: string
   /** The session that asked; absent where there is none yet, in sign-in and enrolment. */
   session_id?: string
-  /** Decision: the request, the outcome and the intent whose hash is the challenge. Batch: the batch statement. */
-  request_id?: string
+  /** The statement whose hash is the challenge, of a decision, a consent or a batch. */
   intent_json?: string
   /** Batch: what the person was shown of each request, in the order of the statement. */
   shown?: ShownItem[]
@@ -71,7 +73,6 @@ const challengeSchema = new Schema<ChallengeDocument>(
     user_id: String,
     subject: String,
     session_id: String,
-    request_id: String,
     intent_json: String,
     shown: { type: [shownFields], default: undefined },
     profile: new Schema(

@@ -14,18 +14,19 @@ import { drawId } from '../../domain/identifier.ts'
 import { buildConsentIntent, type ConsentIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { User } from '../../domain/user.ts'
-import { canonicalize } from '../../signing/canonical.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { ConsentChange } from '../../store/bootstraps.ts'
 import type { FlowDeps } from '../deps.ts'
 import { refuseFullAccount } from '../manage-api-keys.ts'
 import { ownRule } from '../people/accounts.ts'
-import { stateChallenge, takeChallenge } from '../people/ceremony.ts'
-import { verifyTotp } from '../people/codes.ts'
-import { assertionOptions } from '../people/register-passkey.ts'
 import type { Confirming } from '../people/sessions.ts'
-import { verifyAssertion } from '../people/verify-assertion.ts'
-import type { PresenceProof, ProvenPresence } from '../prove-presence.ts'
+import {
+  type PresenceProof,
+  type ProvenPresence,
+  provePresence,
+  type Statement,
+  startProof,
+} from '../prove-presence.ts'
 import { consentMethods, readOwnBootstrap } from './review-consent.ts'
 import { bootstrapAudit } from './settle-bootstrap.ts'
 
@@ -46,19 +47,12 @@ export interface ConsentInput {
  */
 export async function startConsent(
   deps: FlowDeps,
-  { session, user: person }: Confirming,
+  who: Confirming,
   input: ConsentInput,
 ): Promise<{ intent: ConsentIntent; options: PublicKeyCredentialRequestOptionsJSON }> {
-  const authenticators = await ownRule(deps, person)
-  const bootstrap = await readOpen(deps, person, input, 'passkey', authenticators)
-  const intent = stateConsent(deps, person, bootstrap, input.decision)
-  const challenge = await stateChallenge(deps, intent, {
-    purpose: 'bootstrap',
-    user_id: person.id,
-    session_id: session.id,
-    subject: subjectOf(bootstrap, input.decision),
-  })
-  return { intent, options: await assertionOptions(deps, { user: person, challenge, authenticators }) }
+  const rule = await ownRule(deps, who.user)
+  const bootstrap = await readOpen(deps, who.user, input, 'passkey', rule)
+  return startProof(deps, who, consentTo(deps, who.user, bootstrap, input.decision, rule))
 }
 
 /**
@@ -76,7 +70,8 @@ export async function giveConsent(
   const { user: person } = who
   const rule = await ownRule(deps, person)
   const bootstrap = await readOpen(deps, person, input, proof.method, rule)
-  const proven = await prove(deps, who, { bootstrap, decision: input.decision, proof, rule })
+  const statement = consentTo(deps, person, bootstrap, input.decision, rule)
+  const proven = await provePresence(deps, who, statement, proof)
   const settled = await deps.bootstraps.settle(
     bootstrap.id,
     changeFor(deps, person, bootstrap, input, proven),
@@ -104,54 +99,26 @@ async function readOpen(
   return bootstrap
 }
 
-async function prove(
-  deps: FlowDeps,
-  { session, user: person }: Confirming,
-  {
-    bootstrap,
-    decision,
-    proof,
-    rule,
-  }: {
-    bootstrap: Bootstrap
-    decision: Outcome
-    proof: PresenceProof
-    rule: Authenticators | undefined
-  },
-): Promise<ProvenPresence> {
-  if (proof.method === 'totp') {
-    const { step } = await verifyTotp(deps, { user: person, code: proof.code, address: proof.address })
-    const intent_json = canonicalize(stateConsent(deps, person, bootstrap, decision))
-    return { method: 'totp', evidence: { type: 'totp', step }, intent_json }
-  }
-  const belongs = { user_id: person.id, session_id: session.id, subject: subjectOf(bootstrap, decision) }
-  const { response } = proof
-  const { expectedChallenge, challenge } = await takeChallenge(deps, response, 'bootstrap', belongs)
-  const { intent_json } = challenge
-  if (intent_json === undefined) throw refusal('challenge_invalid')
-  const input = { user: person, response, expectedChallenge, authenticators: rule }
-  const { evidence } = await verifyAssertion(deps, input)
-  return { method: 'passkey', evidence, intent_json }
-}
-
-/** What was shown to the person and what is now posted must be the same outcome. */
-function subjectOf({ id }: Bootstrap, decision: Outcome): string {
-  return `${id}:${decision}`
-}
-
-function stateConsent(
+function consentTo(
   deps: Pick<FlowDeps, 'random' | 'settings'>,
   person: User,
   bootstrap: Bootstrap,
   decision: Outcome,
-): ConsentIntent {
-  return buildConsentIntent({
-    audience: deps.settings.baseUrl,
-    bootstrap,
-    decision,
-    approverRef: person.approver,
-    salt: toBase64Url(deps.random.bytes(32)),
-  })
+  authenticators: Authenticators | undefined,
+): Statement<ConsentIntent> {
+  return {
+    purpose: 'bootstrap',
+    subject: `${bootstrap.id}:${decision}`,
+    authenticators,
+    state: () =>
+      buildConsentIntent({
+        audience: deps.settings.baseUrl,
+        bootstrap,
+        decision,
+        approverRef: person.approver,
+        salt: toBase64Url(deps.random.bytes(32)),
+      }),
+  }
 }
 
 function changeFor(

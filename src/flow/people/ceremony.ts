@@ -122,7 +122,7 @@ export async function takeChallenge(
   deps: Pick<PeopleDeps, 'challenges'>,
   response: { response: { clientDataJSON: string } },
   purpose: ChallengePurpose,
-  belongs: Partial<Pick<Challenge, 'user_id' | 'session_id' | 'subject' | 'request_id'>> = {},
+  belongs: Partial<Pick<Challenge, 'user_id' | 'session_id' | 'subject'>> = {},
 ): Promise<{ expectedChallenge: Uint8Array; challenge: Challenge }> {
   const expectedChallenge = claimedChallenge(response)
   if (expectedChallenge === undefined) throw refusal('challenge_invalid')
@@ -131,8 +131,7 @@ export async function takeChallenge(
   const same =
     (belongs.user_id ?? challenge.user_id) === challenge.user_id &&
     (belongs.session_id ?? challenge.session_id) === challenge.session_id &&
-    (belongs.subject ?? challenge.subject) === challenge.subject &&
-    (belongs.request_id ?? challenge.request_id) === challenge.request_id
+    (belongs.subject ?? challenge.subject) === challenge.subject
   if (!same) throw refusal('challenge_invalid')
   return { expectedChallenge, challenge }
 }
