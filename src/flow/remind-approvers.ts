@@ -12,7 +12,7 @@ import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import { followPushes, whomToPush } from './push/follow-pushes.ts'
 import { findReadableRequest } from './read-request.ts'
-import { expireIfLapsed, inBatches } from './settle-request.ts'
+import { expireIfLapsed, settleDue } from './settle-request.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60
@@ -62,11 +62,8 @@ async function whyNotReminded(
  * @returns when the next one is due
  */
 export async function remindAutomatically(deps: FlowDeps): Promise<Date | undefined> {
-  const next = await deps.requests.nextReminder()
-  if (next === undefined || next > deps.clock.now()) return next
-  const read = (limit: number) => deps.requests.remindable(deps.clock.now(), limit)
-  const all = await inBatches(deps, read, (request) => settleReminder(deps, request))
-  return all ? deps.requests.nextReminder() : undefined
+  const { nextReminder: next, remindable: read } = deps.requests
+  return settleDue(deps, { next, read }, (request) => settleReminder(deps, request))
 }
 
 async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise<void> {

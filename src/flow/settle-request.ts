@@ -63,11 +63,8 @@ async function expireLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<A
  * @returns when the next one is due
  */
 export async function expireRequests(deps: FlowDeps): Promise<Date | undefined> {
-  const next = await deps.requests.nextExpiry()
-  if (next === undefined || next > deps.clock.now()) return next
-  const read = (limit: number) => deps.requests.lapsed(deps.clock.now(), limit)
-  const all = await inBatches(deps, read, (request) => expireLapsed(deps, request))
-  return all ? deps.requests.nextExpiry() : undefined
+  const { nextExpiry: next, lapsed: read } = deps.requests
+  return settleDue(deps, { next, read }, (request) => expireLapsed(deps, request))
 }
 
 /** Documents settled at a time: enough to keep the store busy, few enough to leave it to others in between. */
@@ -79,13 +76,18 @@ const BATCHES = 60
 /**
  * Settles what is due, batch by batch, until less than a batch is left or the run has done its share. What is damaged keeps
  * nothing else.
- * @returns whether nothing was damaged: such a document stays due for ever, and is not to be asked for again at once
+ * @returns when the next one is due; nothing where one is damaged: it stays due for ever, and is not to be asked for again at once
  */
-export async function inBatches<Document extends { id: string }>(
-  { log, storeIsDamaged }: Pick<FlowDeps, 'log' | 'storeIsDamaged'>,
-  read: (limit: number) => Promise<Document[]>,
+export async function settleDue<Document extends { id: string }>(
+  { clock, log, storeIsDamaged }: Pick<FlowDeps, 'clock' | 'log' | 'storeIsDamaged'>,
+  from: {
+    next: () => Promise<Date | undefined>
+    read: (now: Date, limit: number) => Promise<Document[]>
+  },
   settle: (due: Document) => Promise<unknown>,
-): Promise<boolean> {
+): Promise<Date | undefined> {
+  const first = await from.next()
+  if (first === undefined || first > clock.now()) return first
   const damaged = new Set<string>()
   const settleSound = (due: Document): Promise<unknown> =>
     settle(due).catch((error: unknown) => {
@@ -94,9 +96,9 @@ export async function inBatches<Document extends { id: string }>(
       damaged.add(due.id)
     })
   for (let batch = 0; batch < BATCHES; batch += 1) {
-    const due = (await read(BATCH + damaged.size)).filter(({ id }) => !damaged.has(id))
+    const due = (await from.read(clock.now(), BATCH + damaged.size)).filter(({ id }) => !damaged.has(id))
     await Promise.all(due.map(settleSound))
     if (due.length < BATCH) break
   }
-  return damaged.size === 0
+  return damaged.size === 0 ? from.next() : undefined
 }

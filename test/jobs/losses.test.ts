@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startEmbeddedStore } from 'embedded-mongo'
 import { mongo } from 'mongoose'
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
-import { inBatches } from '../../src/flow/settle-request.ts'
+import { settleDue } from '../../src/flow/settle-request.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import { WITH_OUTBOX } from '../../src/store/outbox.ts'
 import { openGate } from '../support/gate.ts'
@@ -253,21 +253,19 @@ describe('a document that the disk has spoilt', () => {
   })
 
   it.each([
-    ['a damaged one', new mongo.MongoServerError({ code: 366, errmsg: 'damaged' }), [false, 39, 1]],
+    ['a damaged one', new mongo.MongoServerError({ code: 366, errmsg: 'damaged' }), [undefined, 39, 1]],
     ['any other error', new Error('no store'), undefined],
   ] as const)('is passed over once a run, and nothing else is: %s among 40', async (_, error, result) => {
     const { worker } = await setUp()
     const due = new Set(Array.from({ length: 40 }, (_, index) => ({ id: `req_${index}` })))
     let refused = 0
-    const run = inBatches(
-      worker.deps,
-      async (limit) => [...due].slice(0, limit),
-      async (one) => {
-        if (one.id !== 'req_2') return due.delete(one)
-        refused += 1
-        throw error
-      },
-    ).then((sound) => [sound, 40 - due.size, refused])
+    const next = async () => new Date(0)
+    const read = async (_now: Date, limit: number) => [...due].slice(0, limit)
+    const run = settleDue(worker.deps, { next, read }, async (one) => {
+      if (one.id !== 'req_2') return due.delete(one)
+      refused += 1
+      throw error
+    }).then((again) => [again, 40 - due.size, refused])
     await (result === undefined ? expect(run).rejects.toBe(error) : expect(run).resolves.toEqual(result))
   })
 })

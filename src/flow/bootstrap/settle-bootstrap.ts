@@ -2,7 +2,7 @@ import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
-import { inBatches } from '../settle-request.ts'
+import { settleDue } from '../settle-request.ts'
 
 /** Keys noted in one run. */
 const NOTED = 32
@@ -22,18 +22,12 @@ export async function settleBootstrap(deps: FlowDeps, bootstrap: Bootstrap): Pro
  * @returns when the next one is due
  */
 export async function settleBootstraps(deps: FlowDeps): Promise<Date | undefined> {
-  const next = await deps.bootstraps.nextExpiry()
-  const lapsed = next !== undefined && next <= deps.clock.now()
-  let all = true
-  if (lapsed) {
-    const read = (limit: number) => deps.bootstraps.lapsed(deps.clock.now(), limit)
-    all = await inBatches(deps, read, (bootstrap) => expireLapsed(deps, bootstrap))
-  }
+  const { nextExpiry: next, lapsed: read } = deps.bootstraps
+  const due = await settleDue(deps, { next, read }, (bootstrap) => expireLapsed(deps, bootstrap))
   const recent = new Date(deps.clock.now().getTime() - NOTED_WITHIN_MS)
   for (const bootstrap of await deps.bootstraps.uncollected(recent, NOTED))
     await noteCollection(deps, bootstrap)
-  if (!all) return undefined
-  return lapsed ? deps.bootstraps.nextExpiry() : next
+  return due
 }
 
 /** No key is made later than that after the time of its bootstrap is up. */
