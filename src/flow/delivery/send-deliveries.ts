@@ -20,21 +20,13 @@ export function createDeliveryLoop(
       slots: createSendSlots(limits),
       leaseMs: limits.leaseMs,
       claim: (query) => deps.deliveries.claim(query),
-      async attempt({ record, interrupted }, sent) {
+      attempt: ({ record, interrupted }, sent) => {
         const sender = { ...deps.sender, send: holding(deps.sender, sent) }
-        const { state, next_at } = await attemptDelivery({ ...deps, sender }, record, interrupted)
-        return state === 'due' ? next_at : undefined
+        return attemptDelivery({ ...deps, sender }, record, interrupted)
       },
     },
     deps,
   )
-}
-
-/** The result of a claimed delivery; `next_at` is set while it stays due. */
-interface AttemptReport {
-  state: Delivery['state']
-  outcome?: Attempt['outcome']
-  next_at?: Date
 }
 
 /**
@@ -42,39 +34,38 @@ interface AttemptReport {
  * process that lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
  * delivery under the same `webhook-id`: the documented and only duplicate.
  * @param interrupted the attempt before this one never reported back: that is logged, and counts for nothing
+ * @returns when it is due again, if it is
  */
 export async function attemptDelivery(
   deps: FlowDeps,
   delivery: Delivery,
   interrupted = false,
-): Promise<AttemptReport> {
+): Promise<Date | undefined> {
   const at = deps.clock.now()
   const before = interrupted ? lostAttempts(delivery, at) : []
   const receiver = await receiverOf(deps, delivery, at)
   if (receiver === undefined) {
-    const dropped = { ...resultIn(delivery, 'dropped', at), attempts: before }
+    const dropped = [audit(deps, delivery, 'delivery.dropped', at)]
     await deps.deliveries.finish(delivery, {
-      ...dropped,
-      audit: [audit(deps, delivery, 'delivery.dropped', at)],
+      ...resultIn(delivery, 'dropped', at),
+      attempts: before,
+      audit: dropped,
     })
-    return { state: 'dropped' }
+    return undefined
   }
-  if (isTooLate(deps, delivery)) return { state: 'leased' }
+  if (isTooLate(deps, delivery)) return undefined
   const result = await send(deps, delivery, at, receiver)
   const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
   if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
   const step = stepAfter(delivery, result)
   const written = resultOf(deps, delivery, step, attempt)
-  const kept = await deps.deliveries.finish(delivery, {
-    ...written,
-    attempts: [...before, attempt],
-  })
+  const kept = await deps.deliveries.finish(delivery, { ...written, attempts: [...before, attempt] })
   if (kept && step.state === 'dead') {
     const about = { delivery_id: delivery.id, host: delivery.host, outcome: result.outcome }
     if (tellsExhaustion(delivery)) deps.log.warn(about, 'a delivery was given up; it can be replayed')
     if (step.gone) await disable(deps, delivery, at)
   }
-  return { state: written.state, outcome: result.outcome, next_at: written.next_at }
+  return written.state === 'due' ? written.next_at : undefined
 }
 
 /** Several processes in a row may have died over it: each claim is an attempt, so those that the log lacks are theirs. */
@@ -101,10 +92,10 @@ async function send(
 }
 
 /** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
-async function giveBack(deps: FlowDeps, delivery: Delivery, attempts: Attempt[]): Promise<AttemptReport> {
+async function giveBack(deps: FlowDeps, delivery: Delivery, attempts: Attempt[]): Promise<Date> {
   const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
   await deps.deliveries.finish(delivery, due)
-  return { state: 'due', outcome: 'interrupted', next_at: due.next_at }
+  return due.next_at
 }
 
 /** A test is tried once, and switches nothing off: the person who fired it sees what came of it. */

@@ -32,8 +32,7 @@ export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: n
       claim: (query) => deps.pushes.claim(query),
       async attempt({ record, interrupted }, sent) {
         const pusher = { ...deps.pusher, send: holding(deps.pusher, sent) }
-        const { state, next_at } = await attemptPush({ ...deps, pusher }, record, interrupted)
-        return state === 'due' ? next_at : undefined
+        return (await attemptPush({ ...deps, pusher }, record, interrupted)).next_at
       },
     },
     deps,
@@ -64,14 +63,9 @@ export async function attemptPush(deps: FlowDeps, push: Push, interrupted = fals
   const before: Attempt[] = interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
   const device = await deps.pushDevices.find(push.device_id)
   const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
+  const uncounted = { tries: push.tries, audit: [] }
   if (drawn === undefined || device === undefined) {
-    await finish(deps, push, {
-      state: 'dropped',
-      next_at: at,
-      tries: push.tries,
-      attempts: before,
-      audit: [],
-    })
+    await finish(deps, push, { ...uncounted, state: 'dropped', next_at: at, attempts: before })
     return { state: 'dropped' }
   }
   if (isTooLate(deps, push)) return { state: 'leased' }
@@ -80,14 +74,9 @@ export async function attemptPush(deps: FlowDeps, push: Push, interrupted = fals
   const attempts = [...before, attempt]
   if (result.outcome === 'interrupted') {
     // The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing.
-    await finish(deps, push, {
-      state: 'due',
-      next_at: deps.clock.now(),
-      tries: push.tries,
-      attempts,
-      audit: [],
-    })
-    return { state: 'due', next_at: deps.clock.now() }
+    const due = { state: 'due', next_at: deps.clock.now() } as const
+    await finish(deps, push, { ...uncounted, ...due, attempts })
+    return due
   }
   return settle(deps, push, { result, attempts })
 }

@@ -44,7 +44,7 @@ async function claimed(path: string, leaseMs: number): Promise<Delivery> {
 
 it('T82: sends nothing when the lease could end before the attempt does, and leaves it to the next worker', async () => {
   const delivery = await claimed('/late', 9_000)
-  expect(await attemptDelivery(service.composition.deps, delivery)).toEqual({ state: 'leased' })
+  expect(await attemptDelivery(service.composition.deps, delivery)).toBeUndefined()
   expect(receiver.received).toEqual([])
   expect(await service.composition.deps.deliveries.find(delivery.id)).toMatchObject({
     state: 'leased',
@@ -58,8 +58,7 @@ it('counts a secret that does not open as a failed attempt, so that it shows and
   await service.composition.connection
     .collection<{ _id: string }>('webhooks')
     .updateOne({ _id: target }, { $set: { sealed_secret: 'from another key' } })
-  const report = await attemptDelivery(service.composition.deps, delivery)
-  expect(report).toMatchObject({ state: 'due', outcome: 'unsigned' })
+  expect(await attemptDelivery(service.composition.deps, delivery)).toBeInstanceOf(Date)
   expect(await service.composition.deps.deliveries.find(delivery.id)).toMatchObject({
     state: 'due',
     tries: 1,
