@@ -165,27 +165,11 @@ const MARK = /^\p{M}$/u
 const OVERLAY = /^(?:\p{Me}|[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb])$/u
 
 /** Scripts whose spelling needs ZWJ and ZWNJ between letters (RFC 5892 appendix A, Unicode chapters 9, 12 and 13). */
+const JOINING_SCRIPTS = 'Arab Syrc Mand Nkoo Mong Rohg Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh'
 const JOINING = new RegExp(
-  `^(?:${[
-    'Arab',
-    'Syrc',
-    'Mand',
-    'Nkoo',
-    'Mong',
-    'Rohg',
-    'Deva',
-    'Beng',
-    'Guru',
-    'Gujr',
-    'Orya',
-    'Taml',
-    'Telu',
-    'Knda',
-    'Mlym',
-    'Sinh',
-  ]
+  `^[${JOINING_SCRIPTS.split(' ')
     .map((script) => `\\p{Script_Extensions=${script}}`)
-    .join('|')})$`,
+    .join('')}]$`,
   'u',
 )
 const LETTER_OR_MARK = /^[\p{L}\p{M}]$/u
