@@ -14,7 +14,7 @@ import { canonicalize } from '../signing/canonical.ts'
 import { sha256Hex } from '../signing/encoding.ts'
 import { giveBackAllowance, takeAllowance } from './attention.ts'
 import { askedSha256 } from './audit/asked.ts'
-import type { Caller } from './authenticate-caller.ts'
+import { type Caller, callerActor } from './authenticate-caller.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 
@@ -60,16 +60,8 @@ export async function createRequest(
   const { account, owner } = await whoseRequest(deps, caller)
   const policy = policyOf(caller, account)
   const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
-  const request = buildRequest(deps, caller, input, {
-    id,
-    callback,
-    context,
-    account,
-    owner,
-    policy,
-    requirement,
-    created_at,
-  })
+  const parts = { id, callback, context, account, owner, policy, requirement, created_at }
+  const request = buildRequest(deps, caller, input, parts)
   await takeAllowance(deps, request, account.monthly_quota)
   const saved = await save(deps, request, hasNoListeners(account, people))
   tellLink(deps, saved)
@@ -123,8 +115,7 @@ async function whoDecides(
   }
   // A person whom the policy names but who is no longer an approver of the account does not count: too few left fails closed.
   const eligible = policy.approvers.filter((id) => may(roleIn(account, id), 'decide'))
-  const others = eligible.filter((id) => id !== owner.id)
-  const found = others.length === 0 ? [] : await deps.users.findMany(others)
+  const found = await deps.users.findMany(eligible.filter((id) => id !== owner.id))
   const people = eligible.flatMap((id) =>
     id === owner.id ? [owner] : found.filter((user) => user.id === id),
   )
@@ -158,9 +149,7 @@ interface Parts {
 
 function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
   const { id, account, owner, context, created_at } = parts
-  const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
   const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
-  const actor = { kind, id: caller.key.id, address: caller.address } as const
   const facts = {
     id,
     action: input.action,
@@ -188,7 +177,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
       ? { sandbox_plan: sandboxPlan(input, owner, created_at) }
       : planReminders(account.policy.reminders, facts)),
   }
-  const told = auditEntry(deps, asked, 'approval.created', actor, created_at)
+  const told = auditEntry(deps, asked, 'approval.created', callerActor(caller), created_at)
   return {
     ...asked,
     version: 1,

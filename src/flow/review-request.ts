@@ -114,7 +114,7 @@ export async function pendingForPerson(
   const settled = await Promise.all(page.map((request) => settleRequest(deps, request)))
   const open = settled.filter((request) => request.status === 'pending')
   const revoked = await askedByRevoked(deps, open)
-  const names = new Map((await principalsIn(deps, who.principals)).map(({ id, name }) => [id, name]))
+  const names = new Map((await deps.users.findMany(who.principals)).map(({ id, name }) => [id, name]))
   const deciderOf = ({ requirement }: ApprovalRequest): Decider => ({
     user_id: person.id,
     ...factorsOf(person, requirement.authenticators),
@@ -142,10 +142,6 @@ function waitingRow(
     methods: other && decider.not_confirmed ? [] : methodsFor(request, decider),
     ...(other ? { onBehalfOf: { name: names.get(whose.user_id) ?? '', approver: whose.approver } } : {}),
   }
-}
-
-async function principalsIn({ users }: Pick<FlowDeps, 'users'>, ids: readonly string[]): Promise<User[]> {
-  return ids.length === 0 ? [] : users.findMany(ids)
 }
 
 async function mayRead(deps: FlowDeps, person: User, request: ApprovalRequest): Promise<boolean> {

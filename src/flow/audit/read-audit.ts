@@ -227,7 +227,7 @@ export async function nameParties(
   )
   const someKey = [...ids].some((id) => isId('key', id))
   const [users, keys] = await Promise.all([
-    inside.length === 0 ? [] : deps.users.findMany(inside),
+    deps.users.findMany(inside),
     someKey ? deps.apiKeys.list(accountId) : [],
   ])
   const named = [...users, ...invited, ...keys.filter(({ id }) => ids.has(id))]

@@ -155,7 +155,7 @@ export async function followNotices(
   const notices = entries.flatMap(({ audit }) => noticesIn(audit))
   if (notices.length === 0) return false
   const platforms = new Set(deps.chats.map(({ platform }) => platform))
-  const found = await deps.users.findMany([...new Set(notices.map(({ user_id }) => user_id))])
+  const found = await deps.users.findMany(notices.map(({ user_id }) => user_id))
   const people = new Map(found.map((person) => [person.id, person]))
   const cards = notices.flatMap(({ user_id, event_id, notice, unheard }) => {
     const person = people.get(user_id)

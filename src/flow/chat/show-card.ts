@@ -50,8 +50,7 @@ export async function showCard(
   const voters = request.votes.flatMap(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])
   const asked = part === undefined && !namesInChannels ? [] : othersAsked(request)
   const principal = part?.principalId === undefined ? [] : [part.principalId]
-  const named = [...new Set([...voters, ...principal, ...asked])]
-  const people = named.length === 0 ? [] : await deps.users.findMany(named)
+  const people = await deps.users.findMany([...voters, ...principal, ...asked])
   const view = viewCard(request, {
     ...(part === undefined ? { audience: 'channel' } : { audience: 'approver', personId: person?.id }),
     principalId: part?.principalId,

@@ -29,8 +29,7 @@ export async function delegateCandidates(
         .filter(({ state, role }) => state === 'active' && may(role, 'decide'))
         .map(({ user_id }) => user_id),
     ])
-  const others = [...new Set(deciders)].filter((id) => id !== person.id)
-  const found = others.length === 0 ? [] : await deps.users.findMany(others)
+  const found = await deps.users.findMany(deciders.filter((id) => id !== person.id))
   return found.sort((a, b) => (a.email < b.email ? -1 : 1))
 }
 

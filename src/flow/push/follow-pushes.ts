@@ -175,7 +175,7 @@ export async function whomToPush(deps: WhomDeps, request: ApprovalRequest, at: D
   const acted = new Set(request.votes.map(({ user_id }) => user_id))
   const named = request.requirement.approvers.map(({ user_id }) => user_id)
   const missing = named.filter((id) => !counted.has(id))
-  const people = missing.length === 0 ? [] : await deps.users.findMany(missing)
+  const people = await deps.users.findMany(missing)
   const delegates = people.flatMap(({ delegate }) =>
     delegate !== undefined && standsIn(delegate, at) && !named.includes(delegate.user_id)
       ? [delegate.user_id]
