@@ -1,6 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Account, Member } from '../../domain/account.ts'
-import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
+import type { AuditActor } from '../../domain/audit.ts'
 import type { Authenticators } from '../../domain/authenticator.ts'
 import type { ChatPlatform } from '../../domain/chat.ts'
 import { fieldRequired, invalidField, Refusal, refusal } from '../../domain/errors.ts'
@@ -14,7 +14,7 @@ import { leaveInstallation } from '../chat/connect-account.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { revokeApiKey } from '../manage-api-keys.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
-import { deleteWebhook, type Owner } from '../webhooks/manage-webhooks.ts'
+import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
@@ -297,9 +297,10 @@ const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
  */
 async function emptyAccount(
   deps: FlowDeps,
-  { id, account_id: accountId }: Pick<User, 'id' | 'account_id'>,
+  person: Pick<User, 'id' | 'account_id'>,
   address: string,
 ): Promise<void> {
+  const { id, account_id: accountId } = person
   const actor = { kind: 'user', id, address } as const
   const owner = { accountId, actor }
   for (const webhook of await deps.webhooks.list(accountId))
@@ -312,7 +313,12 @@ async function emptyAccount(
   for (const platform of PLATFORMS)
     for (const { tenant } of await deps.installations.ofAccount(platform, accountId))
       await unlessGone(leaveInstallation(deps, owner, platform, tenant))
-  await removeChannels(deps, owner)
+  const { channels = [] } = (await deps.accounts.find(accountId)) ?? {}
+  for (const { platform, tenant, channel } of channels) {
+    const detail = { platform, tenant, channel }
+    const entry = personAudit(deps, 'channel.removed', person, { actor, subject: accountId, detail })
+    await deps.accounts.removeChannel(accountId, detail, entry)
+  }
   await changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor))
 }
 
@@ -334,34 +340,17 @@ async function unlessGone(ending: Promise<unknown>): Promise<void> {
   }
 }
 
-async function removeChannels(deps: FlowDeps, { accountId, actor }: Owner): Promise<void> {
-  const { channels = [] } = (await deps.accounts.find(accountId)) ?? {}
-  for (const { platform, tenant, channel } of channels) {
-    const entry = entryOf(deps, 'channel.removed', { accountId, actor }, { platform, tenant, channel })
-    await deps.accounts.removeChannel(accountId, { platform, tenant, channel }, entry)
-  }
-}
-
 /** @returns undefined when it has neither members nor a policy of its own */
 function withoutOthers(deps: FlowDeps, account: Account, actor: AuditActor) {
-  const { id: accountId, members, policy } = account
+  const { id: account_id, owner_id, members, policy } = account
   const { authenticators, ...rest } = policy
   const plain =
     authenticators === undefined && JSON.stringify(rest) === JSON.stringify({ ...rest, ...DEFAULT_POLICY })
   if (plain && members.length === 0) return undefined
   const { quorum, passkey_only, high_impact } = DEFAULT_POLICY
-  const rules = { quorum, passkey_only, high_impact, approvers: account.owner_id }
-  const changed = plain ? [] : [entryOf(deps, 'policy.changed', { accountId, actor }, rules)]
+  const detail = { quorum, passkey_only, high_impact, approvers: owner_id }
+  const about = { actor, subject: account_id, detail }
+  const changed = plain ? [] : [personAudit(deps, 'policy.changed', { id: owner_id, account_id }, about)]
   const removed = members.map((member) => memberAudit(deps, 'member.removed', account, member, actor))
   return { fields: { members: [], policy: DEFAULT_POLICY }, audit: [...changed, ...removed] }
-}
-
-function entryOf(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
-  type: 'channel.removed' | 'policy.changed',
-  { accountId, actor }: Owner,
-  detail: NonNullable<AuditEntry['detail']>,
-): AuditEntry {
-  const about = { account_id: accountId, subject: accountId, detail }
-  return { eid: drawId(deps, 'evt'), type, at: deps.clock.now(), actor, ...about }
 }

@@ -1,11 +1,11 @@
 import type { Account, Member } from '../../domain/account.ts'
 import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
-import { drawId, isId } from '../../domain/identifier.ts'
+import { isId } from '../../domain/identifier.ts'
 import type { Colleague } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
-import { changeFresh } from './person.ts'
+import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -230,9 +230,7 @@ export function memberAudit(
   { user_id, role, state }: Pick<Member, 'user_id' | 'role' | 'state'>,
   actor: AuditActor,
 ): AuditEntry {
-  const at = deps.clock.now()
   const early = state === 'invited' && (type === 'member.changed' || type === 'member.removed')
   const detail = { role, ...(early ? { invited: true } : {}) }
-  const about = { account_id: account.id, subject: user_id, detail }
-  return { eid: drawId(deps, 'evt'), type, at, actor, ...about }
+  return personAudit(deps, type, { id: user_id, account_id: account.id }, { actor, detail })
 }

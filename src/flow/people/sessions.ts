@@ -195,8 +195,7 @@ export async function deleteOverSessions(deps: PeopleDeps): Promise<{ ended: num
 }
 
 function endedEntry(deps: PeopleDeps, session: Session, actor: AuditActor, reason: EndReason): AuditEntry {
-  const { user_id: id, account_id } = session
-  const owner = { id, ...(account_id === undefined ? {} : { account_id }) }
+  const owner = { id: session.user_id, account_id: session.account_id }
   return personAudit(deps, 'session.ended', owner, { actor, subject: session.id, detail: { reason } })
 }
 

@@ -211,6 +211,5 @@ export async function readAccountSecrets(
 }
 
 function readEntry(deps: FlowDeps, { id, account_id }: ApiKey, actor: AuditActor): AuditEntry {
-  const eid = drawId(deps, 'evt')
-  return { eid, type: 'key.secret_read', at: deps.clock.now(), actor, account_id, subject: id }
+  return ownerAudit(deps, 'key.secret_read', { accountId: account_id, actor }, id, deps.clock.now())
 }
