@@ -120,3 +120,14 @@ export interface AuditRecord {
   /** Hex SHA-256 over the hash of the record before, `seq` and `content_sha256`. */
   hash: string
 }
+
+/** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
+export interface AuditPosition {
+  seq: number
+  at?: Date
+}
+
+/** Is a stretch of time asked for? */
+export function isByTime({ from, to }: { from?: Date; to?: Date }): boolean {
+  return from !== undefined || to !== undefined
+}

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditRecord, AuditType } from '../domain/audit.ts'
+import type { AuditEntry, AuditPosition, AuditRecord, AuditType } from '../domain/audit.ts'
 import type { CardView, ConsentView, MovedView, PostView, ReplyView } from '../domain/card-view.ts'
 import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
@@ -88,26 +88,17 @@ export interface AuditTrail {
    * @returns how many were inserted
    */
   insert(records: readonly AuditRecord[]): Promise<number>
-  /** Newest first. */
+  /**
+   * Newest first; those of a stretch of time, the latest first: by when it happened, not by when the trail took them. `from` is
+   * inclusive, `to` exclusive, `before` an exclusive position.
+   */
   list(query: {
     account_id?: string
     type?: AuditType
     subject?: string
-    /** Exclusive: only records with a smaller number. */
-    before?: number
-    limit: number
-  }): Promise<AuditRecord[]>
-  /**
-   * Those of a stretch of time, the latest first: by when it happened, not by when the trail took them. `from` is inclusive,
-   * `to` exclusive, `before` an exclusive position.
-   */
-  listByTime(query: {
-    account_id: string
-    type?: AuditType
-    subject?: string
     from?: Date
     to?: Date
-    before?: { at: Date; seq: number }
+    before?: AuditPosition
     limit: number
   }): Promise<AuditRecord[]>
   /** In order, from that number on. */

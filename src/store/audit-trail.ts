@@ -1,5 +1,5 @@
 import { mongo, Schema } from 'mongoose'
-import type { AuditRecord } from '../domain/audit.ts'
+import { type AuditRecord, isByTime } from '../domain/audit.ts'
 import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
@@ -87,7 +87,7 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
         throw error
       }
     },
-    ...lists(find),
+    list: createList(find),
     scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
     isDamaged: (seq) => isDamaged(() => collection.findOne({ _id: seq })),
   }
@@ -96,25 +96,16 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
 type Find = (filter: mongo.Filter<RecordDocument>, sort: mongo.Sort, limit: number) => Promise<AuditRecord[]>
 
 /** The pages that people see. */
-function lists(find: Find): Pick<AuditTrail, 'list' | 'listByTime'> {
-  return {
-    async list({ account_id, type, subject, before, limit }) {
-      const filter = {
-        ...given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject }),
-        _id: { ...NUMBERED, ...(before === undefined ? {} : { $lt: before }) },
-      }
-      return find(filter, { _id: -1 }, limit)
-    },
-    async listByTime({ account_id, type, subject, from, to, before, limit }) {
-      const filter = {
-        'entry.account_id': account_id,
-        ...given({ 'entry.type': type, 'entry.subject': subject }),
-        ...during('entry.at', from, to, before?.at),
-        _id: NUMBERED,
-        ...(before === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)),
-      }
-      return find(filter, { 'entry.at': -1, _id: -1 }, limit)
-    },
+function createList(find: Find): AuditTrail['list'] {
+  return async ({ account_id, type, subject, from, to, before, limit }) => {
+    const about = given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject })
+    if (!isByTime(given({ from, to }))) {
+      const _id = { ...NUMBERED, ...(before === undefined ? {} : { $lt: before.seq }) }
+      return find({ ...about, _id }, { _id: -1 }, limit)
+    }
+    const times = during('entry.at', from, to, before?.at)
+    const past = before?.at === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)
+    return find({ ...about, ...times, _id: NUMBERED, ...past }, { 'entry.at': -1, _id: -1 }, limit)
   }
 }
 

@@ -50,10 +50,10 @@ describe('the stored trail', () => {
     const [trail] = (await useTrailStore()).trails
     await trail.insert(records(12))
     expect(numbers(await trail.list({ limit: 3 }))).toEqual([12, 11, 10])
-    expect(numbers(await trail.list({ limit: 3, before: 10 }))).toEqual([9, 8, 7])
+    expect(numbers(await trail.list({ limit: 3, before: { seq: 10 } }))).toEqual([9, 8, 7])
     expect(numbers(await trail.list({ limit: 9, account_id: 'acc_even' }))).toEqual([11, 9, 7, 5, 3, 1])
     expect(numbers(await trail.list({ limit: 9, type: 'key.created' }))).toEqual([10, 7, 4, 1])
-    expect(numbers(await trail.list({ limit: 9, subject: 'req_1', before: 7 }))).toEqual([6, 2])
+    expect(numbers(await trail.list({ limit: 9, subject: 'req_1', before: { seq: 7 } }))).toEqual([6, 2])
     const all = { account_id: 'acc_even', type: 'key.created', subject: 'req_2', limit: 9 } as const
     expect(numbers(await trail.list(all))).toEqual([7])
     expect(await trail.list({ limit: 9, account_id: 'acc_none' })).toEqual([])

@@ -1,5 +1,12 @@
 import { type Account, may, roleIn } from '../../domain/account.ts'
-import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import {
+  type AuditEntry,
+  type AuditPosition,
+  type AuditRecord,
+  type AuditType,
+  isByTime,
+} from '../../domain/audit.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import {
   type AuditFilter,
@@ -13,12 +20,6 @@ import type { FlowDeps } from '../deps.ts'
 import { accessTo, exportGuard } from '../people/accounts.ts'
 import { idsByName } from '../people/names.ts'
 import type { SignedIn } from '../people/sessions.ts'
-
-/** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
-export interface AuditPosition {
-  seq: number
-  at?: Date
-}
 
 /** Which part of the trail. */
 interface AuditQuery extends AuditFilter {
@@ -98,11 +99,6 @@ export async function* exportAudit(
 /** Records looked at in one go, when some of them may have to be left out. */
 const LOOK = 500
 
-/** Does the query ask for a stretch of time? */
-export function isByTime({ from, to }: Pick<AuditQuery, 'from' | 'to'>): boolean {
-  return from !== undefined || to !== undefined
-}
-
 /**
  * The trail of an account, newest first, batch by batch as it is consumed: for owners and auditors all of it, for approvers
  * the entries about requests that name them or on which they voted, and those about and by themselves; from where others
@@ -119,11 +115,13 @@ async function* walkAudit(
   const { account, role } = await accessTo(deps, person, 'read_own', query.account)
   const seesAll = may(role, 'read_all')
   const named = await withNames(deps, account, query)
+  const { type, subject, from, to } = named
   const wanted = auditTest(named)
   const size = seesAll && wanted === undefined ? limit : LOOK
   let before = query.before
   for (;;) {
-    const found = await readBatch(deps, account.id, { ...named, ...(before && { before }) }, size)
+    const place = { account_id: account.id, ...given({ before }), limit: size }
+    const found = await deps.trail.list({ ...given({ type, subject, from, to }), ...place })
     const legible = seesAll ? found : found.map((record) => withoutPlace(record, person))
     const asked = legible.filter(({ entry }) => entry !== undefined && (wanted?.(entry) ?? true))
     const records = seesAll ? asked : await concerning(deps, person, asked)
@@ -161,19 +159,6 @@ async function withNames(deps: FlowDeps, account: Account, query: AuditQuery): P
 function positionOf(record: AuditRecord | undefined, query: AuditQuery): AuditPosition | undefined {
   if (record?.entry === undefined) return undefined
   return isByTime(query) ? { seq: record.seq, at: record.entry.at } : { seq: record.seq }
-}
-
-function readBatch(
-  { trail }: Pick<FlowDeps, 'trail'>,
-  account_id: string,
-  query: AuditQuery,
-  limit: number,
-): Promise<AuditRecord[]> {
-  const { type, subject, from, to, before } = query
-  const about = { account_id, limit, ...(type && { type }), ...(subject === undefined ? {} : { subject }) }
-  if (!isByTime(query)) return trail.list({ ...about, ...(before && { before: before.seq }) })
-  const position = before?.at === undefined ? {} : { before: { seq: before.seq, at: before.at } }
-  return trail.listByTime({ ...about, ...(from && { from }), ...(to && { to }), ...position })
 }
 
 async function concerning(

@@ -1,14 +1,8 @@
 import { Router } from 'express'
-import type { AuditRecord } from '../../domain/audit.ts'
+import { type AuditPosition, type AuditRecord, isByTime } from '../../domain/audit.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
-import {
-  type AuditPosition,
-  exportAudit,
-  isByTime,
-  nameParties,
-  readAudit,
-} from '../../flow/audit/read-audit.ts'
+import { exportAudit, nameParties, readAudit } from '../../flow/audit/read-audit.ts'
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
 import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'

@@ -61,10 +61,11 @@ describe('a search for what is not there', () => {
     const records: AuditRecord[] = chainOf(Array.from({ length: 12_000 }, (_, n) => entryNumber(n + 1)))
     let asked = 0
     const trail = {
-      list: async ({ before = 12_001, limit }: { before?: number; limit: number }) => {
+      list: async ({ before, limit }: { before?: { seq: number }; limit: number }) => {
+        const end = (before?.seq ?? 12_001) - 1
         asked += 1
         time += slowness
-        return records.slice(Math.max(0, before - 1 - limit), before - 1).reverse()
+        return records.slice(Math.max(0, end - limit), end).reverse()
       },
     }
     const deps = only<Parameters<typeof readAudit>[0]>({
