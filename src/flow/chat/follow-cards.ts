@@ -32,21 +32,17 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
  */
 export async function followCards(deps: FlowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
   if (deps.chats.length === 0) return false
-  const telling = entries.filter((entry) => isMade(entry) || isShown(entry) || repliesOf(entry).length > 0)
+  const telling = entries.filter((entry) => asks(entry) || isShown(entry) || repliesOf(entry).length > 0)
   if (telling.length === 0) return false
   const found = await deps.requests.findMany(telling.map(({ id }) => id))
   const live = new Map(found.filter(({ sandbox }) => !sandbox).map((request) => [request.id, request]))
-  const foundLive = telling.flatMap((entry) => {
+  const told = telling.map(async (entry) => {
     const request = live.get(entry.id)
-    return request === undefined ? [] : [{ entry, request }]
+    return request === undefined ? [] : [{ entry, request, quiet: await quietNow(deps, entry, request) }]
   })
-  const about = await Promise.all(
-    foundLive.map(async (one) => ({ ...one, quiet: await quietNow(deps, one.entry, one.request) })),
-  )
+  const about = (await Promise.all(told)).flat()
   // No card asks about what is over already. A reminder also reaches approvers who had no chat when the request was made.
-  const made = about.filter(
-    ({ entry, request }) => (isMade(entry) || isReminder(entry)) && request.status === 'pending',
-  )
+  const made = about.filter(({ entry, request }) => asks(entry) && request.status === 'pending')
   await deps.cards.insertNew(await addressCards(deps, made))
   const at = deps.clock.now()
   const news = about.map(({ entry, request, quiet }) => ({
@@ -72,8 +68,7 @@ async function quietNow(
   { events }: RequestEntry,
   request: ApprovalRequest,
 ): Promise<ReadonlyMap<string, Date>> {
-  const asking = events.filter(({ type }) => type === 'approval.created' || type === 'approval.reminded')
-  const last = asking.at(-1)
+  const last = events.findLast(isAsking)
   return last === undefined ? new Map() : quietPeople(deps, request, last.created_at)
 }
 
@@ -82,12 +77,12 @@ function newsOf(entry: RequestEntry, request: ApprovalRequest, at: Date): CardNe
   return { request_id: request.id, ...version, replies: repliesOf(entry), at }
 }
 
-function isMade({ events }: RequestEntry): boolean {
-  return events.some(({ type }) => type === 'approval.created')
+function asks({ events }: RequestEntry): boolean {
+  return events.some(isAsking)
 }
 
-function isReminder({ events }: RequestEntry): boolean {
-  return events.some(({ type }) => type === 'approval.reminded')
+function isAsking({ type }: OutboxEvent): boolean {
+  return type === 'approval.created' || type === 'approval.reminded'
 }
 
 function isShown({ audit }: RequestEntry): boolean {

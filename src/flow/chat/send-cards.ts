@@ -1,6 +1,5 @@
-import { type Card, recipientKey } from '../../domain/chat.ts'
-import type { FactorNotice } from '../../domain/factor-notice.ts'
-import { noticePath } from '../../domain/factor-notice.ts'
+import { type Card, identityKey, recipientKey } from '../../domain/chat.ts'
+import { type FactorNotice, noticePath } from '../../domain/factor-notice.ts'
 import { NOTICE_PUSH_DAYS } from '../../domain/push.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
 import { createSendLoop, type SendLoop } from '../delivery/send-loop.ts'
@@ -9,7 +8,7 @@ import type { FlowDeps } from '../deps.ts'
 import type { ChatPort } from '../ports.ts'
 import { attemptCard } from './attempt-card.ts'
 import { createLookup } from './find-addresses.ts'
-import { type CardProgress, type CardReport, recordCard, stepAfter } from './record-card.ts'
+import { type CardProgress, type CardReport, note, recordCard, stepAfter } from './record-card.ts'
 import { createTroubleWatch } from './trouble.ts'
 
 /**
@@ -79,24 +78,15 @@ async function attemptNotice(
   notice: FactorNotice,
 ): Promise<CardReport | undefined> {
   const progress: CardProgress = { shown: card.shown, certain: true, said: [], dropped: [], attempts: [] }
-  const note = (outcome: CardProgress['attempts'][number]['outcome'], duration_ms: number): void =>
-    void progress.attempts.push({ at: deps.clock.now(), what: 'post', outcome, duration_ms })
-  if (interrupted) note('interrupted', 0)
+  if (interrupted) note(progress, deps, 'post', 'interrupted', 0)
   const { recipient } = card
   if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card)))
     return recordCard(deps, card, { ...progress, shown: card.wanted }, 'idle')
   const { tenant, user } = recipient
-  const answer = await chat.post(
-    { platform: chat.platform, tenant, user },
-    {
-      kind: 'notice',
-      request_id: card.request_id,
-      version: 1,
-      notice,
-      links: { details: `${deps.settings.baseUrl}${noticePath(notice)}` },
-    },
-  )
-  note(answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+  const links = { details: `${deps.settings.baseUrl}${noticePath(notice)}` }
+  const view = { kind: 'notice', request_id: card.request_id, version: 1, notice, links } as const
+  const answer = await chat.post({ platform: chat.platform, tenant, user }, view)
+  note(progress, deps, 'post', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
   if (!answer.ok) {
     const old = deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS
     return recordCard(deps, card, progress, old ? 'exhausted' : stepAfter(deps, card, answer))
@@ -108,11 +98,7 @@ async function attemptNotice(
 /** Another person may have linked it meanwhile: what changes about this person is none of their business. */
 async function isStillTheirs({ users }: FlowDeps, { recipient, platform }: Card): Promise<boolean> {
   if (recipient.kind !== 'identity') return false
+  const theirs = identityKey({ platform, ...recipient })
   const person = await users.find(recipient.user_id)
-  return (person?.chat ?? []).some(
-    (identity) =>
-      identity.platform === platform &&
-      identity.tenant === recipient.tenant &&
-      identity.user === recipient.user,
-  )
+  return person?.chat.some((identity) => identityKey(identity) === theirs) === true
 }
