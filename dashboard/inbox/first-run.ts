@@ -26,16 +26,10 @@ interface Memory {
  * decided. Only requests of `key` count: others of the account are not the guide's.
  * @throws RequestFailure, ShapeError
  */
-export async function startGuide(key: Key | undefined, memory: Memory): Promise<StartedGuide> {
+export async function startGuide(key: Key | undefined, memory: Memory): Promise<Guide> {
   const guide = new Guide(memory)
   if (key !== undefined) guide.resume(key, await requestOf(key.id))
   return guide
-}
-
-export interface StartedGuide {
-  element: HTMLElement
-  /** Something new waits: it may be what the guide's key asked for. */
-  look(): void
 }
 
 /** What the key asked for last that is decided, or else last of all. @throws RequestFailure, ShapeError */
@@ -53,7 +47,7 @@ function isDecided({ status }: RequestRow): boolean {
 const NAMED_KEY = '$COUNTERSIGN_KEY'
 
 /** A key, a command, a decision, a receipt. */
-class Guide implements StartedGuide {
+export class Guide {
   readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
   readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
   readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
@@ -68,6 +62,7 @@ class Guide implements StartedGuide {
   /** Puts back the commands of the steps that shrank. */
   #again: (() => void) | undefined
   #shown = ''
+  /** Something new waits: it may be what the guide's key asked for. */
   look = (): void => {}
 
   constructor(memory: Memory) {

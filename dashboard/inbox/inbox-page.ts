@@ -13,7 +13,7 @@ import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
 import type { AccountInvitation } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
-import type { StartedGuide } from './first-run.ts'
+import type { Guide } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
 import { holdRows, inboxTitle } from './waiting-list.ts'
 import { waitingSection } from './waiting-section.ts'
@@ -178,7 +178,7 @@ const GUIDE = 'countersign.first-run'
  * its place is named.
  * @throws RequestFailure, ShapeError
  */
-async function firstRun(userId: string): Promise<StartedGuide | undefined> {
+async function firstRun(userId: string): Promise<Guide | undefined> {
   const remember = (state: string) => keep('localStorage', GUIDE, state)
   const [before, past] = [kept('localStorage', GUIDE), `past ${userId}`]
   if (before === past) return undefined

@@ -4,29 +4,13 @@ import { duration, exactly, secondsUntil } from '../../webauthn-page/kit/dom/mom
 import { callerName, callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { tag } from '../parts/rows.ts'
 
-/** One request in the list of those that wait. */
-export interface InboxRow {
-  request: PendingRequest
-  element: HTMLLIElement
-  /** Leads to the page where it is decided; the whole row is its target. */
-  link: HTMLAnchorElement
-  /** To choose it for a decision on several; undefined for what this person cannot decide. */
-  box: HTMLInputElement | undefined
-  /** Whose key it is; of use where the list has several accounts. */
-  account: HTMLElement
-  /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
-  renew(request: PendingRequest): void
-  /** Shows the time left by that clock. */
-  tick(clock: number): void
-  /** Says that it waits no more, and leads nowhere: for a row that cannot be taken away yet. */
-  settle(): void
-}
+export type InboxRow = ReturnType<typeof inboxRow>
 
 /**
- * The service's own words stand beside the caller's, never in their tint (T44). The beginning of the action is for finding
- * it: what is decided is shown in full.
+ * One request in the list of those that wait. The service's own words stand beside the caller's, never in their tint (T44).
+ * The beginning of the action is for finding it: what is decided is shown in full.
  */
-export function inboxRow(request: PendingRequest): InboxRow {
+export function inboxRow(request: PendingRequest) {
   const textId = freshId('action')
   const [marksId, askerId] = [`${textId}-marks`, `${textId}-asker`]
   const open = el(
@@ -59,11 +43,17 @@ export function inboxRow(request: PendingRequest): InboxRow {
   return {
     request,
     element,
+    /** Leads to the page where it is decided; the whole row is its target. */
     link: open,
+    /** To choose it for a decision on several; undefined for what this person cannot decide. */
     box,
+    /** Whose key it is; of use where the list has several accounts. */
     account,
+    /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
     renew,
+    /** Shows the time left by that clock. */
     tick: time.tick,
+    /** Says that it waits no more, and leads nowhere: for a row that cannot be taken away yet. */
     settle: () => {
       element.classList.add('settled')
       if (box !== undefined) Object.assign(box, { checked: false, disabled: true })
@@ -82,10 +72,7 @@ const SOON_SECONDS = 600
 const SECONDS_SHOWN = 120
 
 /** How long there is until that moment, which is its title; `look` is the class of the words “left to decide”. */
-export function countdown(
-  expires_at: string,
-  look: string,
-): { element: HTMLElement; tick: InboxRow['tick'] } {
+export function countdown(expires_at: string, look: string) {
   const element = el('span', { class: 'time-left' })
   element.addEventListener('pointerenter', () => {
     element.title = `Ends ${exactly(expires_at)}`

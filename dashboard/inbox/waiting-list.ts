@@ -303,21 +303,7 @@ export function waitingFilter(changed: () => void) {
   }
 }
 
-/** One thing by which it can be narrowed. */
-interface Part<T> {
-  element: HTMLElement
-  fits(value: T): boolean
-  offer(values: readonly T[]): void
-  inAddress(): { name: string; value: string }
-}
-
-function nameChoice(
-  name: string,
-  label: string,
-  any: string,
-  query: URLSearchParams,
-  chosen: () => void,
-): Part<string> {
+function nameChoice(name: string, label: string, any: string, query: URLSearchParams, chosen: () => void) {
   const id = freshId(name)
   const select = el('select', { id, class: 'select' })
   const element = el('p', {}, el('label', { for: id, class: 'visually-hidden' }, label), select)
@@ -341,20 +327,20 @@ function nameChoice(
   return {
     element,
     offer,
-    fits: (value) => select.value === '' || select.value === value,
+    fits: (value: string) => select.value === '' || select.value === value,
     inAddress: () => ({ name, value: select.value }),
   }
 }
 
-function highImpact(query: URLSearchParams, chosen: () => void): Part<boolean> {
+function highImpact(query: URLSearchParams, chosen: () => void) {
   const { row: element, input: box } = tick('checkbox', 'High impact only', {
     checked: query.get('impact') === 'high',
   })
   box.addEventListener('change', chosen)
   return {
     element,
-    fits: (high) => !box.checked || high,
-    offer: (values) => {
+    fits: (high: boolean) => !box.checked || high,
+    offer: (values: readonly boolean[]) => {
       element.hidden = !box.checked && new Set(values).size < 2
     },
     inAddress: () => ({ name: 'impact', value: box.checked ? 'high' : '' }),

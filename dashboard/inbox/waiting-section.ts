@@ -287,26 +287,12 @@ function rememberedTicks(actor: string): string[] {
 /** The most that the service takes at once. */
 const AT_ONCE = 50
 
-/** Stays in sight at the lower edge while something is ticked. */
-interface TogetherBar {
-  element: HTMLElement
-  /** Takes the ids of what is ticked, in order. */
-  show(ticked: readonly string[]): void
-  /** How many are selected. */
-  words(): string
-  /** Nothing can be decided while the service is out of reach. */
-  allow(reachable: boolean): void
-  /** What else stands on the lower edge keeps clear of it, also where a short list lets it stand higher. */
-  follow(signal: AbortSignal): void
-  /** As its buttons do; nothing where they are not there. */
-  decide(decision: Outcome): void
-}
-
-/** `decide` gets the ids; it resolves when it is over. `clear` takes all ticks away. */
-function togetherBar(
-  decide: (ids: string[], decision: Outcome) => Promise<void>,
-  clear: () => void,
-): TogetherBar {
+/**
+ * Stays in sight at the lower edge while something is ticked.
+ * @param decide gets the ids; it resolves when it is over
+ * @param clear takes all ticks away
+ */
+function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>, clear: () => void) {
   let ids: string[] = []
   const buttons = {
     approved: button('Approve', 'approve', () => decide(ids, 'approved')),
@@ -323,7 +309,8 @@ function togetherBar(
   )
   return {
     element,
-    follow(signal) {
+    /** What else stands on the lower edge keeps clear of it, also where a short list lets it stand higher. */
+    follow(signal: AbortSignal) {
       const { documentElement: root, body } = document
       const place = (): void => {
         const above = element.hidden ? 0 : root.clientHeight - element.getBoundingClientRect().top
@@ -335,7 +322,8 @@ function togetherBar(
       addEventListener('resize', place, { signal })
       signal.addEventListener('abort', () => observer.disconnect())
     },
-    show(ticked) {
+    /** Takes the ids of what is ticked, in order. */
+    show(ticked: readonly string[]) {
       ids = ticked.slice(0, AT_ONCE)
       element.hidden = ids.length === 0
       count.textContent =
@@ -345,11 +333,14 @@ function togetherBar(
       buttons.approved.setAttribute('aria-label', `Approve ${ids.length} selected`)
       buttons.rejected.setAttribute('aria-label', `Reject ${ids.length} selected`)
     },
+    /** How many are selected. */
     words: () => count.textContent,
-    allow(reachable) {
+    /** Nothing can be decided while the service is out of reach. */
+    allow(reachable: boolean) {
       for (const one of Object.values(buttons)) one.disabled = !reachable
     },
-    decide(decision) {
+    /** As its buttons do; nothing where they are not there. */
+    decide(decision: Outcome) {
       if (!element.hidden) buttons[decision].click()
     },
   }

@@ -1,6 +1,6 @@
 import { visibleString } from '../../src/domain/text.ts'
 import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, type Marked, tick, tie, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, tick, tie, wrong } from '../../webauthn-page/kit/dom/form.ts'
 
 /** A box to tick, its label and, below, what it means. */
 export function checkBox(
@@ -45,10 +45,7 @@ interface AllOrSome<T> extends SomeOf<T> {
 }
 
 /** Everything there is, later ones too, or only what is ticked; `read` as in `someOf`. */
-export function allOrSome<T>(wanted: AllOrSome<T>): {
-  element: HTMLElement
-  read(): 'all' | T[] | undefined
-} {
+export function allOrSome<T>(wanted: AllOrSome<T>) {
   const name = freshId('choice')
   const all = tick('radio', wanted.all, { name, checked: wanted.isAll })
   const some = tick('radio', wanted.some, { name, checked: !wanted.isAll })
@@ -63,7 +60,7 @@ export function allOrSome<T>(wanted: AllOrSome<T>): {
   const note = wanted.note !== undefined && hint(wanted.note)
   return {
     element: fieldset(wanted.legend, error, all.row, some.row, list, note),
-    read: () => (some.input.checked ? read() : 'all'),
+    read: () => (some.input.checked ? read() : ('all' as const)),
   }
 }
 
@@ -93,11 +90,7 @@ function fieldset(legend: string, error: HTMLElement, ...parts: Child[]): HTMLEl
   return el('fieldset', { 'aria-describedby': error.id }, el('legend', {}, legend), ...parts, error)
 }
 
-/** A labelled list to choose one value from, with a place for its error. */
-export interface ChoiceField extends Marked {
-  row: HTMLElement
-  input: HTMLSelectElement
-}
+export type ChoiceField = ReturnType<typeof choiceField>
 
 /** One value and how people call it, or several under a name. */
 export type Choice =
@@ -112,7 +105,8 @@ interface ChoiceOptions {
   value?: string
 }
 
-export function choiceField({ label, name, choices, value = '' }: ChoiceOptions): ChoiceField {
+/** A labelled list to choose one value from, with a place for its error. */
+export function choiceField({ label, name, choices, value = '' }: ChoiceOptions) {
   const input = el('select', { id: freshId(name), name, class: 'select' }, ...choices.map(choiceElement))
   if (![...input.options].some((option) => option.value === value)) input.append(optionOf([value, value]))
   input.value = value

@@ -1,6 +1,6 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { type Attributes, type Child, div, el } from '../../webauthn-page/kit/dom/element.ts'
-import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { RequestRow } from '../requests/request-shapes.ts'
 
 /** One row of a list: its name, what is said about it, and behind them what can be done with it. */
@@ -30,19 +30,10 @@ export function stateTag({ status, cancelled }: Pick<RequestRow, 'status' | 'can
 /** The class of a button of a row that takes something away for good. */
 export const ENDS = 'button quiet ends'
 
-/** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
-export interface RowPanel {
-  element: HTMLElement
-  slot: NoticeSlot
-  /** Shows it; the focus goes to its first field or heading. What can be shown `once` alone stays below what comes after it. */
-  show(content: HTMLElement, once?: 'once'): void
-  /** Empties it; the focus goes back to the button that filled it. */
-  close(): void
-  /** A quiet button of the row: empties the panel of what can be shown again, then runs `work`; what that throws is shown in it. */
-  opener(label: string, attributes: Attributes, work: () => void | Promise<void>): HTMLButtonElement
-}
+export type RowPanel = ReturnType<typeof rowPanel>
 
-export function rowPanel(): RowPanel {
+/** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
+export function rowPanel() {
   const slot = noticeSlot()
   const content = div('panel-content')
   const element = div('row-panel', slot.element, content)
@@ -51,7 +42,8 @@ export function rowPanel(): RowPanel {
   return {
     element,
     slot,
-    show(shown, once) {
+    /** Shows it; the focus goes to its first field or heading. What can be shown `once` alone stays below what comes after it. */
+    show(shown: HTMLElement, once?: 'once') {
       if (once !== undefined) kept = []
       content.replaceChildren(shown, ...kept)
       if (once !== undefined) kept = [shown]
@@ -59,13 +51,15 @@ export function rowPanel(): RowPanel {
       if (first?.matches('h3')) first.tabIndex = -1
       first?.focus()
     },
+    /** Empties it; the focus goes back to the button that filled it. */
     close() {
       slot.clear()
       if (content.firstElementChild === kept[0]) kept = []
       content.replaceChildren(...kept)
       opened?.focus()
     },
-    opener(label, attributes, work) {
+    /** A quiet button of the row: empties the panel of what can be shown again, then runs `work`; what that throws is shown in it. */
+    opener(label: string, attributes: Attributes, work: () => void | Promise<void>): HTMLButtonElement {
       const opener = button(
         label,
         'quiet',

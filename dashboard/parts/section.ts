@@ -1,18 +1,12 @@
 import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
-import { type NoticeSlot, noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
+
+export type Section = ReturnType<typeof section>
 
 /** One part of a page. */
-export interface Section {
-  element: HTMLElement
-  slot: NoticeSlot
-  body: HTMLElement
-  /** Replaces everything in this part, its heading too; the focus goes to the heading. */
-  turnInto(title: string, lede: Child, body: HTMLElement): void
-}
-
-export function section(title: string, lede: Child): Section {
+export function section(title: string, lede: Child) {
   const id = freshId('section')
   const slot = noticeSlot()
   const body = div('section-body')
@@ -23,7 +17,8 @@ export function section(title: string, lede: Child): Section {
     element,
     slot,
     body,
-    turnInto(newTitle, newLede, newBody) {
+    /** Replaces everything in this part, its heading too; the focus goes to the heading. */
+    turnInto(newTitle: string, newLede: Child, newBody: HTMLElement) {
       heading.textContent = newTitle
       about.replaceChildren(newLede === undefined || newLede === false ? '' : newLede)
       slot.clear()

@@ -210,10 +210,7 @@ type TableRow = readonly (readonly Child[])[]
  * A dense table whose rows fold into two lines on narrow screens. The roles are named, because a browser may forget them when
  * the style makes something else of the boxes.
  */
-function dataTable(
-  label: string,
-  columns: readonly Column[],
-): { element: HTMLElement; add(rows: readonly TableRow[]): void } {
+function dataTable(label: string, columns: readonly Column[]) {
   const body = el('tbody', { role: 'rowgroup' })
   const head = columns.map(({ name, look }) =>
     el('th', { role: 'columnheader', scope: 'col', class: look }, name),
@@ -228,6 +225,7 @@ function dataTable(
     el('td', { role: 'cell', class: columns[at]?.look }, div('cell', ...content))
   return {
     element,
-    add: (rows) => body.append(...rows.map((row) => el('tr', { role: 'row' }, ...row.map(cell)))),
+    add: (rows: readonly TableRow[]) =>
+      body.append(...rows.map((row) => el('tr', { role: 'row' }, ...row.map(cell)))),
   }
 }

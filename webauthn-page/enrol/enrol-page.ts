@@ -256,11 +256,7 @@ interface Person {
 }
 
 /** Who the first owner is. `read` gives undefined after it marked the fields that are wrong. */
-function personFields(): {
-  element: HTMLElement
-  fields: Record<string, Field>
-  read(): Person | undefined
-} {
+function personFields() {
   const email = emailField(
     'E-mail',
     'email',

@@ -102,10 +102,7 @@ export function duration(seconds: number): string {
 const THRESHOLDS = [600, 300, 60, 30]
 
 /** A live count-down by `at.clock`, which may be set again. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
-export function timeLeft(
-  at: { review: { expires_at: string }; clock: number },
-  timeUp: () => void,
-): { element: HTMLElement; stop(): void } {
+export function timeLeft(at: { review: { expires_at: string }; clock: number }, timeUp: () => void) {
   const value = el('span', { class: 'time-left-value' })
   const element = el('p', { class: 'time-left', role: 'timer' }, value)
   let last = Number.POSITIVE_INFINITY

@@ -25,17 +25,9 @@ export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
 }
 
 /** A place for the newest message of a form; screen readers hear it at once. */
-export interface NoticeSlot {
-  element: HTMLElement
-  show(kind: NoticeKind, ...children: Child[]): void
-  /** Shows what went wrong; with `fields`, at the field the service named. */
-  fail(error: unknown, fields?: Record<string, Marked>): void
-  clear(): void
-  /** Empties the place and runs `work`; what that throws it shows as `fail` does. */
-  attempt(work: () => void | Promise<void>, fields?: Record<string, Marked>): Promise<void>
-}
+export type NoticeSlot = ReturnType<typeof noticeSlot>
 
-export function noticeSlot(): NoticeSlot {
+export function noticeSlot() {
   const element = el('div', { class: 'notice-slot', role: 'alert' })
   const show = (kind: NoticeKind, ...children: Child[]): void => {
     element.replaceChildren(notice(kind, ...children))
@@ -53,9 +45,11 @@ export function noticeSlot(): NoticeSlot {
   return {
     element,
     show,
+    /** Shows what went wrong; with `fields`, at the field the service named. */
     fail,
     clear,
-    async attempt(work, fields) {
+    /** Empties the place and runs `work`; what that throws it shows as `fail` does. */
+    async attempt(work: () => void | Promise<void>, fields?: Record<string, Marked>) {
       clear()
       try {
         await work()

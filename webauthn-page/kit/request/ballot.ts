@@ -12,27 +12,7 @@ import { checkIntent } from './checked-review.ts'
 import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
 
 /** With what the person confirms, and what comes of it: the part that every form for a decision has. */
-export interface Ballot {
-  choice: HTMLElement
-  /** There is nothing to choose: a code is the only way. */
-  codeOnly: boolean
-  /** Says what to do where nothing that is allowed works in this browser; then a button could only fail. */
-  elsewhere: HTMLElement | undefined
-  slot: NoticeSlot
-  /** What pressing the button does, with the way that is chosen. */
-  hint: HTMLElement
-  /** A button of the form: all of them rest while a decision is under way. */
-  button(label: string, look: ButtonLook, press: () => Promise<void>, attributes?: Attributes): HTMLElement
-  /** Lets all buttons rest while there is a reason why nothing can be sent. */
-  hold(why: string | undefined): void
-  /**
-   * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
-   * buttons, unless `took` says that it is dealt with.
-   */
-  cast(work: (totp: string | undefined) => Promise<void>, took: Took): Promise<void>
-}
-
-type Took = (error: unknown) => boolean | Promise<boolean>
+export type Ballot = ReturnType<typeof createBallot>
 
 interface BallotOptions {
   /** What this person may use for this request. */
@@ -46,7 +26,7 @@ interface BallotOptions {
 }
 
 /** One decision at a time, whichever button it was. */
-export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions): Ballot {
+export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions) {
   const { element, code, codeOnly, none, hint, method } = methodChoice(methods)
   const slot = noticeSlot()
   code.input.addEventListener('keydown', (event) => {
@@ -69,21 +49,33 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   }
   return {
     choice: element,
+    /** There is nothing to choose: a code is the only way. */
     codeOnly,
+    /** Says what to do where nothing that is allowed works in this browser; then a button could only fail. */
     elsewhere: none ? openElsewhere() : undefined,
     slot,
+    /** What pressing the button does, with the way that is chosen. */
     hint,
-    button(label, look, press, attributes = {}) {
+    /** A button of the form: all of them rest while a decision is under way. */
+    button(label: string, look: ButtonLook, press: () => Promise<void>, attributes: Attributes = {}) {
       const one = el('button', { type: 'button', class: `button ${look}`, ...attributes }, label)
       one.addEventListener('click', () => void press())
       buttons.push(one)
       return one
     },
-    hold(why) {
+    /** Lets all buttons rest while there is a reason why nothing can be sent. */
+    hold(why: string | undefined) {
       held = why
       rest()
     },
-    async cast(work, took) {
+    /**
+     * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
+     * buttons, unless `took` says that it is dealt with.
+     */
+    async cast(
+      work: (totp: string | undefined) => Promise<void>,
+      took: (error: unknown) => Promise<boolean>,
+    ): Promise<void> {
       if (running) return announce('Still waiting for the first press. Nothing more was started.')
       if (held !== undefined) return announce(held)
       const totp = method() === 'totp' ? readCode(code) : undefined

@@ -8,26 +8,13 @@ const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn'
 type Parts = Map<HTMLElement, { start: boolean; end: boolean }>
 
 /** What of a request was not on the screen yet. Folded parts and the rest of a text that scrolls were not. */
-export interface Unseen {
-  /** A button that says how many fields are left and leads to the next of them; hidden when none is. */
-  element: HTMLButtonElement
-  left(): number
-  /** Called when that number changed. */
-  changed: () => void
-  /** From now on counts what of these parts of the page is left. */
-  watch(...pages: HTMLElement[]): void
-  /** Looks at what is on the screen now. */
-  look(): void
-  /** Says, until the person goes on, what must be looked at before it is approved; `which` begins the sentence. */
-  askToRead(slot: NoticeSlot, which: string): void
-  stop(): void
-}
+export type Unseen = ReturnType<typeof watchUnseen>
 
 /**
  * Counts the parts of what a caller wrote that were not on the screen yet, above `floor`, where what covers the end of the
  * window begins. A part was seen when its beginning and its end were.
  */
-export function watchUnseen(floor: () => number): Unseen {
+export function watchUnseen(floor: () => number) {
   const parts: Parts = new Map()
   const element = el('button', { type: 'button', class: 'button quiet see-more', hidden: true })
   let watched = false
@@ -62,11 +49,14 @@ export function watchUnseen(floor: () => number): Unseen {
     if (parts.size > 0) announce(unreadWords(parts.size))
   })
   const stop = followSight(look)
-  const unseen: Unseen = {
+  const unseen = {
+    /** A button that says how many fields are left and leads to the next of them; hidden when none is. */
     element,
     left: () => parts.size,
+    /** Called when that number changed. */
     changed: () => {},
-    watch: (...pages) => {
+    /** From now on counts what of these parts of the page is left. */
+    watch: (...pages: HTMLElement[]) => {
       for (const part of pages.flatMap((page) => [...page.querySelectorAll<HTMLElement>(PARTS)])) {
         if (part.querySelector(PARTS) === null) parts.set(part, { start: false, end: false })
       }
@@ -75,8 +65,10 @@ export function watchUnseen(floor: () => number): Unseen {
       // What fitted on the first screen needs no word.
       watched = true
     },
+    /** Looks at what is on the screen now. */
     look,
-    askToRead(slot, which) {
+    /** Says, until the person goes on, what must be looked at before it is approved; `which` begins the sentence. */
+    askToRead(slot: NoticeSlot, which: string) {
       slot.show(
         'warning',
         `${which} a high impact, and ${unreadWords(parts.size)} “${element.textContent}” leads you there.`,
