@@ -85,31 +85,27 @@ export function whoActed(
     : `${called(delegate)} as the delegate of ${called(approver)}`
 }
 
-/** How what the visitor typed compares with what was approved. */
-export type Comparison =
-  /** It is what was approved. `trimmed`: without the blanks around it. */
-  | { as: 'same'; trimmed: boolean }
-  /** It fits the payload's 64 bits, and there is no statement to compare it with. */
-  | { as: 'fits'; trimmed: boolean }
-  | { as: 'other' }
-  /** Nothing signed could tell. */
-  | { as: 'open' }
-  | { as: 'no-json' }
+/** What came of a comparison, in words. */
+export type Said = readonly [kind: 'success' | 'warning' | 'error' | 'info', sentence: string]
 
 /** Is the text the action of this receipt? The receipt must have passed every check before. */
 export async function compareAction(
   receipt: ReceiptInput,
   keys: readonly VerificationKey[],
   typed: string,
-): Promise<Comparison> {
+): Promise<Said> {
   const texts = typed === typed.trim() ? [typed] : [typed, typed.trim()]
   for (const text of texts) {
     const claims = [{ name: 'action', field: 'action', value: text } as const]
     const { result } = await examineInput({ ...bare(receipt), claims }, keys, { allowSandbox: true })
     if (!result.valid) continue
-    return { as: result.checked.action === 'full' ? 'same' : 'fits', trimmed: text !== typed }
+    const blanks = text === typed ? '' : ' The blanks around your text do not count.'
+    // Without a statement, the payload's 64 bits are all there is to compare it with.
+    return result.checked.action === 'full'
+      ? ['success', `This is exactly the action that was decided on.${blanks}`]
+      : ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
   }
-  return { as: 'other' }
+  return ['error', 'This is not the action that was decided on. Every letter, blank and line break counts.']
 }
 
 /** Is the JSON the context of this receipt? Only the statement knows; the payload holds nothing of it. */
@@ -117,24 +113,23 @@ export async function compareContext(
   receipt: ReceiptInput,
   keys: readonly VerificationKey[],
   typed: string,
-): Promise<Comparison> {
+): Promise<Said> {
   const context = canonicalOf(typed)
-  if (context === undefined) return { as: 'no-json' }
-  if (receipt.intent === undefined) return { as: 'open' }
+  if (context === undefined) return ['error', 'The details are not a JSON object, such as {"amount": 12}.']
+  if (receipt.intent === undefined)
+    return [
+      'warning',
+      'The details cannot be compared: the statement is not next to this receipt. The caller’s answer of GET /api/v1/approvals/:id has it.',
+    ]
   const { result } = await examineInput({ ...bare(receipt), context }, keys, { allowSandbox: true })
-  return result.valid ? { as: 'same', trimmed: false } : { as: 'other' }
+  return result.valid
+    ? ['success', 'These are exactly the details that were decided on.']
+    : ['error', 'These are not the details that were decided on.']
 }
 
 /** What is signed, and the statement; not what was next to it. */
-function bare({ payload, signature, kid, publicKey, intent }: ReceiptInput): ReceiptInput {
-  return {
-    payload,
-    signature,
-    claims: [],
-    ...(kid === undefined ? {} : { kid }),
-    ...(publicKey === undefined ? {} : { publicKey }),
-    ...(intent === undefined ? {} : { intent }),
-  }
+function bare({ context: _, namesContent: _also, ...signed }: ReceiptInput): ReceiptInput {
+  return { ...signed, claims: [] }
 }
 
 function canonicalOf(typed: string): string | undefined {
@@ -146,43 +141,6 @@ function canonicalOf(typed: string): string | undefined {
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof CanonicalError) return undefined
     throw error
-  }
-}
-
-/** What came of a comparison, in words. */
-export type Said = readonly [kind: 'success' | 'warning' | 'error' | 'info', sentence: string]
-
-/** Whether it is the action. */
-export function actionWords(comparison: Comparison): Said {
-  const blanks =
-    'trimmed' in comparison && comparison.trimmed ? ' The blanks around your text do not count.' : ''
-  switch (comparison.as) {
-    case 'same':
-      return ['success', `This is exactly the action that was decided on.${blanks}`]
-    case 'fits':
-      return ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
-    default:
-      return [
-        'error',
-        'This is not the action that was decided on. Every letter, blank and line break counts.',
-      ]
-  }
-}
-
-/** Whether these are the details. */
-export function contextWords({ as }: Comparison): Said {
-  switch (as) {
-    case 'same':
-      return ['success', 'These are exactly the details that were decided on.']
-    case 'no-json':
-      return ['error', 'The details are not a JSON object, such as {"amount": 12}.']
-    case 'open':
-      return [
-        'warning',
-        'The details cannot be compared: the statement is not next to this receipt. The caller’s answer of GET /api/v1/approvals/:id has it.',
-      ]
-    default:
-      return ['error', 'These are not the details that were decided on.']
   }
 }
 

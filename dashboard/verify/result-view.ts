@@ -28,10 +28,8 @@ import {
   valueTree,
 } from '../../webauthn-page/kit/show/caller-text.ts'
 import {
-  actionWords,
   compareAction,
   compareContext,
-  contextWords,
   openedIntent,
   type Report,
   type Said,
@@ -371,10 +369,8 @@ function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): H
   const answers = el('div', { class: 'compared', role: 'status' })
   const compare = async (): Promise<void> => {
     const said: Said[] = []
-    if (action.input.value !== '')
-      said.push(actionWords(await compareAction(receipt, keys, action.input.value)))
-    if (context.input.value.trim() !== '')
-      said.push(contextWords(await compareContext(receipt, keys, context.input.value)))
+    if (action.input.value !== '') said.push(await compareAction(receipt, keys, action.input.value))
+    if (context.input.value.trim() !== '') said.push(await compareContext(receipt, keys, context.input.value))
     if (said.length === 0) said.push(['info', 'Enter an action, or details, first.'])
     answers.replaceChildren(...said.map(([kind, sentence]) => notice(kind, sentence)))
   }

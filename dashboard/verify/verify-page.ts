@@ -310,17 +310,18 @@ async function checked(
 
 const TIMEOUT_MS = 20_000
 
+/** What anyone may have, asked for as nobody; undefined where no answer comes. */
+function fetchOpen(path: string, cache: RequestCache): Promise<Response | undefined> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  return fetch(path, { credentials: 'omit', cache, redirect: 'error', signal }).catch(() => undefined)
+}
+
 /** What the service has for an id: a receipt to check, or its word that there is none. */
-type ServiceAnswer = { kind: 'receipt'; json: object } | { kind: 'none'; heading: string; sentence: string }
+type ServiceAnswer = { kind: 'receipt'; json: object } | Extract<Outcome, { kind: 'none' }>
 
 /** Fetches the receipt of a request or decision by its id. Nothing of the answer is believed. @throws RequestFailure */
 async function askService(id: string): Promise<ServiceAnswer> {
-  const response = await fetch(`/api/v1/approvals/${encodeURIComponent(id)}/verify`, {
-    credentials: 'omit',
-    cache: 'no-store',
-    redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  }).catch(() => undefined)
+  const response = await fetchOpen(`/api/v1/approvals/${encodeURIComponent(id)}/verify`, 'no-store')
   if (response === undefined) throw silence()
   const answer: unknown = await response.json().catch(() => undefined)
   if (isRecord(answer) && answer.valid === true && response.ok) return { kind: 'receipt', json: answer }
@@ -363,12 +364,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
  * @throws RequestFailure; JwksError for a set that cannot be trusted
  */
 async function fetchKeys(): Promise<VerificationKey[]> {
-  const response = await fetch('/.well-known/jwks.json', {
-    credentials: 'omit',
-    cache: 'no-cache',
-    redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  }).catch(() => undefined)
+  const response = await fetchOpen('/.well-known/jwks.json', 'no-cache')
   if (response?.ok !== true)
     throw new RequestFailure(
       response?.status ?? 0,

@@ -10,39 +10,58 @@ const { intent: _gone, ...bareVote } = vote()
 const bare = parseReceiptInput(received(bareVote))
 const collision = vectors<{ a: string; b: string }>('action-hash/collision16.json')
 
+const SAME = ['success', 'This is exactly the action that was decided on.']
+const OTHER = ['error', expect.stringMatching(/^This is not the action that was decided on\./)]
+
 describe('the action somebody typed', () => {
   it('is the same only letter by letter, where there is a statement', async () => {
-    expect(await compareAction(full, keys, ACTION)).toEqual({ as: 'same', trimmed: false })
-    expect(await compareAction(full, keys, `${ACTION}\n`)).toEqual({ as: 'same', trimmed: true })
+    expect(await compareAction(full, keys, ACTION)).toEqual(SAME)
+    expect(await compareAction(full, keys, `${ACTION}\n`)).toEqual([
+      'success',
+      `${SAME[1]} The blanks around your text do not count.`,
+    ])
     for (const other of [`${ACTION}.`, ACTION.toLowerCase(), ACTION.replace(' ', '\u00a0'), '', '\ud800'])
-      expect(await compareAction(full, keys, other), other).toEqual({ as: 'other' })
+      expect(await compareAction(full, keys, other), other).toEqual(OTHER)
   })
 
   it('T69: only fits, where there is none; the collision shows why that is no proof', async () => {
     expect(ACTION).toBe(collision.a)
-    expect(await compareAction(bare, keys, collision.a)).toEqual({ as: 'fits', trimmed: false })
-    expect(await compareAction(bare, keys, collision.b)).toEqual({ as: 'fits', trimmed: false })
-    expect(await compareAction(full, keys, collision.b)).toEqual({ as: 'other' })
-    expect(await compareAction(bare, keys, 'Pay nothing')).toEqual({ as: 'other' })
+    const fits = ['warning', expect.stringMatching(/^Probably the same.* no proof\.$/)]
+    expect(await compareAction(bare, keys, collision.a)).toEqual(fits)
+    expect(await compareAction(bare, keys, collision.b)).toEqual(fits)
+    expect(await compareAction(full, keys, collision.b)).toEqual(OTHER)
+    expect(await compareAction(bare, keys, 'Pay nothing')).toEqual(OTHER)
   })
 })
 
 describe('the details somebody typed', () => {
   it('are the same in any order of fields and with any blanks', async () => {
     const typed = ` { "rows" : 3,\n "tool": "ps\\u0071l" } `
-    expect(await compareContext(full, keys, typed)).toEqual({ as: 'same', trimmed: false })
+    expect(await compareContext(full, keys, typed)).toEqual([
+      'success',
+      'These are exactly the details that were decided on.',
+    ])
     for (const other of [{ ...CONTEXT, rows: '3' }, { ...CONTEXT, more: null }, {}])
-      expect(await compareContext(full, keys, JSON.stringify(other))).toEqual({ as: 'other' })
+      expect(await compareContext(full, keys, JSON.stringify(other))).toEqual([
+        'error',
+        'These are not the details that were decided on.',
+      ])
   })
 
   it('cannot be told without the statement', async () => {
-    expect(await compareContext(bare, keys, JSON.stringify(CONTEXT))).toEqual({ as: 'open' })
+    expect(await compareContext(bare, keys, JSON.stringify(CONTEXT))).toEqual([
+      'warning',
+      expect.stringMatching(/^The details cannot be compared/),
+    ])
   })
 
   it.each(['', '{', '[]', '"text"', '5', 'null', '{"a":"\\ud800"}'])(
     'are no JSON object: %s',
     async (typed) => {
-      expect(await compareContext(full, keys, typed)).toEqual({ as: 'no-json' })
+      expect(await compareContext(full, keys, typed)).toEqual([
+        'error',
+        'The details are not a JSON object, such as {"amount": 12}.',
+      ])
     },
   )
 })
