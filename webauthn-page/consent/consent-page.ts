@@ -1,5 +1,5 @@
 import { SCOPE_WORDS } from '../../src/domain/bootstrap.ts'
-import { sessionEnded, showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
+import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
 import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
@@ -54,7 +54,7 @@ export class ConsentPage {
     const scene = consentScene(consent, panel, message)
     showScene(headingOf(consent), scene, { wide: true, focus: !first })
     const moving = consent.status === 'pending' || isUncollected(consent)
-    if (moving) this.#lookNow = whileVisible(scene, POLL_MS, () => this.#look(scene))
+    if (moving) this.#lookNow = whileVisible(scene, POLL_MS, () => this.#look())
   }
 
   #openPanel(consent: Consent, user: User): HTMLElement {
@@ -96,23 +96,21 @@ export class ConsentPage {
     return false
   }
 
-  /** @returns whether to look again */
-  async #look(scene: HTMLElement): Promise<boolean> {
+  /** @returns that it looks again, as long as its scene is on the page */
+  async #look(): Promise<boolean> {
     if (this.#busy) return true
     const before = this.#shown
     try {
       const consent = await this.#load()
-      if (this.#busy || before !== this.#shown || this.#user === undefined) return scene.isConnected
+      if (this.#busy || before !== this.#shown || this.#user === undefined) return true
       if (headingOf(consent) === (before && headingOf(before))) return true
       announce(`${headingOf(consent)}.`)
       this.#show(consent, this.#user)
-      return false
     } catch (error) {
-      const final = error instanceof RequestFailure && [401, 404].includes(error.status)
-      if (final) this.#fail(error)
+      if (isFinal(error)) this.#fail(error)
       else this.#connection.lost()
-      return !final
     }
+    return true
   }
 
   #fail(error: unknown, again = () => this.open(), known?: Child): void {

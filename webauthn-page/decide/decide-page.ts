@@ -1,19 +1,14 @@
 import type { Outcome } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { type PendingRequest, pendingShape, type Review, sessionShape } from '../kit/api/contract.ts'
-import { get, RequestFailure } from '../kit/api/request.ts'
+import { get } from '../kit/api/request.ts'
 import { type Draft, keptDraft } from '../kit/dom/draft.ts'
 import { announce, type Child, div, link, p } from '../kit/dom/element.ts'
 import { timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
-import {
-  assertSameRequest,
-  type CheckedReview,
-  loadReview,
-  MismatchError,
-  stateOf,
-} from '../kit/request/checked-review.ts'
+import { whileVisible } from '../kit/dom/while-visible.ts'
+import { assertSameRequest, type CheckedReview, loadReview, stateOf } from '../kit/request/checked-review.ts'
 import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
@@ -21,7 +16,7 @@ import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
-import { sessionEnded, showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
+import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
 
 const POLL_MS = 4000
 
@@ -42,17 +37,13 @@ export class DecidePage {
   /** Where the person was when their session ended. */
   #place = 0
   #stopClock: () => void = () => {}
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #lookNow: () => void = () => {}
 
   constructor(id: string, wanted: Outcome | undefined) {
     this.#id = id
     this.#wanted = wanted
     this.#draft = keptDraft(`comment:${id}`)
-    const again = (): void => {
-      if (document.visibilityState === 'visible' && this.#shown?.review.status === 'pending') this.#follow(0)
-    }
-    document.addEventListener('visibilitychange', again)
-    addEventListener('online', again)
+    addEventListener('online', () => this.#lookNow())
   }
 
   /** Loads the request and shows its state, with what `say` says of it above it; `known` is true also if it cannot be loaded. */
@@ -89,7 +80,7 @@ export class DecidePage {
     this.#draft.author = author
     const pending = review.status === 'pending'
     this.#time = { ...checked }
-    const clock = pending ? timeLeft(this.#time, () => this.#follow(1000)) : undefined
+    const clock = pending ? timeLeft(this.#time, () => setTimeout(() => this.#lookNow(), 1000)) : undefined
     this.#stopClock = clock?.stop ?? (() => {})
     const votes = quorumView(review)
     this.#quorum = votes
@@ -113,7 +104,7 @@ export class DecidePage {
     if (isOpen(review)) unseen.watch(scene)
     if (this.#place > 0) window.scrollTo(0, this.#place)
     this.#place = 0
-    if (pending) this.#follow(POLL_MS)
+    if (pending) this.#lookNow = whileVisible(scene, POLL_MS, () => this.#look())
   }
 
   #formOptions(time: HTMLElement | undefined, unseen: Unseen): DecisionFormOptions {
@@ -158,26 +149,19 @@ export class DecidePage {
     }, known && recordedNotice(known))
   }
 
-  /** Looks again after `delay` milliseconds, as long as the page is visible and nothing is being signed. */
-  #follow(delay: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#look(), delay)
-  }
-
-  async #look(): Promise<void> {
-    if (document.visibilityState !== 'visible') return
-    if (this.#busy) return this.#follow(POLL_MS)
+  /** Not while something is being signed. @returns that it looks again, as long as its scene is on the page */
+  async #look(): Promise<boolean> {
+    if (this.#busy) return true
+    const before = this.#shown
     try {
-      const before = this.#shown
       const checked = await this.#load()
       // The person may have pressed a button, or the page moved on, while the answer was under way.
-      if (this.#busy || before !== this.#shown) return this.#follow(POLL_MS)
-      this.#update(checked)
+      if (!this.#busy && before === this.#shown) this.#update(checked)
     } catch (error) {
-      if (isFinal(error)) return this.#fail(error)
-      this.#connection.lost()
-      this.#follow(POLL_MS)
+      if (isFinal(error)) this.#fail(error)
+      else this.#connection.lost()
     }
+    return true
   }
 
   /** Small changes replace only the votes or add a warning, so that a half-written comment and the focus stay where they are. */
@@ -207,7 +191,6 @@ export class DecidePage {
       announce(REVOKED_KEY)
     }
     this.#shown = checked
-    this.#follow(POLL_MS)
   }
 
   #fail(error: unknown, again = () => this.open(), known?: Child): void {
@@ -228,7 +211,6 @@ export class DecidePage {
   }
 
   #stop(): void {
-    clearTimeout(this.#timer)
     this.#stopClock()
     this.#unseen?.stop()
     this.#unseen = undefined
@@ -271,12 +253,6 @@ function titleOf(review: Review): string {
 /** May this person decide it now, with what they have? */
 function isOpen({ status, may_decide }: Review): boolean {
   return status === 'pending' && may_decide
-}
-
-function isFinal(error: unknown): boolean {
-  return (
-    error instanceof MismatchError || (error instanceof RequestFailure && [401, 404].includes(error.status))
-  )
 }
 
 /** The button the link asked for takes the focus if it can be seen; a focus out of sight would be pressed blindly. */

@@ -25,6 +25,13 @@ export function showStopped(
   else showFailure(error, again, known)
 }
 
+/** Would looking again only find the same? */
+export function isFinal(error: unknown): boolean {
+  return (
+    error instanceof MismatchError || (error instanceof RequestFailure && [401, 404].includes(error.status))
+  )
+}
+
 /** For who was shown the request before; `recorded` says what is known of a word they sent. */
 export function sessionEnded(recorded: string | undefined, comment: string): HTMLElement {
   const kept = comment.trim() === '' ? 'Sign in to go on.' : 'Your comment is kept.'
