@@ -1,4 +1,3 @@
-import { get } from '../../webauthn-page/kit/api/request.ts'
 import { button, copyButton } from '../../webauthn-page/kit/dom/button.ts'
 import {
   type Child,
@@ -29,10 +28,9 @@ export async function auditPage(context: PageContext): Promise<PageView> {
   const list = await filteredList<AuditEntry, AuditPage>({
     context,
     path: '/audit',
-    api: '/account/audit',
     names: AUDIT_FILTERS,
     fields: auditFilterFields,
-    read: (path) => get(path, auditPageShape),
+    shape: auditPageShape,
     list: () => entryList(context),
     called: ['entry', 'entries'],
     none: 'Whatever happens from now on is listed here.',

@@ -51,11 +51,11 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     // What waits comes first; what arrives later moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
     invitationsSection(invitations, done),
-    ...(pending.value.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
+    ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
     ...(consents.length > 0 ? [] : [asking]),
   )
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
-  return { title: inboxTitle(pending.value.data.length), scene, wide: true }
+  return { title: inboxTitle(pending.data.length), scene, wide: true }
 }
 
 /** Below everything: it comes late, and must move nothing. The page is complete without it. */

@@ -1,26 +1,21 @@
 import { type Principal, pendingShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, getTimed, type Timed } from '../../webauthn-page/kit/api/request.ts'
+import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
+import { readOn } from '../parts/show-more.ts'
 
 /** What the service says is waiting: what ends first before all others. */
-export type Pending = Timed<ReturnType<typeof pendingShape>>
+export type Pending = Awaited<ReturnType<typeof loadPending>>
 
 /** So many of it are listed: four times what one account may have before a person. */
 export const LISTED = 1000
 
 /** Page by page, until there is no more. @throws RequestFailure, ShapeError */
-export async function loadPending(): Promise<Pending> {
+export async function loadPending() {
   const { value, clock } = await getTimed('/me/pending', pendingShape)
-  const data = [...value.data]
-  let next = value.next_cursor
-  while (next !== null && data.length < LISTED) {
-    const page = await get(`/me/pending?cursor=${encodeURIComponent(next)}`, pendingShape)
-    data.push(...page.data)
-    next = page.next_cursor
-  }
-  return { value: { data, next_cursor: next }, clock }
+  const load = (cursor: string) => get(`/me/pending?cursor=${encodeURIComponent(cursor)}`, pendingShape)
+  return { ...(await readOn(value, load, LISTED)), clock }
 }
 
 /** Says whose vote it would be when the person is a delegate; undefined when it is their own. */

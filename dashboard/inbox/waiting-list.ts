@@ -67,7 +67,7 @@ export class WaitingList {
    * comes last and what is settled stays, until the pointer has left.
    * @returns how many are new
    */
-  show({ value: { data }, clock }: Pending): number {
+  show({ data, clock }: Pending): number {
     this.#clock = clock
     const fresh = data.filter(({ id }) => !this.#rows.has(id))
     const held = this.#started && isPointedAt(this.#list)

@@ -148,7 +148,7 @@ class WaitingSection {
   }
 
   #show(pending: Pending): number {
-    const { data } = pending.value
+    const { data } = pending
     let fresh = 0
     holdRows(() => {
       fresh = this.#list.show(pending)

@@ -10,7 +10,7 @@ import { allOrSome } from '../parts/fields.ts'
 import { rowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
-import { showMore } from '../parts/show-more.ts'
+import { moreRows } from '../parts/show-more.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { chatSections, loadChatSetup } from './chat-sections.ts'
 import { deliveryRow, lastDelivery, loadDeadLetters } from './deliveries.ts'
@@ -107,28 +107,16 @@ function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElem
     'No receiver accepted these callbacks and events. When the receiver works again, replay them: they keep their ids.',
   )
   const list = el('ul', { class: 'entries' })
-  const add = (deliveries: readonly Delivery[]): HTMLElement | undefined => {
-    const rows = deliveries.map((delivery) =>
-      deliveryRow(delivery, {
-        slot: part.slot,
-        context,
-        replayable: true,
-        replayed: () => void context.done('The delivery is on its way again.'),
-        to: hint('To ', mono(callerText(delivery.url))),
-      }),
-    )
-    list.append(...rows)
-    return rows[0]?.querySelector('summary') ?? undefined
-  }
-  add(first.data)
-  part.body.append(
-    list,
-    showMore(first, {
-      load: loadDeadLetters,
-      add,
-      said: (count) => (count === 1 ? '1 more' : `${count} more`),
-    }),
-  )
+  const row = (delivery: Delivery): HTMLElement =>
+    deliveryRow(delivery, {
+      slot: part.slot,
+      context,
+      replayable: true,
+      replayed: () => void context.done('The delivery is on its way again.'),
+      to: hint('To ', mono(callerText(delivery.url))),
+    })
+  const called = ['delivery', 'deliveries'] as const
+  part.body.append(list, moreRows(list, first, { row, load: loadDeadLetters, called }))
   return part.element
 }
 

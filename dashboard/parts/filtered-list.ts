@@ -1,4 +1,5 @@
-import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import type { Shape } from '../../webauthn-page/kit/api/shape.ts'
 import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
@@ -24,14 +25,13 @@ interface RowList<T> {
 
 interface FilteredList<T, Page extends ListPage<T>> {
   context: PageContext
-  /** Of this page in the dashboard, and of its list and file in the API. */
+  /** Of this page in the dashboard, and below `/account` of its list and file in the API. */
   path: string
-  api: string
   /** The filters, as the service and the address name them. */
   names: readonly string[]
   /** The search is always in sight; the others stand behind "Filters", open while one of them is set. */
   fields(filters: Filters): { search: Field; others: readonly (Field | ChoiceField)[] }
-  read(path: string): Promise<Page>
+  shape: Shape<Page>
   /** A new list, empty, of what these filters find. */
   list(filters: Filters): RowList<T> & { learn?(page: Page): void }
   /** What one entry and several are called. */
@@ -63,7 +63,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
   const look = async (): Promise<void> => {
     asked += 1
     const mine = asked
-    const found = await findPage(names, () => options.read(addressOf(options, filters)))
+    const found = await findPage(names, () => get(addressOf(options, filters), options.shape))
     if (mine !== asked) return
     for (const { input, setError } of fields)
       setError(input.name === found.wrong?.name ? found.wrong.sentence : undefined)
@@ -121,11 +121,11 @@ function applyWhileTyping(element: HTMLElement, apply: () => Promise<void>): voi
 }
 
 function addressOf(
-  { context, api }: Pick<FilteredList<never, never>, 'context' | 'api'>,
+  { context, path }: Pick<FilteredList<never, never>, 'context' | 'path'>,
   filters: Filters,
   more: readonly (readonly [string, string])[] = [],
 ): string {
-  return withFilters(context.ofAccount(api), [...forService(filters, timeZone), ...more])
+  return withFilters(context.ofAccount(`/account${path}`), [...forService(filters, timeZone), ...more])
 }
 
 function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
@@ -167,8 +167,8 @@ function foundList<T, Page extends ListPage<T>>(
   filters: Filters,
   first: Page,
 ): HTMLElement[] {
-  const { called, none, read, below } = options
-  const [one, many] = called
+  const { called, none, shape, below } = options
+  const [, many] = called
   const list = options.list(filters)
   const heading = el('h2', { id: RESULTS_ID, tabindex: -1 })
   const empty = p(first.next_cursor === null ? nothingIn(called, filters, none) : nothingYet(many))
@@ -186,21 +186,20 @@ function foundList<T, Page extends ListPage<T>>(
   list.learn?.(first)
   show(first.data, first.next_cursor === null)
   const load = async (cursor: string): Promise<Page> => {
-    const page = await read(addressOf(options, filters, [['cursor', cursor]]))
+    const page = await get(addressOf(options, filters, [['cursor', cursor]]), shape)
     list.learn?.(page)
     return page
   }
-  const said = (count: number): string => (count === 1 ? `1 more ${one}` : `${count} more ${many}`)
-  const more = showMore(first, { load, add: show, said })
+  const more = showMore(first, { load, add: show, called })
   return [head, empty, list.element, more, ...(below === undefined ? [] : [below()])]
 }
 
 /** Everything the filters find, not only what is shown. */
 function exportLinks(
-  { context, api }: Pick<FilteredList<never, never>, 'context' | 'api'>,
+  { context, path }: Pick<FilteredList<never, never>, 'context' | 'path'>,
   filters: Filters,
 ): HTMLElement[] {
-  const address = `/api/v1${context.ofAccount(`${api}/export`)}`
+  const address = `/api/v1${context.ofAccount(`/account${path}/export`)}`
   return (['csv', 'ndjson'] as const).map((format) => {
     const href = withFilters(address, [['format', format], ...forService(filters, timeZone)])
     return el('a', { href, class: 'button quiet', download: true }, downloadWords(format))

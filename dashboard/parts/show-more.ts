@@ -31,12 +31,12 @@ interface MoreOptions<T> {
   load(cursor: string): Promise<ListPage<T>>
   /** Adds the rows to the list; `complete` after the last page. @returns what the focus can go to in the first of them */
   add(rows: readonly T[], complete: boolean): HTMLElement | undefined
-  /** What screen readers hear, such as "20 more requests". */
-  said(count: number): string
+  /** What one entry and several are called, for screen readers: "20 more requests". */
+  called: readonly [one: string, many: string]
 }
 
 /** "Show more" below a list; it is gone when everything is there. */
-export function showMore<T>(first: ListPage<T>, { load, add, said }: MoreOptions<T>): HTMLElement {
+export function showMore<T>(first: ListPage<T>, { load, add, called }: MoreOptions<T>): HTMLElement {
   let cursor = first.next_cursor
   const slot = noticeSlot()
   const more = button('Show more', 'plain', async () => {
@@ -49,9 +49,25 @@ export function showMore<T>(first: ListPage<T>, { load, add, said }: MoreOptions
       more.hidden = cursor === null
       // The focus would be lost with the button.
       if (more.hidden) start?.focus({ preventScroll: true })
-      announce(said(page.data.length))
+      const count = page.data.length
+      announce(`${count} more ${called[count === 1 ? 0 : 1]}`)
     })
   })
   more.hidden = cursor === null
   return div('show-more', slot.element, more)
+}
+
+/** "Show more" below a list that holds a row of each; the focus goes to what opens in the first of the new ones. */
+export function moreRows<T>(
+  list: HTMLElement,
+  first: ListPage<T>,
+  { row, ...more }: Omit<MoreOptions<T>, 'add'> & { row(one: T): HTMLElement },
+): HTMLElement {
+  const add = (data: readonly T[]): HTMLElement | undefined => {
+    const rows = data.map(row)
+    list.append(...rows)
+    return rows[0]?.querySelector('summary') ?? undefined
+  }
+  add(first.data)
+  return showMore(first, { ...more, add })
 }

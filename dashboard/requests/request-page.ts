@@ -33,7 +33,7 @@ import {
 } from '../parts/delivery-words.ts'
 import { entry } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
-import { readOn, showMore } from '../parts/show-more.ts'
+import { moreRows, readOn } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
@@ -230,20 +230,12 @@ function deliverySection(id: string, log: RequestLog, { href, person }: Writing)
     return part.element
   }
   const list = el('ul', { class: 'entries', 'aria-label': 'Deliveries' })
-  const add = (deliveries: readonly Delivery[]): HTMLElement | undefined => {
-    const rows = deliveries.map((delivery) => deliveryRow(delivery, href))
-    list.append(...rows)
-    return rows[0]?.querySelector('summary') ?? undefined
-  }
-  add(log.data)
-  if (log.data.length > 0) part.body.append(list)
-  part.body.append(
-    showMore(log, {
-      load: (cursor) => loadLog(id, cursor),
-      add,
-      said: (count) => (count === 1 ? '1 more delivery' : `${count} more deliveries`),
-    }),
-  )
+  const more = moreRows(list, log, {
+    row: (delivery) => deliveryRow(delivery, href),
+    load: (cursor) => loadLog(id, cursor),
+    called: ['delivery', 'deliveries'],
+  })
+  part.body.append(log.data.length > 0 ? list : '', more)
   if (log.cards.length > 0) {
     const cards = log.cards.map((card) => cardRow(card, person))
     part.body.append(el('ul', { class: 'entries', 'aria-label': 'Messages in chat' }, ...cards))

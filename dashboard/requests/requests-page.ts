@@ -23,10 +23,9 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
   const list = await filteredList<RequestRow, RequestPage>({
     context,
     path: '/requests',
-    api: '/account/requests',
     names: REQUEST_FILTERS,
     fields: (filters) => requestFilterFields(filters, known),
-    read: (path) => get(path, requestPageShape),
+    shape: requestPageShape,
     list: (filters) => requestTable(context, filters.get('status') === 'pending'),
     called: ['request', 'requests'],
     none: emptyFor(context),

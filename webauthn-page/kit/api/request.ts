@@ -28,7 +28,7 @@ export function refusedWith(codes: readonly string[], error: unknown): error is 
 const TIMEOUT_MS = 30_000
 
 /** An answer and when it came. */
-export interface Timed<T> {
+interface Timed<T> {
   value: T
   /** The service's time in milliseconds minus `steadyNow()`, by its `Date` header: good to a second. */
   clock: number
