@@ -11,7 +11,7 @@ import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
 import { browserName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { askFirst } from '../../webauthn-page/kit/dom/dialog.ts'
-import { div, el, facts, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, facts, hint, kind, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { ago, chooseZone, chosenZone, day, exactly } from '../../webauthn-page/kit/dom/moment.ts'
 import { lostFactors } from '../../webauthn-page/kit/passkey/no-factor.ts'
@@ -24,18 +24,18 @@ import { chatEntry, entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import { type AccountView, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
-import { codesSection, delegateSection, loadCandidates, passkeysSection } from './factors.ts'
+import { candidatesShape, codesSection, delegateSection, passkeysSection } from './factors.ts'
 import { loadPushDevices, pushSection } from './push.ts'
 import { endedShape, type SessionEntry, sessionsShape } from './session-shapes.ts'
 
 /** `/account`: what belongs to the person and to no account: factors, chat, sessions, the delegate. */
 export async function accountPage({ user, accounts, done }: PageContext): Promise<PageView> {
-  const [factors, chat, push, sessions, candidates] = await Promise.all([
+  const [factors, chat, push, { data: sessions }, { data: candidates }] = await Promise.all([
     get('/me/factors', factorsShape),
     loadChat(),
     loadPushDevices(),
-    loadSessions(),
-    loadCandidates(),
+    get('/me/sessions', sessionsShape),
+    get('/me/delegate/candidates', candidatesShape),
   ])
   const scene = div(
     'account',
@@ -44,11 +44,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
     facts(
       ['Name', callerText(user.name)],
       ['E-mail', callerText(user.email)],
-      [
-        'Approver reference',
-        mono(user.approver),
-        el('span', { class: 'kind' }, ' stands for you in receipts'),
-      ],
+      ['Approver reference', mono(user.approver), kind(' stands for you in receipts')],
     ),
     passkeysSection(factors, done),
     codesSection(factors, done),
@@ -169,11 +165,6 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
     ),
   )
   return part.element
-}
-
-/** @throws RequestFailure, ShapeError */
-async function loadSessions(): Promise<SessionEntry[]> {
-  return (await get('/me/sessions', sessionsShape)).data
 }
 
 /** Where the person is signed in. Ending a session needs no proof: it only takes a right away. */

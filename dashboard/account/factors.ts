@@ -8,11 +8,11 @@ import {
   totpSecretShape,
   type User,
 } from '../../webauthn-page/kit/api/contract.ts'
-import { get, post, put } from '../../webauthn-page/kit/api/request.ts'
+import { post, put } from '../../webauthn-page/kit/api/request.ts'
 import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { div, el, hint, note, p } from '../../webauthn-page/kit/dom/element.ts'
+import { div, el, hint, kind, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, filled, form, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment, timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
@@ -229,15 +229,10 @@ function showCodes(part: Section, codes: readonly string[], saved: () => Promise
   heading.focus()
 }
 
-const candidatesShape = object({ data: list(object({ user_id: text, email: text, name: text })) })
+export const candidatesShape = object({ data: list(object({ user_id: text, email: text, name: text })) })
 
 /** A person who may be the delegate. */
 type Candidate = ReturnType<typeof candidatesShape>['data'][number]
-
-/** @throws RequestFailure, ShapeError */
-export async function loadCandidates(): Promise<Candidate[]> {
-  return (await get('/me/delegate/candidates', candidatesShape)).data
-}
 
 /** Who decides for the person for a while. */
 export function delegateSection(user: User, candidates: readonly Candidate[], done: Done): HTMLElement {
@@ -269,13 +264,7 @@ function current(part: Section, delegate: NonNullable<User['delegate']>, done: D
     el(
       'div',
       {},
-      el(
-        'p',
-        { class: 'entry-name' },
-        callerText(name),
-        ' ',
-        el('span', { class: 'kind' }, callerText(email)),
-      ),
+      el('p', { class: 'entry-name' }, callerText(name), ' ', kind(callerText(email))),
       hint('From ', moment(starts_at), ' until ', moment(ends_at)),
     ),
     button('End', 'quiet', end, { 'aria-label': 'End the delegation' }),

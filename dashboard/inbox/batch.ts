@@ -20,6 +20,7 @@ import {
   shownIntent,
 } from '../../webauthn-page/kit/request/checked-review.ts'
 import { sendWord } from '../../webauthn-page/kit/request/lost-answer.ts'
+import { WORD_OF } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerName, callerText, valuesIn, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { countdown } from './inbox-row.ts'
 import { callersLegend, inOrder } from './pending.ts'
@@ -40,7 +41,7 @@ export async function submitBatch(
   await checkBatch(said, shown)
   const proof = totp === undefined ? await passkeyProof(said.options, slot) : { totp }
   const body = { batch_id: said.batch_id, ...commentOf(shown), ...proof }
-  const named = shown.decision === 'approved' ? 'your approvals' : 'your rejections'
+  const named = `your ${WORD_OF[shown.decision]}s`
   return (await sendWord(named, slot, () => post('/approvals/decisions', body, batchAnswerShape))).data
 }
 
@@ -201,10 +202,7 @@ function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
   if (item === undefined) return [el('strong', {}, 'Unknown'), ': the service did not say what came of it.']
   if ('error' in item) return [el('strong', {}, 'Not recorded'), `: ${item.error.message}`]
   if (item.status === 'pending')
-    return [
-      el('strong', {}, decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded'),
-      '. It waits for others.',
-    ]
+    return [el('strong', {}, `Your ${WORD_OF[decision]} is recorded`), '. It waits for others.']
   return [el('strong', {}, item.status === 'approved' ? 'Approved' : 'Rejected'), '.']
 }
 

@@ -5,6 +5,7 @@ import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
+import { tag } from '../parts/rows.ts'
 import { readOn } from '../parts/show-more.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
@@ -66,7 +67,7 @@ async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<voi
 /** State of a delivery as a mark in words; what was given up stands out. */
 function stateTag(state: Delivery['state']): HTMLElement {
   const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
-  return el('span', { class: `tag ${look}` }, DELIVERY_STATES[state])
+  return tag(DELIVERY_STATES[state], look)
 }
 
 /** "Last delivery 3 min ago: answered with status 200." */

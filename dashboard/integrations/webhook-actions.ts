@@ -8,7 +8,7 @@ import { div, el, hint, mono, p } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
-import { ENDS, type RowPanel } from '../parts/rows.ts'
+import { ENDS, type RowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { testResult } from './deliveries.ts'
 import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
@@ -108,8 +108,8 @@ export function webhookTitle({ url, state }: Webhook): HTMLElement {
 }
 
 export function webhookState(state: Webhook['state']): HTMLElement {
-  if (state === 'active') return el('span', { class: 'tag live' }, 'Active')
-  return el('span', { class: 'tag warn' }, state === 'disabled' ? 'Switched off' : 'Deleted')
+  if (state === 'active') return tag('Active', 'live')
+  return tag(state === 'disabled' ? 'Switched off' : 'Deleted', 'warn')
 }
 
 /** Which events it receives, and whatever is unusual about it. */

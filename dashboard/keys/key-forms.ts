@@ -1,7 +1,7 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, div, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, hint, kind, link } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
@@ -174,7 +174,7 @@ function approverChoice(people: readonly PolicyApprover[], named: readonly strin
     isAll: named === undefined,
     choices: people.map(({ user_id, name, email }) => ({
       value: user_id,
-      label: el('span', {}, callerText(name), ' ', el('span', { class: 'kind' }, callerText(email))),
+      label: el('span', {}, callerText(name), ' ', kind(callerText(email))),
       checked: named?.includes(user_id) === true,
     })),
     missing: 'Choose at least one approver.',

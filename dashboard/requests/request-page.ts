@@ -31,7 +31,7 @@ import {
   DELIVERY_STATES,
   PLATFORMS,
 } from '../parts/delivery-words.ts'
-import { entry } from '../parts/rows.ts'
+import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import { moreRows, readOn } from '../parts/show-more.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
@@ -298,7 +298,7 @@ function row(
   attempts: readonly Attempt[],
 ): HTMLElement {
   return entry(
-    [...title, el('span', { class: bad ? 'tag warn' : 'tag' }, words)],
+    [...title, tag(words, bad ? 'warn' : '')],
     [
       hint(...to),
       next !== null && hint('Next attempt ', ago(next)),

@@ -12,7 +12,7 @@ import { type Member, membersShape } from '../members/member-shapes.ts'
 import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
-import { stateTag } from '../parts/rows.ts'
+import { stateTag, tag } from '../parts/rows.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
 import { mayWithdraw, withdrawButton } from './withdraw.ts'
@@ -158,14 +158,11 @@ function requestTable(context: PageContext, isWaiting: boolean) {
 
 function cellsOf(row: RequestRow, open: HTMLElement, person: WritePerson): TableRow {
   const { action, high_impact, sandbox, requested_by } = row
-  const marks = [
-    sandbox === true && el('span', { class: 'tag' }, 'Sandbox'),
-    ...warningNames(action).map((name) => el('span', { class: 'tag warn' }, name)),
-  ]
+  const marks = [sandbox === true && tag('Sandbox'), ...warningNames(action).map((name) => tag(name, 'warn'))]
   return [
     [stateTag(row)],
     [
-      high_impact && el('span', { class: 'tag severe' }, 'High impact'),
+      high_impact && tag('High impact', 'severe'),
       open,
       marks.some((mark) => mark !== false) && el('span', { class: 'row-marks' }, ...marks),
     ],

@@ -1,7 +1,7 @@
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, put, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { type Child, div, el, facts, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { type Child, div, el, facts, hint, kind } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, type Marked, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
@@ -218,14 +218,8 @@ function approverBoxes(policy: Policy, members: readonly Member[]) {
   const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active')
   const named = new Set(policy.approvers.map(({ user_id }) => user_id))
   const boxes = able.map(({ user_id, name, email, role, has_passkey, has_totp }) => {
-    const label = el(
-      'span',
-      {},
-      callerText(name),
-      role === 'owner' && ' (you)',
-      ' ',
-      el('span', { class: 'kind' }, callerText(email)),
-    )
+    const you = role === 'owner' && ' (you)'
+    const label = el('span', {}, callerText(name), you, ' ', kind(callerText(email)))
     const hint = has_passkey
       ? undefined
       : has_totp

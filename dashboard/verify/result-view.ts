@@ -14,6 +14,7 @@ import {
   folded,
   freshId,
   hint,
+  kind,
   mono,
   note,
   p,
@@ -94,14 +95,14 @@ const LABELS: Record<Exclude<Verdict['kind'], 'invalid'>, string> = {
 }
 
 function verdictView(
-  { kind, heading, by, at, sentence, cautions }: Verdict,
+  { kind: look, heading, by, at, sentence, cautions }: Verdict,
   source: ResultSource,
 ): HTMLElement {
   const when = at === undefined ? [] : [' on ', moment(new Date(at).toISOString())]
   const keys = source.pinned ? 'the key set that you pasted' : `the keys that ${location.origin} publishes`
   return div(
-    `verdict ${kind}`,
-    kind !== 'invalid' && el('p', { class: 'verdict-label' }, LABELS[kind]),
+    `verdict ${look}`,
+    look !== 'invalid' && el('p', { class: 'verdict-label' }, LABELS[look]),
     el('h2', { tabindex: -1 }, heading),
     by !== undefined && el('p', { class: 'verdict-by' }, by, ...when),
     el('p', { class: 'verdict-sentence' }, sentence),
@@ -165,17 +166,17 @@ function receiptFacts(
       mono(payload.approver),
       ' ',
       ...(name === undefined || payload.sandbox
-        ? [kindNote('a reference, not a name')]
-        : [kindNote('this service knows it as '), callerText(name)]),
+        ? [kind('a reference, not a name')]
+        : [kind('this service knows it as '), callerText(name)]),
     ],
-    fact('Acted for them', intent?.delegate, ' ', kindNote('a delegate')),
+    fact('Acted for them', intent?.delegate, ' ', kind('a delegate')),
     ['Request', mono(payload.rid)],
     ['Receipt', mono(payload.did)],
     ['Open until', time(payload.exp)],
     fact('Service', intent?.audience),
     intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],
     ...statedFacts(examination),
-    ['Hash of the action', mono(payload.action), ' ', kindNote('first 16 characters')],
+    ['Hash of the action', mono(payload.action), ' ', kind('first 16 characters')],
     ['Nonce', mono(payload.nonce)],
     key && ['Signing key', mono(key.kid)],
     key && ['Key in use', ...keyPeriod(key)],
@@ -212,10 +213,6 @@ function keyPeriod({ notBefore, notAfter, revokedAt }: VerificationKey): (HTMLEl
 
 function time(seconds: number): HTMLElement {
   return moment(new Date(seconds * 1000).toISOString())
-}
-
-function kindNote(text: string): HTMLElement {
-  return el('span', { class: 'kind' }, text)
 }
 
 /** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */

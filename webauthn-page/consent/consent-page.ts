@@ -2,12 +2,13 @@ import { SCOPE_WORDS } from '../../src/domain/bootstrap.ts'
 import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from '../decide/stopped-scenes.ts'
 import { type Consent, consentShape, sessionShape, type User } from '../kit/api/contract.ts'
 import { get, RequestFailure, steadyNow } from '../kit/api/request.ts'
-import { announce, type Child, div, el, facts, link, mono, p, panel } from '../kit/dom/element.ts'
+import { announce, type Child, div, el, facts, kind, link, mono, p, panel } from '../kit/dom/element.ts'
 import { moment, timeLeft } from '../kit/dom/moment.ts'
 import { notice } from '../kit/dom/notice.ts'
 import { showScene, showUser } from '../kit/dom/stage.ts'
 import { whileVisible } from '../kit/dom/while-visible.ts'
 import { createConnection } from '../kit/request/connection.ts'
+import { WORD_OF } from '../kit/request/request-words.ts'
 import { callerQuote, callerText } from '../kit/show/caller-text.ts'
 import { consentForm } from './consent-form.ts'
 
@@ -73,7 +74,7 @@ export class ConsentPage {
         found: () => this.open(),
       },
       recorded: async (decision) => {
-        announce(decision === 'approved' ? 'Your approval is recorded' : 'Your rejection is recorded')
+        announce(`Your ${WORD_OF[decision]} is recorded`)
         await this.open(notice('success', `you ${decision} this request.`))
       },
       refresh: (failure, recorded) => this.#refresh(failure, recorded),
@@ -178,7 +179,7 @@ function statedFacts(consent: Consent): HTMLElement {
       [
         'Software',
         requester.user_agent === '' ? el('em', {}, 'not said') : callerText(requester.user_agent),
-        el('span', { class: 'kind' }, ' by its own word'),
+        kind(' by its own word'),
       ],
       ['Asked at', moment(consent.created_at)],
       ['Ends', moment(consent.expires_at)],

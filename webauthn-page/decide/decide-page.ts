@@ -13,7 +13,7 @@ import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
-import { headingOf, REVOKED_KEY, revokedKeyNote } from '../kit/request/request-words.ts'
+import { headingOf, REVOKED_KEY, revokedKeyNote, WORD_OF } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
 import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from './stopped-scenes.ts'
@@ -144,7 +144,7 @@ export class DecidePage {
       const own = ownVote(review)
       if (own === undefined) return notice('warning', otherwise)
       this.#draft.text = ''
-      announce(`Your ${RECORDED[own.decision]}`)
+      announce(`Your ${WORD_OF[own.decision]} is recorded`)
       return recordedNotice(own.decision)
     }, known && recordedNotice(known))
   }
@@ -218,13 +218,9 @@ export class DecidePage {
 }
 
 const NOT_RECORDED = 'your decision is not recorded; the request was over before.'
-const RECORDED: Record<Outcome, string> = {
-  approved: 'approval is recorded',
-  rejected: 'rejection is recorded',
-}
 
 function recordedNotice(decision: Outcome): HTMLElement {
-  return notice('success', `your ${RECORDED[decision]}.`)
+  return notice('success', `your ${WORD_OF[decision]} is recorded.`)
 }
 
 /** The vote of the person at this browser. */

@@ -10,7 +10,7 @@ import type { Connection } from '../kit/request/connection.ts'
 import { keepClear } from '../kit/request/decision-bar.ts'
 import { type Lost, refusedIn } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
-import { audience } from '../kit/request/request-words.ts'
+import { audience, WORD_OF } from '../kit/request/request-words.ts'
 import type { Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
 
@@ -55,10 +55,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
       const word = { path, said: { decision }, comment: options.draft.text, approver: shown.approver, shown }
       await postWord(word, totp, ballot.slot)
       // Before the receipt is here: from now on it is true.
-      ballot.slot.show(
-        'success',
-        decision === 'approved' ? 'your approval is recorded.' : 'your rejection is recorded.',
-      )
+      ballot.slot.show('success', `your ${WORD_OF[decision]} is recorded.`)
       await options.recorded(decision)
     }, took)
   }

@@ -30,6 +30,11 @@ export function mono(text: Child): HTMLSpanElement {
   return el('span', { class: 'mono' }, text)
 }
 
+/** What something is, or who says so, in small print beside it. */
+export function kind(text: Child): HTMLSpanElement {
+  return el('span', { class: 'kind' }, text)
+}
+
 /** A paragraph of less weight, at the end of what it belongs to. */
 export function note(...children: Child[]): HTMLParagraphElement {
   return el('p', { class: 'note' }, ...children)

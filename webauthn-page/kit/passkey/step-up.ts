@@ -65,13 +65,9 @@ function passkeyProof(
   finish: (proof: Proof) => void,
 ): HTMLElement {
   const slot = noticeSlot()
-  const confirm = button('Confirm with a passkey', 'primary', async () => {
-    try {
-      finish({ passkey: await usePasskey(options, slot) })
-    } catch (error) {
-      slot.fail(error)
-    }
-  })
+  const confirm = button('Confirm with a passkey', 'primary', () =>
+    slot.attempt(async () => finish({ passkey: await usePasskey(options, slot) })),
+  )
   return div('proof', confirm, slot.element)
 }
 

@@ -10,6 +10,7 @@ import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { openElsewhere, passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
 import { checkIntent } from './checked-review.ts'
 import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
+import { WORD_OF } from './request-words.ts'
 
 /** With what the person confirms, and what comes of it: the part that every form for a decision has. */
 export type Ballot = ReturnType<typeof createBallot>
@@ -120,7 +121,7 @@ interface Word {
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
   const { path, said, shown, approver } = word
   const body = { ...said, ...commentOf(word) }
-  const named = said.decision === 'approved' ? 'your approval' : 'your rejection'
+  const named = `your ${WORD_OF[said.decision]}`
   const send = (proof: object): Promise<unknown> =>
     sendWord(named, slot, () => post(path, { ...body, ...proof }, anyObject))
   if (totp !== undefined) return void (await send({ totp, approver }))

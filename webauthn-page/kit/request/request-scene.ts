@@ -1,7 +1,7 @@
 import { REVERSIBILITY_WORDS } from '../../../src/domain/request.ts'
 import type { Review } from '../api/contract.ts'
 import { copyable } from '../dom/button.ts'
-import { type Child, div, el, facts, folded, hint, mono, p, panel } from '../dom/element.ts'
+import { type Child, div, el, facts, folded, hint, kind, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
 import { callerBox } from '../show/caller-box.ts'
@@ -146,17 +146,15 @@ export function signedFacts(review: Review): HTMLElement {
   )
 }
 
-const stands = (text: string): HTMLElement => el('span', { class: 'kind' }, text)
-
 /** What the caller said about the request as a whole: the service cannot know whether it is true. */
 function callersWord({ reversibility, audience: meant }: Review): ([string, ...Child[]] | undefined)[] {
   return [
     reversibility === undefined
       ? undefined
-      : ['Undoing it', REVERSIBILITY_WORDS[reversibility], ' ', stands('says the caller')],
+      : ['Undoing it', REVERSIBILITY_WORDS[reversibility], ' ', kind('says the caller')],
     meant === undefined
       ? undefined
-      : ['Meant for', el('bdi', { class: 'mono' }, callerText(meant)), ' ', stands('says the caller')],
+      : ['Meant for', el('bdi', { class: 'mono' }, callerText(meant)), ' ', kind('says the caller')],
   ]
 }
 
@@ -170,14 +168,14 @@ function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]]
   ]
   return [
     ['Requester', mono(requester.key), ' of ', mono(requester.account)],
-    ['Approvers', ...inLine(approvers), ' ', stands(rules.join(', '))],
+    ['Approvers', ...inLine(approvers), ' ', kind(rules.join(', '))],
     ...(authenticators === undefined ? [] : [authenticatorsFact(authenticators)]),
   ]
 }
 
 /** Which passkeys count. */
 function authenticatorsFact(rule: 'attested' | string[]): [string, ...Child[]] {
-  const proven = stands('only authenticators whose make is proven')
+  const proven = kind('only authenticators whose make is proven')
   return ['Passkeys', ...(rule === 'attested' ? [] : [...inLine(rule), ' ']), proven]
 }
 
@@ -190,11 +188,11 @@ function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ..
   if (other !== undefined && other !== null)
     return [
       ['You decide for', callerText(other.name), ' ', mono(other.approver)],
-      ['Your reference', mono(other.delegate), ' ', stands('is signed as the delegate')],
+      ['Your reference', mono(other.delegate), ' ', kind('is signed as the delegate')],
     ]
   const stoodIn = votes.find(({ mine, delegate }) => mine && delegate !== undefined)
   if (stoodIn !== undefined) return [['You decided for', mono(stoodIn.approver)]]
   if (approver === null)
     return [['Your part', 'You may look at this request; you are not one of its approvers.']]
-  return [['Your reference', mono(approver), ' ', stands('stands for you in receipts')]]
+  return [['Your reference', mono(approver), ' ', kind('stands for you in receipts')]]
 }

@@ -1,3 +1,4 @@
+import type { Outcome } from '../../../src/domain/receipt.ts'
 import type { Review } from '../api/contract.ts'
 import { el, mono } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
@@ -14,6 +15,9 @@ export function headingOf(review: Review): string {
     return review.cancelled === true ? 'Withdrawn' : 'Expired without a decision'
   return review.status === 'approved' ? 'Approved' : 'Rejected'
 }
+
+/** What a person's word is called. */
+export const WORD_OF: Record<Outcome, string> = { approved: 'approval', rejected: 'rejection' }
 
 /** How a page writes a person whom the service names by reference. */
 export type WritePerson = (reference: string) => HTMLElement

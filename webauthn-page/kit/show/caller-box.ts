@@ -1,6 +1,6 @@
 import { CONTEXT_KEYS } from '../../../src/domain/request.ts'
 import { button, copyable } from '../dom/button.ts'
-import { div, el, exactText, folded, freshId, note } from '../dom/element.ts'
+import { div, el, exactText, folded, freshId, kind, note } from '../dom/element.ts'
 import {
   callerText,
   callerValue,
@@ -99,7 +99,7 @@ function otherRows(entries: [string, JsonValue][]): HTMLElement {
   )
   return div(
     'other-rows',
-    el('h3', {}, 'Other fields ', el('span', { class: 'kind' }, 'supplied by caller')),
+    el('h3', {}, 'Other fields ', kind('supplied by caller')),
     el('dl', { class: 'caller-rows' }, ...rows),
   )
 }

@@ -1,7 +1,7 @@
 import { hasHidden, type Segment, visibleString, visibleText } from '../../../src/domain/text.ts'
 import { directions, mixedDirection } from '../../../src/domain/text-direction.ts'
 import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
-import { div, el, freshId } from '../dom/element.ts'
+import { div, el, freshId, kind } from '../dom/element.ts'
 
 /**
  * Text that another person wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
@@ -193,7 +193,7 @@ export function valueTree(
   if (drawn !== undefined) return drawn
   if (typeof value === 'string') return callerValue(value)
   if (value === null || typeof value !== 'object') {
-    return el('span', {}, el('code', {}, String(value)), ' ', el('span', { class: 'kind' }, kindOf(value)))
+    return el('span', {}, el('code', {}, String(value)), ' ', kind(kindOf(value)))
   }
   const entries: [string, JsonValue][] = Array.isArray(value)
     ? value.map((item, index) => [`${index + 1}.`, item])
@@ -230,7 +230,7 @@ function branch(
   const drawn = draw?.(value)
   const values = valuesIn(value)
   const all = values === Object.keys(value).length ? '' : `, ${values} values in all`
-  const summary = el('summary', {}, label, ' ', el('span', { class: 'kind' }, `${kindOf(value)}${all}`))
+  const summary = el('summary', {}, label, ' ', kind(`${kindOf(value)}${all}`))
   return el(
     'li',
     {},
