@@ -18,7 +18,7 @@ import { type Choice, type ChoiceField, choiceField, dayField, searchField } fro
 import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { idElement, pathOf, type Reading, sentenceOf } from './audit-sentence.ts'
+import { idElement, pathOf, type Reading, readingOf, sentenceOf } from './audit-sentence.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
 import { AUDIT_WORDS, valueWord } from './audit-words.ts'
 
@@ -43,15 +43,12 @@ export async function auditPage(context: PageContext): Promise<PageView> {
 const EVERYTHING = 'Every change made in this account, in a chain that shows whether one was altered later.'
 const OWN = 'What happened with the requests that name you, and what you did yourself.'
 
-function entryList({ user, href, account }: PageContext) {
+function entryList(context: PageContext) {
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
-  const owner = account.own && account.role === 'owner'
-  const reading: Reading = { names: new Map(), reader: user.id, href, owner }
+  const reading = readingOf(context)
   return {
     element: list,
-    learn: ({ names }: AuditPage) => {
-      for (const [id, name] of Object.entries(names)) reading.names.set(id, name)
-    },
+    learn: reading.learn,
     add: (rows: readonly AuditEntry[]): HTMLElement | undefined => {
       const items = rows.map((row) => auditItem(row, reading))
       list.append(...items)

@@ -1,18 +1,29 @@
 import { type Child, el, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { withFilters } from '../parts/filters.ts'
-import type { AuditEntry } from './audit-shapes.ts'
+import { isOwned } from '../shell/account-view.ts'
+import type { PageContext } from '../shell/page-entry.ts'
+import type { AuditEntry, AuditPage } from './audit-shapes.ts'
 import { auditSentence, partsOf, valueWord } from './audit-words.ts'
 
 /** What an entry is read with. */
-export interface Reading {
-  /** What people and keys are called now. */
-  names: Map<string, string>
-  /** Id of who reads. */
-  reader: string
-  /** Only the owner has pages of members and keys. */
-  owner: boolean
-  href(path: string): string
+export type Reading = ReturnType<typeof readingOf>
+
+/** What the entries of a page are read with: who reads, and what the service says of names. */
+export function readingOf({ user, href, account }: PageContext) {
+  const names = new Map<string, string>()
+  return {
+    /** What people and keys are called now. */
+    names,
+    learn: (page: AuditPage) => {
+      for (const [id, name] of Object.entries(page.names)) names.set(id, name)
+    },
+    /** Id of who reads. */
+    reader: user.id,
+    /** Only the owner has pages of members and keys. */
+    owner: isOwned(account),
+    href,
+  }
 }
 
 /** What happened, in words. */

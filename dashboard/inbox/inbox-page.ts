@@ -11,7 +11,7 @@ import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-tex
 import { keysShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
-import type { AccountInvitation } from '../shell/account-view.ts'
+import { type AccountInvitation, isOwned } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
@@ -34,7 +34,7 @@ export function openInbox(): OpenPage {
 async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
   const { user, account, invitations, done, signal } = context
   // A person who came to decide for the account of another has not come to set up their own.
-  const owns = account.own && account.role === 'owner'
+  const owns = isOwned(account)
   const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   const waiting = waitingSection(pending, {
     actor: user.approver,

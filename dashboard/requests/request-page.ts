@@ -34,11 +34,12 @@ import {
 import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import { moreRows, readOn } from '../parts/show-more.ts'
+import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
 import { timelineSection } from './timeline.ts'
-import { mayWithdraw, withdrawButton } from './withdraw.ts'
+import { withdrawButton } from './withdraw.ts'
 
 const POLL_MS = 5000
 
@@ -53,7 +54,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     const [checked, log] = await Promise.all([loadReview(id), ownLog(id, context)])
     const person = byName({ ...checked.review.names, [context.user.approver]: context.user.name })
     const scene = sceneOf(checked, context, person)
-    if (log !== undefined && mayWithdraw(context)) addWithdrawal(scene, checked.review, context)
+    if (log !== undefined && isOwned(context.account)) addWithdrawal(scene, checked.review, context)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
     // Hashes are for who doubts; what happened is for everyone.

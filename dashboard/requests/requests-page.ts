@@ -13,9 +13,10 @@ import { type Choice, type ChoiceField, choiceField, dayField, searchField } fro
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
 import { stateTag, tag } from '../parts/rows.ts'
+import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
-import { mayWithdraw, withdrawButton } from './withdraw.ts'
+import { withdrawButton } from './withdraw.ts'
 
 /** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
@@ -48,7 +49,7 @@ interface Known {
 
 /** Only the owner may list the keys and members. */
 async function loadKnown(context: PageContext): Promise<Known | undefined> {
-  if (!mayWithdraw(context)) return undefined
+  if (!isOwned(context.account)) return undefined
   const [keys, members] = await Promise.all([
     get('/account/api-keys?limit=100', keysShape),
     get('/account/members', membersShape),
@@ -137,7 +138,7 @@ function requestTable(context: PageContext, isWaiting: boolean) {
   const withdraw = withdrawButton('Withdraw', () => ids, slot, context)
   return {
     element:
-      isWaiting && mayWithdraw(context)
+      isWaiting && isOwned(context.account)
         ? div('results', div('list-tools', withdraw), slot.element, table.element)
         : table.element,
     learn: (page: RequestPage) => Object.assign(names, page.names, { [user.approver]: user.name }),

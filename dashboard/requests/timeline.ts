@@ -3,7 +3,7 @@ import { get } from '../../webauthn-page/kit/api/request.ts'
 import { type Child, el, hint, link } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
-import { type Reading, sentenceOf } from '../audit/audit-sentence.ts'
+import { type Reading, readingOf, sentenceOf } from '../audit/audit-sentence.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from '../audit/audit-shapes.ts'
 import { type Attempt, PLATFORMS } from '../parts/delivery-words.ts'
 import { withFilters } from '../parts/filters.ts'
@@ -29,23 +29,17 @@ export async function timelineSection(
   context: PageContext,
   person: WritePerson,
 ): Promise<HTMLElement | undefined> {
-  const { account, user, href, ofAccount } = context
+  const { user, href, ofAccount } = context
   // As the entries of the audit log call the reader.
   const whoever = (reference: string, you: string): HTMLElement =>
     reference === user.approver ? el('strong', {}, you) : person(reference)
-  const names = new Map<string, string>()
+  const reading = readingOf(context)
   const load = async (cursor: string): Promise<AuditPage> => {
     const page = await get(ofAccount(`/account/audit?subject=${id}&limit=100${cursor}`), auditPageShape)
-    for (const [whose, name] of Object.entries(page.names)) names.set(whose, name)
+    reading.learn(page)
     return page
   }
   const trail = await readOn(await load(''), (cursor) => load(`&cursor=${encodeURIComponent(cursor)}`))
-  const reading: Reading = {
-    names,
-    reader: user.id,
-    href,
-    owner: account.own && account.role === 'owner',
-  }
   // The log has the newest first; of one instant, too: a vote comes before the outcome it makes.
   const audited = stepsOf(trail.data.reverse(), reading)
   const opened = seen.map(

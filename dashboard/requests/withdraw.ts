@@ -7,11 +7,6 @@ import { ENDS } from '../parts/rows.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { requestPageShape, withdrawnShape } from './request-shapes.ts'
 
-/** Only the owner withdraws, in the own account. */
-export function mayWithdraw({ account }: PageContext): boolean {
-  return account.own && account.role === 'owner'
-}
-
 /** The service takes so many at once. */
 const AT_ONCE = 100
 

@@ -11,6 +11,11 @@ export const currentSessionShape = answer<CurrentSession>()
 /** An account that the person may look at. */
 export type AccountView = CurrentSession['accounts'][number]
 
+/** May the person change what belongs to the account? */
+export function isOwned({ own, role }: AccountView): boolean {
+  return own && role === 'owner'
+}
+
 /** What a person may do in an account. */
 export type Role = AccountView['role']
 

@@ -1,5 +1,4 @@
 import { visibleString } from '../../src/domain/text.ts'
-import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { isRecord, nullable } from '../../webauthn-page/kit/api/shape.ts'
 import { endSession, noteSignedIn, wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
@@ -8,7 +7,7 @@ import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/elem
 import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { type AccountInvitation, type AccountView, accountsOf, currentSessionShape } from './account-view.ts'
+import { type AccountView, accountsOf, currentSessionShape, isOwned } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
 import { isShown, noteShown } from './shown-address.ts'
@@ -180,7 +179,7 @@ function headOf(scene: HTMLElement): Element | undefined {
 
 /** This page's address for the person's own account. */
 function ownAddress({ accounts }: Session): string | undefined {
-  const own = accounts.find((account) => account.own && account.role === 'owner')
+  const own = accounts.find(isOwned)
   return own && pageHref(location.pathname, own, accounts)
 }
 
@@ -373,15 +372,10 @@ function hideNavigation(): void {
   if (bar !== null) bar.hidden = true
 }
 
-/** Who is signed in and where they may look. */
-export interface Session {
-  user: User
-  accounts: [AccountView, ...AccountView[]]
-  invitations: readonly AccountInvitation[]
-}
+type Session = NonNullable<Awaited<ReturnType<typeof loadSession>>>
 
-/** Undefined when signed out. @throws RequestFailure, ShapeError */
-async function loadSession(): Promise<Session | undefined> {
+/** Who is signed in and where they may look. Undefined when signed out. @throws RequestFailure, ShapeError */
+async function loadSession() {
   const found = await get('/session?optional=true', nullable(currentSessionShape))
   noteSignedIn(found?.user.approver)
   if (found === null) return undefined

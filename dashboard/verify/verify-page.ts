@@ -15,6 +15,7 @@ import { announce, div, el, folded, hint, lede } from '../../webauthn-page/kit/d
 import { type Field, field, form, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
+import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
 import { type Brought, dropZone } from './drop-zone.ts'
@@ -54,7 +55,7 @@ async function loadNames(context: PageContext): Promise<NameOf> {
 
 /** @throws RequestFailure, ShapeError */
 async function peopleOf({ account, ofAccount }: PageContext): Promise<People> {
-  if (account.own && account.role === 'owner') return (await get('/account/members', membersShape)).data
+  if (isOwned(account)) return (await get('/account/members', membersShape)).data
   return [(await get(ofAccount('/account'), accountShape)).owner]
 }
 

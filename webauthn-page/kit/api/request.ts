@@ -64,20 +64,15 @@ export async function orNone<T>(loaded: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** POST of a JSON body. @throws RequestFailure, ShapeError */
-export async function post<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
-  return (await send('POST', path, shape, body)).value
-}
+const withBody =
+  (method: string) =>
+  async <T>(path: string, body: object, shape: Shape<T>): Promise<T> =>
+    (await send(method, path, shape, body)).value
 
-/** PATCH of a JSON body. @throws RequestFailure, ShapeError */
-export async function patch<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
-  return (await send('PATCH', path, shape, body)).value
-}
-
-/** PUT of a JSON body. @throws RequestFailure, ShapeError */
-export async function put<T>(path: string, body: object, shape: Shape<T>): Promise<T> {
-  return (await send('PUT', path, shape, body)).value
-}
+/** Calls with a JSON body. @throws RequestFailure, ShapeError */
+export const post = withBody('POST')
+export const patch = withBody('PATCH')
+export const put = withBody('PUT')
 
 /** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
 export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
