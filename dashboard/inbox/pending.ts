@@ -3,7 +3,7 @@ import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
-import { readOn } from '../parts/show-more.ts'
+import { readOn } from '../parts/read-on.ts'
 
 /** What the service says is waiting: what ends first before all others. */
 export type Pending = Awaited<ReturnType<typeof loadPending>>

@@ -1,12 +1,12 @@
 import { get, post } from '../../webauthn-page/kit/api/request.ts'
 import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
+import { readOn } from '../parts/read-on.ts'
 import { tag } from '../parts/rows.ts'
-import { readOn } from '../parts/show-more.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -71,7 +71,7 @@ function stateTag(state: Delivery['state']): HTMLElement {
 }
 
 /** "Last delivery 3 min ago: answered with status 200." */
-export function lastDelivery(delivery: Delivery | null | undefined): Child[] {
+export function lastDelivery(delivery: Delivery | null | undefined): (string | HTMLElement)[] {
   if (delivery === undefined || delivery === null) return ['Nothing has been sent to it yet.']
   const last = delivery.attempts.at(-1)
   const when = ['Last delivery ', ago(last?.at ?? delivery.created_at), ': ']

@@ -10,8 +10,9 @@ import { replaceAddress } from '../shell/shown-address.ts'
 import type { ChoiceField } from './fields.ts'
 import { downloadWords } from './file-buttons.ts'
 import { type Filters, filtersIn, forService, withFilters } from './filters.ts'
+import type { ListPage } from './read-on.ts'
 import { shortcuts } from './shortcuts.ts'
-import { type ListPage, showMore } from './show-more.ts'
+import { showMore } from './show-more.ts'
 
 /** The heading of what the filters found: after Enter the focus goes there. */
 export const RESULTS_ID = 'results'
@@ -63,11 +64,13 @@ export async function filteredList<T, Page extends ListPage<T>>(
   const look = async (): Promise<void> => {
     asked += 1
     const mine = asked
-    const found = await findPage(names, () => get(addressOf(options, filters), options.shape))
+    const loading = get(addressOf(options, filters), options.shape)
+    const found = await loading.catch((error: unknown) => aboutFilter(error, names))
     if (mine !== asked) return
+    const wrong = found instanceof RequestFailure ? found : undefined
     for (const { input, setError } of fields)
-      setError(input.name === found.wrong?.name ? found.wrong.sentence : undefined)
-    results.replaceChildren(...(found.page === undefined ? [] : foundList(options, filters, found.page)))
+      setError(input.name === wrong?.field ? sentenceOf(wrong) : undefined)
+    results.replaceChildren(...(found instanceof RequestFailure ? [] : foundList(options, filters, found)))
   }
   const find = async (): Promise<void> => {
     await slot.attempt(look)
@@ -145,20 +148,10 @@ function showOutcome(): void {
   else heading?.focus()
 }
 
-/** The first page of a list, or what the service said about one of the filters. */
-type Found<Page> =
-  | { page: Page; wrong?: undefined }
-  | { page?: undefined; wrong: { name: string; sentence: string } }
-
-/** Loads a list; a refusal that names one of the filters is no failure of the page. @throws RequestFailure, ShapeError */
-async function findPage<Page>(names: readonly string[], load: () => Promise<Page>): Promise<Found<Page>> {
-  try {
-    return { page: await load() }
-  } catch (error) {
-    const name = error instanceof RequestFailure ? error.field : undefined
-    if (name === undefined || !names.includes(name)) throw error
-    return { wrong: { name, sentence: sentenceOf(error) } }
-  }
+/** A refusal that names one of the filters is no failure of the page. @throws every other error */
+function aboutFilter(error: unknown, names: readonly string[]): RequestFailure {
+  if (error instanceof RequestFailure && names.includes(error.field ?? '')) return error
+  throw error
 }
 
 /** What the filters found: how much it is, the files, the list or why it is empty, and the way to more. */

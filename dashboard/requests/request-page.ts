@@ -31,9 +31,10 @@ import {
   DELIVERY_STATES,
   PLATFORMS,
 } from '../parts/delivery-words.ts'
+import { readOn } from '../parts/read-on.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
-import { moreRows, readOn } from '../parts/show-more.ts'
+import { moreRows } from '../parts/show-more.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { askedBefore } from './asked-before.ts'
