@@ -60,7 +60,9 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const start = async (): Promise<void> => {
     name.setError()
     const subscription = await subscribe(publicKey)
-    if (subscription === undefined) return part.slot.show('warning', ADVICE[refusal()])
+    // Closing the browser's question says no for now; pressing "Block" says it for good.
+    if (subscription === undefined)
+      return part.slot.show('warning', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
     const { device } = await post('/me/push', body, newDeviceShape)
     keep('localStorage', OWN_ID, device.id)
@@ -73,18 +75,15 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   )
 }
 
-/** Closing the browser's question says no for now; pressing "Block" says it for good. */
-function refusal(): 'refused' | 'dismissed' {
-  return Notification.permission === 'denied' ? 'refused' : 'dismissed'
-}
-
 /** Links open in Safari, so that none can make the app a known browser. */
 const ONLY_CODES =
   'Only codes so far? Add a passkey first: the app counts as a new browser, where codes do not let you in.'
 
 const ADVICE = {
   unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
+  /** iPhones and iPads show notifications of apps there only. */
   home_screen_first: `On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page. ${ONLY_CODES}`,
+  /** The person, or their organisation, said no: only the browser's own settings can change that. */
   refused:
     'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
   dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
@@ -146,17 +145,8 @@ async function removeDevice(
   await done('Notifications are turned off there.')
 }
 
-/** What this browser can do about notifications. */
-type PushAbility =
-  | 'possible'
-  /** The person, or their organisation, said no: only the browser's own settings can change that. */
-  | 'refused'
-  | 'unsupported'
-  /** iPhones and iPads show notifications of apps on the home screen only. */
-  | 'home_screen_first'
-
-/** Does not ask for a permission. */
-function pushAbility(): PushAbility {
+/** What this browser can do about notifications. Does not ask for a permission. */
+function pushAbility() {
   const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
   const apple = /iPhone|iPad|iPod/.test(navigator.userAgent) || isTablet()
   if (!can) return apple ? 'home_screen_first' : 'unsupported'

@@ -21,7 +21,7 @@ import {
   type Webhook,
   webhooksShape,
 } from './integration-shapes.ts'
-import { EVENTS, eventWords, test, webhookActions, webhookHints, webhookTitle } from './webhook-actions.ts'
+import { EVENT_WORDS, EVENTS, test, webhookActions, webhookHints, webhookTitle } from './webhook-actions.ts'
 
 /** `/integrations`: webhooks, and how cards come to Slack and Teams. */
 export async function integrationsPage(context: PageContext): Promise<PageView> {
@@ -77,7 +77,7 @@ function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
   const actions = webhookActions(webhook, panel, {
     done: context.done,
     deleted: () => context.done('The webhook is deleted.'),
-    tested: (delivery) => last.replaceChildren(...lastDelivery(delivery).filter(isNode)),
+    tested: (delivery) => last.replaceChildren(...lastDelivery(delivery)),
   })
   return el(
     'li',
@@ -93,10 +93,6 @@ function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
     ),
     panel.element,
   )
-}
-
-function isNode(child: unknown): child is Node | string {
-  return typeof child === 'string' || child instanceof Node
 }
 
 /** Callbacks and events that were given up, to be sent once more. Not there while there are none. */
@@ -178,7 +174,7 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
 }
 
 function eventLabel(type: (typeof EVENTS)[number]): HTMLElement {
-  return el('span', {}, `${eventWords(type)} `, el('code', { class: 'kind' }, type))
+  return el('span', {}, `${EVENT_WORDS[type]} `, el('code', { class: 'kind' }, type))
 }
 
 function madeView(webhook: Pick<Webhook, 'id' | 'url'>, secret: string, done: Done): HTMLElement {

@@ -138,7 +138,8 @@ export const EVENTS = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
 
-const WORDS: Record<EventType, string> = {
+/** When a type of event happens, in words. */
+export const EVENT_WORDS: Record<EventType, string> = {
   'approval.created': 'An approval is requested',
   'approval.approved': 'A request is approved',
   'approval.rejected': 'A request is rejected',
@@ -152,11 +153,6 @@ const WORDS: Record<EventType, string> = {
   'chat.unavailable': 'A chat workspace or channel takes no cards',
   'chat.restored': 'A chat workspace takes cards again',
   'webhook.test': 'A test',
-}
-
-/** When a type of event happens, in words. */
-export function eventWords(type: EventType): string {
-  return WORDS[type]
 }
 
 /** "All events", or which. */

@@ -49,19 +49,20 @@ export function makeKey(wanted: {
   return proven(purpose, () => post('/account/api-keys', wanted, newKeyShape))
 }
 
-/** @returns undefined when the person did not confirm, null for a revoked key. @throws RequestFailure, ShapeError */
-async function loadSecret(keyId: string): Promise<string | null | undefined> {
+/** @returns undefined when the person did not confirm. @throws RequestFailure, ShapeError; Error for a revoked key */
+async function loadSecret(keyId: string): Promise<string | undefined> {
   const purpose = 'Confirm that you want to see what the callbacks of this API key are signed with.'
   const answer = await proven(purpose, () => get('/account/webhook-secret', secretsShape))
   if (answer === undefined) return undefined
-  return answer.keys.find(({ id }) => id === keyId)?.webhook_signing_secret ?? null
+  const key = answer.keys.find(({ id }) => id === keyId)
+  if (key === undefined) throw new Error('This key is revoked by now. Reload the page.')
+  return key.webhook_signing_secret
 }
 
 /** Shows what the callbacks of this key's requests are signed with. @throws RequestFailure, ShapeError */
 export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
   const secret = await loadSecret(key.id)
   if (secret === undefined) return
-  if (secret === null) return panel.slot.show('error', 'This key is revoked by now. Reload the page.')
   panel.show(
     div(
       'panel-form',
@@ -84,7 +85,6 @@ export function secretOnDemand(keyId: string): HTMLElement {
   const show = async (): Promise<void> => {
     const secret = await loadSecret(keyId)
     if (secret === undefined) return
-    if (secret === null) return slot.show('error', 'This key is revoked by now.')
     const box = secretBox(secret, 'the signing secret')
     place.replaceChildren(box)
     box.querySelector('button')?.focus()

@@ -201,37 +201,32 @@ function scopeRow(scope: Consent['scopes'][number]): HTMLElement {
 
 /** What came of it, and what is left to do. */
 function outcomePanel(consent: Consent): HTMLElement {
-  return panel('panel', 'State', ...outcome(consent))
+  const { status, collected } = consent
+  if (status !== 'approved' || collected === undefined) return panel('panel', 'State', p(outcomeOf(consent)))
+  return panel(
+    'panel',
+    'State',
+    p(
+      'The key was given out once, to ',
+      mono(collected.address ?? 'an unknown address'),
+      '. If that was not your agent, revoke the key at once.',
+    ),
+    p(link('/keys', 'See or revoke the key', { class: 'button primary' })),
+  )
+}
+
+/** As long as no key was collected. */
+function outcomeOf({ status, collect_by, tries_left }: Consent): string {
+  if (status === 'approved')
+    return isTooLate(collect_by)
+      ? 'The agent did not ask for its key within an hour of your consent, so none was made.'
+      : 'The agent gets its key when it asks next, within an hour. This page tells when that was, and from where. You can close it.'
+  if (status === 'expired') return 'It ran out. No key was given out.'
+  return tries_left <= 0
+    ? 'No key was given out. If you typed what your agent showed, have it ask again; if another person told you what to type, tell the operator of this service.'
+    : 'No key was given out.'
 }
 
 function isTooLate(collectBy: string | undefined): boolean {
   return collectBy !== undefined && Date.parse(collectBy) <= Date.now()
-}
-
-function outcome({ status, collected, collect_by, tries_left }: Consent): HTMLElement[] {
-  if (status === 'approved' && collected !== undefined)
-    return [
-      p(
-        'The key was given out once, to ',
-        mono(collected.address ?? 'an unknown address'),
-        '. If that was not your agent, revoke the key at once.',
-      ),
-      p(link('/keys', 'See or revoke the key', { class: 'button primary' })),
-    ]
-  if (status === 'approved' && isTooLate(collect_by))
-    return [p('The agent did not ask for its key within an hour of your consent, so none was made.')]
-  if (status === 'approved')
-    return [
-      p(
-        'The agent gets its key when it asks next, within an hour. This page tells when that was, and from where. You can close it.',
-      ),
-    ]
-  if (status === 'expired') return [p('It ran out. No key was given out.')]
-  return tries_left <= 0
-    ? [
-        p(
-          'No key was given out. If you typed what your agent showed, have it ask again; if another person told you what to type, tell the operator of this service.',
-        ),
-      ]
-    : [p('No key was given out.')]
 }
