@@ -10,15 +10,10 @@ import type { RowPanel } from '../parts/rows.ts'
 import { askCommand, command, secretBox } from '../parts/secret-box.ts'
 import { type Section, section } from '../parts/section.ts'
 import { waysOut } from '../settings/policy-warnings.ts'
+import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import type { Done } from '../shell/page-entry.ts'
 import { makeKey, secretOnDemand } from './key-actions.ts'
-import {
-  type AccountPolicy,
-  accountPolicyShape,
-  type Key,
-  type KeyPolicy,
-  type PolicyApprover,
-} from './key-shapes.ts'
+import type { Key, KeyPolicy } from './key-shapes.ts'
 import { namedKey, rulesWords } from './key-words.ts'
 
 /** What is to be changed; what is left out stays. */
@@ -30,7 +25,7 @@ interface KeyChange {
 
 /** The form for name, source-control mark and own policy of a key. @throws RequestFailure, ShapeError */
 export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<void> {
-  const account = await get('/account/policy', accountPolicyShape)
+  const account = await get('/account/policy', policyShape)
   const name = nameField(
     'Name',
     'Approvers see it as the one who asks. Open requests keep the name they were made under.',
@@ -108,7 +103,7 @@ export async function save(id: string, change: KeyChange, purpose: readonly Chil
  * The fields of a key's own policy: it adds to the account's and takes nothing away. `fields` are by the names of the service's
  * refusals.
  */
-function policyFields(account: AccountPolicy, policy: KeyPolicy | null) {
+function policyFields(account: Policy, policy: KeyPolicy | null) {
   const who = approverChoice(account.approvers, policy?.approvers)
   const quorum = quorumField(
     'Approvals needed, at least',
@@ -165,7 +160,7 @@ function own(input: HTMLInputElement): true | undefined {
 }
 
 /** Who of the account's approvers is asked. @param named those the key names now; undefined for all */
-function approverChoice(people: readonly PolicyApprover[], named: readonly string[] | undefined) {
+function approverChoice(people: Policy['approvers'], named: readonly string[] | undefined) {
   const gone = (named ?? []).filter((id) => !people.some(({ user_id }) => user_id === id)).length
   return allOrSome({
     legend: 'Who is asked',

@@ -1,6 +1,7 @@
 import { type Child, el } from '../../webauthn-page/kit/dom/element.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import type { Key, KeyPolicy, PolicyApprover } from './key-shapes.ts'
+import type { Policy } from '../settings/settings-shapes.ts'
+import type { Key, KeyPolicy } from './key-shapes.ts'
 
 /** A key by name and prefix: after a rotation two have the same name. */
 export function namedKey({ name, key_prefix }: Pick<Key, 'name' | 'key_prefix'>): Child[] {
@@ -16,7 +17,7 @@ export function repeatedNames(keys: readonly Pick<Key, 'name'>[]): ReadonlySet<s
 /** The rules of a key as they are to be confirmed, with the names of those it asks as far as they are known. */
 export function rulesWords(
   { source_control, policy }: { source_control?: boolean; policy?: KeyPolicy | null },
-  people: readonly PolicyApprover[],
+  people: Policy['approvers'],
 ): Child[] {
   const asked = people.filter(({ user_id }) => policy?.approvers?.includes(user_id))
   return [

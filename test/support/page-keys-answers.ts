@@ -1,4 +1,5 @@
-import type { AccountPolicy, Key, KeyPolicy } from '../../dashboard/keys/key-shapes.ts'
+import type { Key, KeyPolicy } from '../../dashboard/keys/key-shapes.ts'
+import type { Policy } from '../../dashboard/settings/settings-shapes.ts'
 import { SCOPES } from '../../src/domain/api-key.ts'
 import { type RefusalCode, refusal } from '../../src/domain/errors.ts'
 import type { PageArea } from './page-area.ts'
@@ -6,7 +7,7 @@ import type { PageArea } from './page-area.ts'
 /** What the server says about API keys; tests set it. */
 export interface KeysArea extends PageArea {
   keys: Key[]
-  policy: AccountPolicy
+  policy: Policy
   /** Refuses every change, whatever comes with it. */
   refuse: { code: RefusalCode; details?: { field?: string; detail?: string } } | undefined
   /** Bodies of `POST` and `PATCH`, in order. */
@@ -106,8 +107,23 @@ const COLLEAGUES = [
   { user_id: 'usr_cleo', name: 'Cleo Marsh', email: 'cleo@example.com' },
 ]
 
-function freshPolicy(): AccountPolicy {
-  return { approvers: COLLEAGUES, quorum: 1, passkey_only: false, high_impact: false, confirmed_only: false }
+function freshPolicy(): Policy {
+  const able = {
+    approver: '0123456789abcdef',
+    eligible: true,
+    confirmed: true,
+    has_passkey: true,
+    has_totp: false,
+  }
+  return {
+    approvers: COLLEAGUES.map((one) => ({ ...one, ...able })),
+    quorum: 1,
+    passkey_only: false,
+    high_impact: false,
+    confirmed_only: false,
+    reminders: [],
+    reachable: true,
+  }
 }
 
 function create(area: KeysArea, body: Record<string, unknown>): object {
