@@ -21,7 +21,7 @@ import { platformsOf } from '../integrations/chat-sections.ts'
 import { chatAppsShape } from '../integrations/integration-shapes.ts'
 import { type Choice, choiceField } from '../parts/fields.ts'
 import { chatEntry, entry, tag } from '../parts/rows.ts'
-import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
+import { orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import { type AccountView, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { candidatesShape, codesSection, delegateSection, passkeysSection } from './factors.ts'
@@ -207,18 +207,13 @@ function sessionRow(
   )
 }
 
-interface Chat {
-  identities: ChatIdentity[]
-  platforms: Platform[]
-}
-
 /** @throws RequestFailure 401 */
-function loadChat(): Promise<OrFailure<Chat>> {
+function loadChat() {
   const both = Promise.all([get('/me/chat', identitiesShape), get('/account/chat-apps', chatAppsShape)])
   return orFailure(both.then(([{ identities }, apps]) => ({ identities, platforms: platformsOf(apps) })))
 }
 
-function chatSection(chat: OrFailure<Chat>, done: Done): HTMLElement {
+function chatSection(chat: Awaited<ReturnType<typeof loadChat>>, done: Done): HTMLElement {
   const part = section('Chat', 'Your chat accounts that receive requests. Nothing can be approved in chat.')
   if ('failure' in chat) return showFailure(part, chat.failure, () => done())
   const { identities, platforms } = chat

@@ -24,12 +24,15 @@ import {
 } from '../../webauthn-page/kit/show/chat.ts'
 import { chatEntry, rowPanel } from '../parts/rows.ts'
 import { command, secretBox } from '../parts/secret-box.ts'
-import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
+import { orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
 
 /** Slack, Teams and the notified channels, or what went wrong with all of them. */
-export function chatSections(chat: OrFailure<ChatSetup>, context: PageContext): HTMLElement[] {
+export function chatSections(
+  chat: Awaited<ReturnType<typeof loadChatSetup>>,
+  context: PageContext,
+): HTMLElement[] {
   if ('failure' in chat) {
     const part = section('Chat', 'Cards in Slack and Microsoft Teams.')
     return [showFailure(part, chat.failure, () => context.done())]
@@ -44,15 +47,8 @@ export function chatSections(chat: OrFailure<ChatSetup>, context: PageContext): 
   ]
 }
 
-/** How chat is set up. */
-interface ChatSetup {
-  apps: ChatApps
-  channels: ChatChannel[]
-  identities: ChatIdentity[]
-}
-
-/** @throws RequestFailure 401 */
-export function loadChatSetup(): Promise<OrFailure<ChatSetup>> {
+/** How chat is set up. @throws RequestFailure 401 */
+export function loadChatSetup() {
   const all = Promise.all([
     get('/account/chat-apps', chatAppsShape),
     get('/account/channels', channelsShape),

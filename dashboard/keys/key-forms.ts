@@ -183,13 +183,6 @@ function goneWords(gone: number): string {
     : `${gone} people this key names are no longer approvers of the account and drop out when you save another policy.`
 }
 
-interface NewKey {
-  rawKey: string
-  /** Whether the account had none before. */
-  first: boolean
-  key: Pick<Key, 'id' | 'sandbox'>
-}
-
 /** What to know before reading on. */
 export function onceOnly(): HTMLElement {
   return el(
@@ -201,8 +194,11 @@ export function onceOnly(): HTMLElement {
   )
 }
 
-/** The raw key, shown once, and the way from a first request to a receipt that was checked. */
-function newKeyView({ rawKey, first, key: { id, sandbox } }: NewKey, done: () => Promise<void>): HTMLElement {
+/**
+ * The raw key, shown once, and the way from a first request to a receipt that was checked.
+ * @param first the account had none before
+ */
+function newKeyView(rawKey: string, { id, sandbox }: Key, first: boolean, done: Done): HTMLElement {
   return div(
     'new-key',
     secretBox(rawKey, 'the API key'),
@@ -239,7 +235,7 @@ function newKeyView({ rawKey, first, key: { id, sandbox } }: NewKey, done: () =>
     ),
     el('h3', {}, 'If it uses callbacks'),
     secretOnDemand(id),
-    buttonRow(button('I saved the key', 'primary', done)),
+    buttonRow(button('I saved the key', 'primary', () => done())),
   )
 }
 
@@ -301,7 +297,7 @@ function keyForm(part: Section, first: boolean, done: Done, made: () => void): H
     const answer = await makeKey(wanted)
     if (answer === undefined) return
     const { raw_key: rawKey, key } = answer
-    const view = newKeyView({ rawKey, key, first }, () => done())
+    const view = newKeyView(rawKey, key, first, done)
     part.turnInto('Your new API key', onceOnly(), view)
     made()
   }

@@ -61,7 +61,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     // Hashes are for who doubts; what happened is for everyone.
     below?.querySelector('.evidence')?.before(...(await aboutThePast(checked.review, log, context, person)))
     if (decision !== undefined) below?.append(recordSection(checked.review, decision))
-    if (log !== undefined) below?.append(deliverySection(id, log, { href: context.href, person }))
+    if (log !== undefined) below?.append(deliverySection(id, log, context, person))
     const title = `${cutText(visibleString(checked.review.action), IN_TITLE).text} · ${headingOf(checked.review)}`
     return { title, scene, wide: true }
   } catch (error) {
@@ -214,14 +214,13 @@ function loadLog(id: string, cursor?: string): Promise<RequestLog> {
   return get(`/approvals/${id}/deliveries${page}`, requestLogShape)
 }
 
-/** What the section writes addresses of pages and people with. */
-interface Writing {
-  href(path: string): string
-  person: WritePerson
-}
-
 /** Who was notified of the request, and with what result. */
-function deliverySection(id: string, log: RequestLog, { href, person }: Writing): HTMLElement {
+function deliverySection(
+  id: string,
+  log: RequestLog,
+  { href }: PageContext,
+  person: WritePerson,
+): HTMLElement {
   const part = section(
     'Who was notified',
     'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',

@@ -46,18 +46,11 @@ export async function checkReceipts(
   return { main, votes: examined, unsigned, ...(disagreement === undefined ? {} : { disagreement }) }
 }
 
-/** What a statement says that the nonce was found to commit to: as good as signed. */
-interface OpenedIntent {
-  action: string
-  /** The service it was made for. */
-  audience: string | undefined
-  highImpact: boolean
-  /** Reference of who acted for the approver. */
-  delegate: string | undefined
-}
-
-/** The statement of a receipt, once the check `intent` has passed; undefined without one. */
-export function openedIntent({ input, outcomes }: Examination): OpenedIntent | undefined {
+/**
+ * What the statement of a receipt says, once the check `intent` has passed: the nonce was found to commit to it, so it is as
+ * good as signed. Undefined without one.
+ */
+export function openedIntent({ input, outcomes }: Examination) {
   if (input?.intent === undefined || outcomes.get('intent') !== 'passed') return undefined
   const said = new Map<string, unknown>(Object.entries(Object(JSON.parse(input.intent))))
   const text = (name: string): string | undefined => {
@@ -66,8 +59,10 @@ export function openedIntent({ input, outcomes }: Examination): OpenedIntent | u
   }
   return {
     action: text('action') ?? '',
+    /** The service it was made for. */
     audience: text('aud'),
     highImpact: said.get('high_impact') === true,
+    /** Reference of who acted for the approver. */
     delegate: text('delegate'),
   }
 }
