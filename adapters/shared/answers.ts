@@ -40,7 +40,7 @@ const TONES: Partial<Record<VerdictView['kind'], Tone>> = {
   unproven: 'warning',
 }
 
-/** The answer to `verify`. Without an `action` it holds nothing that a caller wrote, so a whole channel may see it. */
+/** Draws the answer to `verify`. Without an `action` it holds nothing that a caller wrote, so a whole channel may see it. */
 export function verdictDocument(view: VerdictView): CardDocument {
   const { kind, heading, sentence, facts } = view
   const tone = TONES[kind]
@@ -104,17 +104,17 @@ function revoked(at: Date): Piece[] {
 
 type Answer<Kind extends ChatAnswer['kind']> = ChatAnswer & { kind: Kind }
 
-/** What a one-time link is for, in our words. */
+/** The words that explain a one-time link. */
 interface LinkWords {
   heading: string
   does: string
-  /** Whom or what it is about, whatever was written behind the command. */
+  /** The person or thing the link concerns, regardless of what was typed after the command. */
   means: string
   button: string
   advice: string
 }
 
-/** The words around a one-time link, and how long it works; `platform` is its name for people. */
+/** Returns the words around a one-time link, and how long the link works. @param platform its name for people */
 export function linkWords(
   { purpose, expires_at, words_ignored }: Answer<'link'>,
   platform: string,
@@ -157,20 +157,20 @@ const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
 
 const MINUTE_MS = 60_000
 
-/** In whole minutes; clocks differ, so never less than one. */
+/** Says the time left in whole minutes; at least one, because clocks differ. */
 function timeLeft(end: Date, now: Date): string {
   const minutes = Math.max(1, Math.round((end.getTime() - now.getTime()) / MINUTE_MS))
   return minutes === 1 ? 'one minute' : `${minutes} minutes`
 }
 
-/** The first line of the answer to `pending`. */
+/** Returns the first line of the answer to `pending`. */
 export function pendingHeading(answer: Answer<'pending'>): string {
   const total = answer.rows.length + answer.more
   if (total === 0) return waitingAgents(answer) ?? 'Nothing is waiting for your decision'
   return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
 }
 
-/** How many agents wait for a key, without a full stop. @returns undefined when none does */
+/** Says how many agents wait for a key, without a full stop. @returns undefined when none does */
 export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undefined {
   if (agents === 0) return undefined
   return agents === 1
@@ -178,7 +178,7 @@ export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undef
     : `${agents} agents wait for a key of your account`
 }
 
-/** Of a request that waits, below its first line: our words and the key's name, then the action in the caller's frame. */
+/** Draws a pending request below its first line: our words and the key's name, then the action in the caller's frame. */
 export function pendingRow(row: PendingRow, length: number): { lines: Piece[][]; action: CardPart[] } {
   const lines = [
     ...(row.high_impact ? [[bold('⚠️ High impact')]] : []),
@@ -188,16 +188,16 @@ export function pendingRow(row: PendingRow, length: number): { lines: Piece[][];
   return { lines, action: framed(row.action, length) }
 }
 
-/** Of the requests that wait, those that are not shown. */
+/** Says how many pending requests are not shown. */
 export function leftOutWords(count: number): string {
   return `${more(count, 'request', 'requests')}, not shown here.`
 }
 
-/** Characters of each action: the most that fits is taken; rows are left out only when even the least does not. */
+/** Characters shown of each action. The largest that fits is used; rows are omitted only if the smallest does not fit. */
 const ACTION_LENGTHS = [300, 150, 80] as const
 const LEAST = 80
 
-/** Draws as much as fits of at most `most` rows, at least one. */
+/** Draws as many rows as fit, at most `most` and at least one. */
 export function fitPending<Drawn>(
   most: number,
   draw: (count: number, length: number) => Drawn,
@@ -209,14 +209,14 @@ export function fitPending<Drawn>(
   return draw(count, length)
 }
 
-/** Signs beside the words of a notice, never instead of them. */
+/** Signs that accompany the words of a notice and never replace them. */
 const NOTICE_SIGNS: Record<Answer<'notice'>['tone'], string> = {
   done: '✅',
   refused: '⛔',
   problem: '⚠️',
 }
 
-/** Our words alone. */
+/** Draws a notice, which consists of our own words alone. */
 export function noticeAnswer({ tone, heading, sentence }: Answer<'notice'>): CardDocument {
   return {
     heading: `${NOTICE_SIGNS[tone]} ${heading}`,
@@ -226,12 +226,12 @@ export function noticeAnswer({ tone, heading, sentence }: Answer<'notice'>): Car
   }
 }
 
-/** The first line of the list of commands. */
+/** Returns the first line of the list of commands. */
 export function helpHeading({ unknown }: Answer<'help'>, platform: string): string {
   return unknown ? 'Countersign does not know this command' : `Countersign in ${platform}`
 }
 
-/** Who the speaker is, if they are linked. */
+/** Says who the speaker is, if their identity is linked. */
 export function helpSpeaker({ linked_as }: Answer<'help'>): Piece[] | undefined {
   return linked_as === undefined ? undefined : [bold('You are '), words(shortLine(linked_as, PERSON_LENGTH))]
 }

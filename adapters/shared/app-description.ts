@@ -1,4 +1,4 @@
-/** What the app does, as its manifest tells the person who installs it. @param platform as people call it */
+/** Describes the app to the person who installs it, for its manifest. @param platform its name for people */
 export function longDescription(platform: 'Slack' | 'Teams'): string {
   return [
     'Agents and applications ask Countersign before they act. Each approver gets a card here: who asks, what for,',

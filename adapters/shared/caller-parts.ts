@@ -12,20 +12,20 @@ import {
   words,
 } from './card-parts.ts'
 
-/** Slack's limit for a text; a longer value would bury the others anyway. */
+/** Slack's limit for one text; a longer value would bury the others in any case. */
 const PIECE_LENGTH = 3000
 const LABEL_LENGTH = 100
 const SEVERITY_LENGTH = 40
 const SHORT_LENGTH = 80
 
-/** How much of the caller's words a card takes: characters in all, rows, findings. */
+/** How much of the caller's text a card shows: characters in total, rows, findings. */
 export interface BoxSize {
   characters: number
   rows: number
   findings: number
 }
 
-/** Draws the first of these sizes that fits, or the last one. */
+/** Draws the first of these sizes that fits, or the last if none does. */
 export function largestThatFits<Drawn>(
   [first, ...smaller]: readonly [BoxSize, ...BoxSize[]],
   draw: (size: BoxSize) => Drawn,
@@ -39,21 +39,21 @@ export function largestThatFits<Drawn>(
   return drawn
 }
 
-/** Of what the action leaves, this much is kept for the fields the interface names, so that others cannot crowd them out. */
+/** The share of the space left by the action that is kept for fields the interface names: others cannot crowd them out. */
 const NAMED_SHARE = 0.7
 
-/** What the caller wrote, below a line of ours that names its author and above one that ends it. */
+/** The caller's text, between a line of ours that names its author and another line of ours that ends it. */
 export interface CallerParts {
   action: CardPart[]
   /** Empty when the caller gave nothing else, or nothing else may be shown. */
   details: CardPart[]
-  /** Our line below; undefined where nothing needs an end. */
+  /** Our line that ends the caller's text; undefined where none is needed. */
   end?: string
 }
 
 /**
- * Everything the caller wrote, framed, between two lines of ours: whatever it says ("High impact", "Verified"), it says so
- * inside (T44). What does not fit is counted.
+ * Frames the caller's text between two lines of ours, so that anything it claims ("High impact", "Verified") is visibly the
+ * caller's (T44). Text that does not fit is counted.
  */
 export function callerParts(view: CardView, size: BoxSize): CallerParts {
   const share = Math.min(view.action.length, Math.floor(size.characters / 2))
@@ -86,14 +86,14 @@ function detailParts(view: CardView, size: BoxSize, budget: number): CardPart[] 
   ]
 }
 
-/** A text in the frame. What is missing is said by us, below the frame. */
+/** Puts a text in the frame. Our own line below the frame says how much is missing. */
 export function framed(text: string, max: number): CardPart[] {
   if (text === '') return [quote([italic('empty text')])]
   const cut = cutText(text, max)
   return [...(cut.text === '' ? [] : [quote([words(cut.text)])]), ...missing(cut.left)]
 }
 
-/** A count of what is missing, in our words and outside the frame. */
+/** Counts what is missing, in our words and outside the frame. */
 function missing(count: number, one?: string, many?: string): CardPart[] {
   if (count === 0) return []
   const line = [italic(`${more(count, one, many)} on the approval page`)]
@@ -109,8 +109,8 @@ function pieceLength(text: string): number {
 }
 
 /**
- * A short value stands beside its label. A longer one, or one of several lines, which could make lines that look like ours,
- * stands alone below: our label above the frame, the caller's own name of a field within.
+ * Draws one field. A short value stands beside its label. A longer or multi-line value, which could imitate our lines,
+ * stands alone below its label: our labels are above the frame, field names chosen by the caller inside it.
  */
 function rowParts(row: CardRow, share: number): CardPart[] {
   const name = row.known ? { text: row.label, left: 0 } : cutText(row.label, Math.min(LABEL_LENGTH, share))
@@ -153,7 +153,7 @@ function severityOf({ severity }: CardFinding): { rank: number; symbol: string }
   return (Object.hasOwn(SEVERITIES, word) ? SEVERITIES[word] : undefined) ?? UNKNOWN_SEVERITY
 }
 
-/** How much the caller wrote besides the action, in our words; undefined when it is nothing, or not for this reader. */
+/** Says how much the caller wrote besides the action; undefined when there is nothing, or this reader may not see it. */
 export function contextWords({ rows, findings }: CardView): string | undefined {
   const known = gravest(findings, 1)[0]?.severity.toLowerCase() ?? ''
   const gravity = Object.hasOwn(SEVERITIES, known) ? `, gravest: ${known}` : ''
@@ -168,7 +168,7 @@ function counted({ length }: readonly CardFinding[]): string {
   return length === 1 ? '1 risk finding' : `${length} risk findings`
 }
 
-/** Where not all have a place, the graver ones stay: eight harmless findings must not hide a ninth. */
+/** Keeps the gravest findings where not all fit: eight harmless findings must not hide a grave ninth. */
 function gravest(findings: readonly CardFinding[], most: number): CardFinding[] {
   if (findings.length <= most) return [...findings]
   return [...findings].sort((a, b) => severityOf(a).rank - severityOf(b).rank).slice(0, most)
@@ -195,7 +195,7 @@ function findingParts(finding: CardFinding, share: number): CardPart[] {
     Math.min(share - severity.text.length - detector.text.length, PIECE_LENGTH),
   )
   const known = severityOf(finding)
-  // Bold is for words that are also ours: a caller must not be able to write lines like our own.
+  // Only severities in our own list are bold: a caller must not be able to imitate our lines.
   const word = known === UNKNOWN_SEVERITY ? words(severity.text) : bold(severity.text)
   const lines: Piece[][] = [
     ...(severity.text === '' ? [] : [[words(`${known.symbol} Severity: `), word]]),

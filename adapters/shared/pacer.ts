@@ -2,35 +2,35 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export type Pacer<Call> = ReturnType<typeof createPacer<Call>>
 
-/** Calls that share one limit of the platform, and what is remembered of them. */
+/** The calls that share one rate limit of the platform, with their history. */
 interface Lane {
-  /** When the next call may begin. */
+  /** Returns when the next call may begin. */
   earliest(): number
-  /** A call begins at `at`. Were this the only lane, it could have begun at `soonest`. */
+  /** Records a call that begins at `at`; if this were its only lane, the call could have begun at `soonest`. */
   take(at: number, soonest: number): void
-  /** As that of the pacer. */
+  /** Records the end of a call; see `ended` of the pacer. */
   ended(at: number, now: number): void
-  /** When a call comes again that could not begin before `at` and is sent away. */
+  /** Returns when a call that cannot begin before `at`, and so was refused, should try again. */
   again(at: number): number
 }
 
-/** What a platform counts together. */
+/** Which calls a platform counts together. */
 export interface Pacing<Call> {
-  /** The lanes of a call, by name: it begins when all of them let it. */
+  /** Returns the lanes of a call, by name: the call begins when all of them allow it. */
   lanesOf(call: Call): readonly (readonly [name: string, make: () => Lane])[]
   /**
-   * Calls with the same first text are paused together. `all`: what is paused when two of these are at the same time, since a
-   * platform that does not say which limit was reached then means the wider one.
+   * Returns the key under which a call is paused; calls with the same key, or `own`, are paused together. If a second `own`
+   * key is refused meanwhile, `all` is paused as well: a platform that names no limit then means the wider one.
    */
   pauseKey(call: Call): string | { own: string; all: string }
-  /** Lanes that are remembered; the one that was silent longest is forgotten first. */
+  /** The most lanes kept in memory; the least recently used lane is dropped first. */
   most: number
 }
 
-/** A platform may ask for patience, but not park a conversation or workspace until the next restart. */
+/** A platform may ask for a pause, but must not block a conversation or workspace until the next restart. */
 const LONGEST_REST_SECONDS = 3600
 
-/** Keeps the calls of this process below what a platform allows. Times are milliseconds of a clock that never goes back. */
+/** Keeps the calls of this process below the platform's limits. Times are milliseconds of a monotonic clock. */
 export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>) {
   const lanes = new Map<string, Lane>()
   const paused = new Map<string, number>()
@@ -49,19 +49,19 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>) {
   }
   const untilOf = (key?: string) =>
     (key === undefined ? undefined : paused.get(key)) ?? Number.NEGATIVE_INFINITY
-  /** Until when calls like this one are paused; long ago when they do not. */
+  /** Returns the time until which calls like this one are paused, or −∞ when they are not. */
   const pausedUntil = (call: Call): number => {
     const keys = keysOf(call)
     return Math.max(untilOf(keys.own), 'all' in keys ? untilOf(keys.all) : Number.NEGATIVE_INFINITY)
   }
   /**
-   * Takes this call's turn if it comes within `patience` ms.
-   * @returns when it comes; else nothing is taken, and `at` is when to come again
+   * Takes a turn for this call if it comes within `patience` ms.
+   * @returns when the turn comes; if none is taken, `at` is when to try again
    */
   const take = (call: Call, now: number, patience: number): { at: number; taken: boolean } => {
     const own = taken(call)
     const soonest = Math.max(now, pausedUntil(call))
-    // Those who may not begin keep no turn in the lanes that others share.
+    // A paused call must not hold a turn in lanes that other calls share.
     if (soonest - now > patience) return { at: soonest, taken: false }
     const at = Math.max(soonest, ...own.map((lane) => lane.earliest()))
     if (at - now > patience) return { at: Math.max(at, ...own.map((lane) => lane.again(at))), taken: false }
@@ -70,9 +70,9 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>) {
   }
   return {
     take,
-    /** Waits for this call's turn, but not past `latest`; else tells at once after how many whole seconds to come again. */
+    /** Waits for this call's turn, but not past `latest`; otherwise returns at once the whole seconds until the next try. */
     async turn(call: Call, latest: number): Promise<{ at: number } | { again_s: number }> {
-      // Once more after each pause that began while it waited; pauses end, and `latest` does.
+      // Repeats when a pause began while the call waited; `latest` ends the loop.
       for (;;) {
         const now = performance.now()
         const turn = take(call, now, latest - now)
@@ -82,15 +82,15 @@ export function createPacer<Call>({ lanesOf, pauseKey, most }: Pacing<Call>) {
       }
     },
     /**
-     * The call whose turn came at `at` has ended: the platform may have counted it as late as now. Without this a slow first
-     * call (a token, opening a conversation) would let more into a window than it allows.
+     * Records the end of the call whose turn came at `at`: the platform may have counted it as late as now. Otherwise a slow
+     * first call (getting a token, opening a conversation) would let more calls into a window than it allows.
      */
     ended(call: Call, at: number, now = performance.now()): void {
       for (const lane of taken(call)) lane.ended(at, now)
     },
-    /** A call turned out to count in the first of this call's lanes as well. */
+    /** Counts a finished call in the first lane of `call` as well, which only its answer revealed. */
     count: (call: Call, now = performance.now()): void => taken(call)[0]?.take(now, now),
-    /** The platform refused this call for so many seconds: those like it wait as long. */
+    /** Pauses this call and all like it for the number of seconds that the platform asked for. */
     pause(call: Call, seconds: number, now = performance.now()): void {
       if (paused.size >= most) forgetEnded(paused, now)
       const until = now + Math.min(seconds, LONGEST_REST_SECONDS) * 1000
@@ -110,14 +110,14 @@ function forgetEnded(paused: Map<string, number>, now: number): void {
   for (const [key, until] of paused) if (until <= now) paused.delete(key)
 }
 
-/** How often something may be done: one after the other at this distance, so many without waiting after a pause. */
+/** A rate limit: one call per interval, and after a quiet time a burst without waiting. */
 export interface Rate {
-  /** Milliseconds between two. */
+  /** Milliseconds between two calls. */
   every: number
   burst: number
 }
 
-/** A lane at a rate. Calls that are sent away come again one after the other, not all at the same moment. */
+/** Creates a lane with a rate limit. Refused calls get staggered times to try again, not all the same moment. */
 export function atRate({ every, burst }: Rate): Lane {
   let next = 0
   let promised = 0
@@ -140,12 +140,12 @@ export interface PaceWindow {
   ms: number
 }
 
-/** Networks deliver unevenly: turns are a little further apart than the windows allow. */
+/** Network delays vary, so turns are slightly further apart than the windows require. */
 const MARGIN_MS = 50
 
-/** A lane that fills none of these windows further than it allows. */
+/** Creates a lane that keeps within the limits of all these windows. */
 export function inWindows(windows: readonly PaceWindow[]): Lane {
-  /** In ascending order, though turns that wait for another lane are given out of order. */
+  /** Start times of calls in ascending order, although turns that wait for another lane are taken out of order. */
   const times: number[] = []
   const insert = (at: number) => times.splice(times.findLastIndex((time) => time <= at) + 1, 0, at)
   const most = Math.max(...windows.map(({ calls }) => calls))

@@ -17,7 +17,7 @@ import {
   words,
 } from './card-parts.ts'
 
-/** Signs beside the words, never instead of them. */
+/** Signs that accompany the words and never replace them. */
 const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
   pending: '⏳',
   approved: '✅',
@@ -26,7 +26,7 @@ const STATUS_SIGNS: Record<CardStatus['kind'], string> = {
   withdrawn: '↩️',
 }
 
-/** The first line of a card. An open request asks its question, a closed one begins with the sign of what it was. */
+/** Returns the first line of a card: the question for an open request, the sign and the outcome for a closed one. */
 export function cardHeading(view: CardView): string {
   const words = headingWords(view)
   return view.status.kind === 'pending' ? words : `${STATUS_SIGNS[view.status.kind]} ${words}`
@@ -38,7 +38,7 @@ export function cardTone({ status }: CardView): Tone | undefined {
   return TONES[status.kind]
 }
 
-/** The words of the hosted page. */
+/** Returns the heading in the same words as the hosted page. */
 function headingWords({ status, voted, voted_by, audience, sandbox }: CardView): string {
   switch (status.kind) {
     case 'pending':
@@ -56,13 +56,13 @@ function headingWords({ status, voted, voted_by, audience, sandbox }: CardView):
   }
 }
 
-/** Our words alone: nothing that the caller wrote. */
+/** Summarises the card in our own words; contains nothing that the caller wrote. */
 export function cardSummary(view: CardView): string {
   if (view.status.kind !== 'pending' || view.voted !== undefined) return `${headingWords(view)}.`
   return 'A request waits for a decision on the approval page.'
 }
 
-/** A phone shows two lines of it: few words of ours. */
+/** Returns the notification text. A phone shows only two lines, so our part of it is short. */
 export function cardPreview(view: CardView): Preview {
   const impact = view.high_impact && view.status.kind === 'pending' ? '⚠️ High impact. ' : ''
   const sandbox = view.sandbox ? '🧪 Sandbox. ' : ''
@@ -72,7 +72,7 @@ export function cardPreview(view: CardView): Preview {
 
 const ASKED_LENGTH = 120
 
-/** Who asks for what. The caller's words are the only ones between quotation marks. */
+/** Says who asks for what. Only the caller's words stand between quotation marks. */
 function asking({ requested_by, action }: Pick<CardView, 'requested_by' | 'action'>): string {
   const [key, account] = [requested_by.key_name, requested_by.account_name].map(
     (name) => shortLine(unquoted(name), ASKED_LENGTH / 2) || 'no name',
@@ -81,8 +81,8 @@ function asking({ requested_by, action }: Pick<CardView, 'requested_by' | 'actio
 }
 
 /**
- * The links to the hosted page, where the decision is made: a click in a chat decides nothing (T46). There are none for a
- * person who voted already, in a channel and on a dry run, which only get to look at it.
+ * Returns the links to the hosted page, where the decision is made: a click in a chat decides nothing (T46). A person who
+ * has voted already, a channel and a dry run can only view the request and get no links.
  */
 export function decisionLinks({ status, audience, voted, sandbox, links }: CardView): CardLink[] {
   if (status.kind !== 'pending' || audience !== 'approver' || voted !== undefined || sandbox) return []
@@ -93,12 +93,12 @@ export function decisionLinks({ status, audience, voted, sandbox, links }: CardV
   ]
 }
 
-/** How far the approvals are. Undefined where the heading says it all. */
+/** Says how many approvals there are. Returns undefined where the heading says everything. */
 function quorumWords({ status, quorum: { approved, needed }, waits_for }: CardView): string | undefined {
   if (status.kind !== 'pending') {
     return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
   }
-  // Else it says who of them.
+  // Where several people may decide, the line of names says so.
   if (needed === 1) return waits_for.length > 1 ? undefined : 'one decides.'
   return `${approved} of ${needed}. One rejection rejects.`
 }
@@ -107,8 +107,8 @@ const COMMENT_LENGTH = 2000
 const NAME_LENGTH = 200
 
 /**
- * The service's own statements about the request, as lines: badges, who asks, the outcome, what to mind when reading.
- * Never inside the caller's frame (T44).
+ * The service's own statements about the request, as lines: badges, who asks, the outcome, warnings about the text.
+ * They never stand inside the caller's frame (T44).
  */
 export interface HeadParts {
   badges: Piece[][]
@@ -118,7 +118,7 @@ export interface HeadParts {
   comment: CardPart[]
 }
 
-/** What a card says in our own words. */
+/** Draws the statements of a card that are in our own words. */
 export function headParts(view: CardView): HeadParts {
   const open = view.status.kind === 'pending'
   return {
@@ -156,18 +156,18 @@ function statusLines(view: CardView): Piece[][] {
   const progress = quorumWords(view)
   return [
     ...timeLines(view),
-    // One line of a phone.
+    // Short enough for one line on a phone.
     ...(progress === undefined ? [] : [[bold('Votes: '), words(progress)]]),
     ...peopleLines(view),
   ]
 }
 
-/** Names that a line of people has room for. */
+/** The most names shown on one line. */
 const MOST_NAMES = 5
 
 /**
- * Who approved, a line each: a name must not pass for two. Who is missing stands on one line; there a name could only add to
- * those who are waited for. Of one person nothing need be said.
+ * Lists the people who approved, one per line, so that one name cannot pass for two. Those whose votes are missing share a
+ * line, where a deceptive name could only add to those who are waited for. A single person is not listed.
  */
 function peopleLines({ status, quorum, approvals, waits_for }: CardView): Piece[][] {
   const approved = quorum.needed === 1 ? [] : approvals
@@ -200,7 +200,7 @@ function timeLines({ status, expires_at }: CardView): Piece[][] {
   }
 }
 
-/** Who, how, when and the receipt's id; also the body of the line below a card. */
+/** States who decided, how and when, and the receipt's id; also the body of the reply below a card. */
 function decisionLines(status: CardStatus & { kind: 'approved' | 'rejected' }): Piece[][] {
   const who = status.by_you ? 'You' : status.by_name
   return [
@@ -235,15 +235,15 @@ const DIRECTIONS_MEAN =
 const ACTION_LENGTH = 300
 const ACTION_TITLE = [bold('Requested action'), italic(' · written by the caller')]
 
-/** Where a line is read. */
+/** The place where a reply is read. */
 interface ReplyPlace {
-  /** How the command is called on the platform. */
+  /** The name of the verify command on this platform. */
   verify: string
-  /** It stands among the cards of other requests, not below its own: then it says what was decided. */
+  /** The reply stands among the cards of other requests, not below its own card, so it must repeat the action. */
   apart: boolean
 }
 
-/** A line below a card: the decision with the receipt's id, or a reminder. */
+/** Draws a reply below a card: the decision with the receipt's id, or a reminder. */
 export function replyDocument(view: ReplyView, place: ReplyPlace): CardDocument {
   return view.kind === 'decided' ? decided(view, place) : reminder(view)
 }

@@ -24,7 +24,7 @@ import {
   words,
 } from './card-parts.ts'
 
-/** Signs beside the words, never instead of them. */
+/** Signs that accompany the words and never replace them. */
 const SIGNS: Record<ConsentStatus['kind'], string> = {
   pending: '🔑',
   approved: '✅',
@@ -40,8 +40,8 @@ const TONES: Partial<Record<ConsentStatus['kind'], Tone>> = {
 }
 
 /**
- * The card of an agent that asks for a key. As long as there is something to decide, its one button opens the consent page.
- * @param chat name of the platform, and how its people are invited to say who they are
+ * Draws the card for an agent that asks for a key. While the request is pending, its only button opens the consent page.
+ * @param chat name of the platform, and the sentence that invites people to link their identity
  */
 export function consentDocument(view: ConsentView, chat: { name: string; invitation: string }): CardDocument {
   const open = view.status.kind === 'pending'
@@ -62,7 +62,7 @@ export function consentDocument(view: ConsentView, chat: { name: string; invitat
   }
 }
 
-/** The words of the hosted page. */
+/** Returns the heading in the same words as the hosted page. */
 function consentHeading({ status }: ConsentView): string {
   switch (status.kind) {
     case 'pending':
@@ -78,7 +78,7 @@ function consentHeading({ status }: ConsentView): string {
   }
 }
 
-/** How the link says what it opens: a click decides nothing. */
+/** Returns the title of the link, which says what it opens: a click decides nothing. */
 function consentLink({ status }: ConsentView): string {
   if (status.kind === 'pending') return 'Review…'
   return status.kind === 'collected' ? 'See who collected it' : 'Details on the consent page'
@@ -86,7 +86,7 @@ function consentLink({ status }: ConsentView): string {
 
 const NAME_LENGTH = 200
 
-/** Below the lines of ours stands the caller's name in its frame, and nothing else that they wrote (T44). */
+/** Draws our lines and, below them, the caller's name in its frame; nothing else that the caller wrote is shown (T44). */
 function consentParts(view: ConsentView): CardPart[] {
   const warning =
     view.look_alike === undefined ? [] : [[bold('⚠️ Look-alike letters. '), words(view.look_alike)]]
@@ -97,7 +97,7 @@ function consentParts(view: ConsentView): CardPart[] {
   ]
 }
 
-/** What to mind, as long as there is something to decide. */
+/** Advises the owner while there is something to decide, and always gives the request's id. */
 function consentAdvice({ status, request_id }: ConsentView, platform: string): string {
   if (status.kind !== 'pending') return request_id
   return `Approve only if you started this agent and it shows you a code; the consent page asks for it. Nothing is decided in ${platform}. ${request_id}`
@@ -135,7 +135,7 @@ function answered(word: string, { at, method }: { at: Date; method: string }): P
   ]
 }
 
-/** A change of a person's factors. */
+/** Draws the notice that a person's factors have changed. */
 export function noticeDocument({ notice, links }: NoticeView): CardDocument & { link: CardLink } {
   const heading = noticeHeading(notice)
   const place = noticePath(notice) === '/account' ? 'account' : 'integrations'
@@ -149,7 +149,7 @@ export function noticeDocument({ notice, links }: NoticeView): CardDocument & { 
   }
 }
 
-/** What others named stands at the end of its line (T43). */
+/** Draws the notice's lines. A name that others chose stands at the end of its line (T43). */
 function noticeLines(notice: NoticeView['notice']): Piece[][] {
   const { at, address, by_other, name } = notice
   const more = noticeMore(notice)
@@ -163,7 +163,7 @@ function noticeLines(notice: NoticeView['notice']): Piece[][] {
   ]
 }
 
-/** The first message in a channel. */
+/** Draws the first message in a channel. */
 export function greetingDocument({ account, links }: GreetingView): CardDocument {
   const heading = 'This channel is connected to Countersign'
   return {
@@ -184,7 +184,7 @@ export function greetingDocument({ account, links }: GreetingView): CardDocument
   }
 }
 
-/** What stays of a card that is shown elsewhere, or to no one here. */
+/** Returns the words that replace a card now shown elsewhere, or to nobody in this chat. */
 export function movedWords({ twice }: { twice?: true }): { heading: string; sentence: string } {
   return twice
     ? {
