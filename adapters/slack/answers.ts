@@ -36,10 +36,10 @@ import {
   words,
 } from './rich-text.ts'
 
-/** The button of a one-time link; Slack reports the click, and it changes nothing. */
+/** The action id of a one-time link's button; Slack reports the click, which changes nothing. */
 export const OPEN_LINK_ID = 'countersign_open_link'
 
-/** Draws what we answer to a command; pure. `sharedBy`: the Slack user id of the person who shows a verdict to a channel. */
+/** Draws the answer to a command; pure. `sharedBy`: the Slack user id of the person who shows a verdict to a channel. */
 export function renderAnswer(
   answer: ChatAnswer,
   { now, sharedBy }: { now: Date; sharedBy?: string | undefined },
@@ -109,7 +109,7 @@ function renderLink(answer: ChatAnswer & { kind: 'link' }, now: Date): SlackMess
   }
 }
 
-/** What waits for the reader, within Slack's limits. What is left out is counted. */
+/** Draws the requests that wait for the reader, within Slack's limits. Requests left out are counted. */
 function renderPending(answer: ChatAnswer & { kind: 'pending' }): SlackMessage {
   const { rows, more, open } = answer
   const heading = pendingHeading(answer)
@@ -152,8 +152,8 @@ function tail(left: number, open: string): Part[] {
 const DECIDED_LENGTH = 150
 
 /**
- * Draws the app's home; pure. Parts of it are answers to commands, and each is within the limits of a message, which are
- * below those of a view. Nothing is decided there (T46).
+ * Draws the app's home; pure. Parts of it are answers to commands, each within the limits of a message, which are
+ * below the limits of a view. Nothing is decided there (T46).
  */
 export function renderHome({ pending, decided, help }: HomeView): types.HomeView {
   const rule = { type: 'divider' } as const

@@ -32,7 +32,7 @@ import {
   section,
 } from './rich-text.ts'
 
-/** Slack reports a click on a link button as well: the receiver acknowledges these and does nothing (T46). */
+/** Action ids of link buttons. Slack reports their clicks as well: the receiver acknowledges them and decides nothing (T46). */
 export const ACTION_IDS = {
   approve: 'countersign_approve',
   reject: 'countersign_reject',
@@ -41,7 +41,7 @@ export const ACTION_IDS = {
 
 export const ACTIONS_BLOCK_ID = 'countersign_actions'
 
-/** The most that fits is taken: escaping makes some texts longer than others, and every row costs besides its text. */
+/** The largest size that fits is used: escaping lengthens some texts more than others, and a row costs more than its text. */
 const BOX_SIZES = [
   { characters: 6000, rows: 20, findings: 8 },
   { characters: 5000, rows: 14, findings: 6 },
@@ -58,8 +58,8 @@ const CHAT = {
 }
 
 /**
- * Draws a card as Slack blocks; pure, and never over a limit of Slack's. What does not fit is counted on the card and is
- * on the approval page. The sender sets `unfurl_links: false` and `unfurl_media: false`.
+ * Draws a card as Slack blocks; pure, and never over a limit of Slack's. The card counts the text that does not fit; the
+ * approval page shows it. The sender sets `unfurl_links: false` and `unfurl_media: false`.
  */
 export function renderCard(view: CardView): SlackMessage {
   const blocks = largestThatFits(BOX_SIZES, (size) => cardBlocks(view, size), fits)
@@ -67,8 +67,8 @@ export function renderCard(view: CardView): SlackMessage {
 }
 
 /**
- * The action, then who asks and until when, then the rest: a phone shows the first lines of a long card. Whatever the caller
- * wrote stands below a line of ours that names its author; another one ends the last frame (T44).
+ * Draws the action, then who asks and until when, then the rest: a phone shows only the first lines of a long card. The
+ * caller's text stands below a line of ours that names its author; another line of ours ends the last frame (T44).
  */
 function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
   const { badges, lines, warnings, comment } = headParts(view)
@@ -96,7 +96,7 @@ function closedEnd({ links, request_id }: CardView): types.KnownBlock[] {
   return [richText([section([link('Open the approval page', links.details)])]), note(request_id)]
 }
 
-/** The links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always there. */
+/** Draws the links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always present. */
 function actionButtons(view: CardView): types.ActionsBlock {
   const [approve, reject] = decisionLinks(view)
   const { details: url } = view.links
@@ -131,7 +131,7 @@ export function renderConsent(view: ConsentView): SlackMessage {
   return drawDocument(consentDocument(view, CHAT))
 }
 
-/** Draws a change of a person's factors; pure, and always within Slack's limits. */
+/** Draws the notice that a person's factors changed; pure, and always within Slack's limits. */
 export function renderNotice(view: NoticeView): SlackMessage {
   return drawDocument(noticeDocument(view))
 }
@@ -141,7 +141,7 @@ export function renderGreeting(view: GreetingView): SlackMessage {
   return drawDocument(greetingDocument(view))
 }
 
-/** What stays of a card in a chat that is not the approver's; pure. */
+/** Draws the message that replaces a card in a chat that is no longer the approver's, or a duplicate of a card; pure. */
 export function renderMoved(view: { twice?: true } = {}): SlackMessage {
   const { heading, sentence } = movedWords(view)
   return drawDocument({
@@ -154,12 +154,12 @@ export function renderMoved(view: { twice?: true } = {}): SlackMessage {
 
 const REPLY_PLACE = { verify: '/verify', apart: false }
 
-/** Draws a line for the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
+/** Draws a reply in the thread under a card: the decision with the receipt's id, or a reminder. Pure. */
 export function renderReply(view: ReplyView): SlackMessage {
   return drawDocument(replyDocument(view, REPLY_PLACE))
 }
 
-/** Draws what has no size to choose. `below`: lines of ours that only Slack has, above the link. */
+/** Draws a document that has only one size. `below`: lines of ours that only Slack shows, above the link. */
 export function drawDocument(
   { heading, parts, link: opened, notes, preview }: CardDocument,
   below: Part[] = [],
@@ -178,26 +178,26 @@ export function drawDocument(
 }
 
 /**
- * What is posted when Slack refuses the blocks: a line of our own words and the link, so that approvers do not wait for a
- * card that never comes. Nothing the caller wrote is in it.
+ * Returns the text to post when Slack refuses the blocks: our own words and the link, so that approvers do not wait for a
+ * card that never comes. It contains nothing that the caller wrote.
  */
 export function plainCard(view: CardView): string {
   return `${cardSummary(view)} ${linked(view.links.details, 'Open the approval page')} ${view.request_id}`
 }
 
-/** The same for an agent that asks for a key. */
+/** Returns the same for an agent that asks for a key. */
 export function plainConsent(view: ConsentView): string {
   const { preview } = consentDocument(view, CHAT)
   return `${preview.summary} ${linked(view.links.details, 'Open the consent page')} ${view.request_id}`
 }
 
-/** The same for a change of a person's factors. */
+/** Returns the same for a change of a person's factors. */
 export function plainNotice(view: NoticeView): string {
   const { preview, link: opened } = noticeDocument(view)
   return `${preview.summary} ${linked(opened.url, opened.title)}`
 }
 
-/** The same for a line under a card. */
+/** Returns the same for a reply under a card. */
 export function plainReply(view: ReplyView): string {
   const { summary } = replyDocument(view, REPLY_PLACE).preview
   const receipt = view.kind === 'decided' ? ` Receipt ${view.status.decision_id}` : ''

@@ -18,13 +18,13 @@ const clickSchema = z.object({
   actions: z.array(element).min(1),
 })
 
-/** The last of a card's link: `<BASE_URL>/a/<request id>?d=approve`, and `/b/<bst id>` for an agent that asks for a key. */
+/** The end of a card's link: `<BASE_URL>/a/<request id>?d=approve`, or `/b/<bst id>` for an agent that asks for a key. */
 const CARD_LINK = /\/(?:a\/(?=req_)|b\/(?=bst_))([a-z]{3}_[0-9a-z]{1,40})(?:\?|$)/
 
 /**
- * A person pressed a button of ours that a card of a decided request does not have: the message shows an older state than
- * we believe, or waits for its next try. Has it edited now; changes nothing else (T46). A message that is no card we know of
- * was posted when the answer to the post was lost: it is ours all the same, since Slack reports no others' buttons.
+ * Handles a click on a button that the cards of decided requests do not have: the message shows an older state than we
+ * recorded, or its edit waits for a retry. Has it edited now and changes nothing else (T46). If we do not know the message,
+ * the answer to our post was lost; the message is ours nevertheless, because Slack reports clicks only to a button's own app.
  */
 export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
   const { cards, clock, log } = deps
@@ -42,7 +42,7 @@ export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
       platform === 'slack' && message?.tenant === tenant && message.conversation === pressed.conversation,
   )
   const card = here.find(({ message }) => message?.message === pressed.message)
-  // Where its card stands it was read already, by an owner found by e-mail alone, too.
+  // Needs no check where a known card of the request stands: its reader, even an owner found by e-mail alone, has seen it.
   if (card === undefined && here.length === 0 && !(await mayHeal(deps, request, identity))) return
   if (card === undefined)
     return healStray(deps, request, pressed, over ? 'over' : here.length > 0 ? 'twice' : 'alone')
@@ -51,14 +51,14 @@ export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
   log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
 }
 
-/** What an agent that asks for a key shows is for the owner of the account alone. */
+/** Checks the clicking person. The card of an agent that asks for a key is for the owner of the account alone. */
 async function mayHeal({ users }: FlowDeps, subject: CardSubject, identity: ChatIdentity): Promise<boolean> {
   if (!('client_name' in subject)) return true
   const person = await users.findByIdentity(identityKey(identity))
   return person !== undefined && person.account_id === subject.account_id
 }
 
-/** Who reads it is not known, so it says no more than a channel's card does. */
+/** Edits a message that we do not know as a card. Its readers are unknown, so it says no more than a channel's card. */
 async function healStray(
   deps: FlowDeps,
   request: CardSubject,
@@ -77,7 +77,7 @@ async function healStray(
   deps.log.info({ request: request.id, ok }, 'a card on slack that was posted twice was pressed')
 }
 
-/** Slack reports the link with the click, or at least the message with the button in it. */
+/** Finds the request of a click. Slack reports the link with the click, or at least the message that holds the button. */
 function requestOf({ actions, message }: z.output<typeof clickSchema>): string | undefined {
   const [pressed] = actions
   const drawn = (message.blocks ?? []).flatMap(({ elements = [] }) => elements)

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-/** What Slack sends, by HTTP or WebSocket, as far as everything of ours needs to know it. */
+/** The fields of a message from Slack, received by HTTP or WebSocket, that all our handlers need. */
 export interface Incoming {
   kind: 'command' | 'action' | 'shortcut' | 'view' | 'options' | 'event' | 'other'
   /** Command, action id, callback id or event type: for the log. */
   name: string
-  /** Where the app's token is kept: the workspace, or the organisation when it is installed for all of it. */
+  /** The id under which the app's token is kept: the workspace, or the organisation for an organisation-wide installation. */
   tenant: string | undefined
   user: string | undefined
-  /** Where it happened; absent in places where nothing can be said to one person alone. */
+  /** The channel where it happened; absent in places where no message can be shown to one person alone. */
   channel: string | undefined
-  /** Events only: Slack says the same one again under the same id. */
+  /** Events only: Slack repeats an event under the same id. */
   eventId: string | undefined
 }
 
@@ -18,7 +18,7 @@ const text = z.string().max(255).optional().catch(undefined)
 const named = z.object({ id: text, team_id: text, enterprise_id: text }).nullish().catch(undefined)
 const organisationWide = z.union([z.boolean(), z.literal('true').transform(() => true)]).catch(false)
 
-/** Fields of all kinds at once; whatever has another shape is as good as missing. */
+/** The fields of all kinds of messages together; a field with another shape counts as missing. */
 const bodySchema = z.object({
   type: text,
   command: text,
@@ -83,7 +83,7 @@ function kindOf(body: Body): Pick<Incoming, 'kind' | 'name'> {
   }
 }
 
-/** Tokens of an organisation-wide installation are kept under the organisation, whatever workspace something happens in. */
+/** Finds the tenant. For an organisation-wide installation it is the organisation, whichever workspace the message is from. */
 function tenantOf(body: Body): string | undefined {
   const [authorized] = body.authorizations ?? []
   const enterprise = authorized?.enterprise_id ?? body.enterprise_id ?? body.enterprise?.id

@@ -11,14 +11,15 @@ import { callingOnce, createSlackLog } from './web-client.ts'
 const START = '/slack/install'
 const DONE = '/slack/installed'
 const SIGN_IN = `/signin?next=${encodeURIComponent(START)}`
-/** The page asks a person who is signed in once more. */
+/** The sign-in page that asks a signed-in person to prove presence again. */
 const PROVE = `${SIGN_IN}&again`
 const ABOUT = { title: 'Countersign was not installed in Slack', link: { href: START, text: 'Start again' } }
 
 /**
- * `GET /slack/install`, `/slack/oauth_redirect` and `/slack/installed`: a signed-in owner has the cards of their account go to
- * a workspace that they may install apps in, if they proved presence just now. Does nothing unless `settings` say that workspaces install the app.
- * @param forget gets the workspace whose tokens are new
+ * Mounts `GET /slack/install`, `/slack/oauth_redirect` and `/slack/installed`: a signed-in owner who proved presence just now
+ * has their account's cards go to a workspace in which they may install apps. Does nothing unless `settings` say that
+ * workspaces install the app.
+ * @param forget is called with the workspace whose tokens are new
  */
 export function mountInstall(
   [app, edge]: Parameters<Mount>,
@@ -37,8 +38,8 @@ export function mountInstall(
 }
 
 /**
- * For who follows a link to `/slack/install` where the operator connected the one workspace: a page that says so. Programs
- * get the 404 of every address that does not exist.
+ * Mounts a page at `/slack/install` that says that the operator has connected the only workspace. Programs get a 404, as for
+ * every address that does not exist.
  */
 export function mountFixed([app, edge]: Parameters<Mount>): void {
   const tell: Handler = async (request) => {
@@ -77,13 +78,13 @@ function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: strin
     const fresh = { platform: 'slack', tenant, workspace_name, sealed } as const
     await addInstallation(deps, visitor.owner, fresh, visitor.user)
     forget(tenant)
-    // The page may be reloaded; this address works only once.
+    // Redirects to a page that can be reloaded, because this address works only once.
     response.redirect(303, `${DONE}?${new URLSearchParams({ workspace: tenant })}`)
     return undefined
   }
 }
 
-/** Tells the owner of an account which workspace it has; others learn nothing. */
+/** Tells the owner of an account that this workspace is connected; others learn nothing. */
 function done(deps: FlowDeps, edge: Edge): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
@@ -97,8 +98,8 @@ function done(deps: FlowDeps, edge: Edge): Handler {
 }
 
 /**
- * The workspace, or the organisation when the app was installed for all of it, and the bot's token.
- * @throws Refusal `install_failed` for tokens that end after hours (rotation), which nothing here renews, and without a bot
+ * Reads the workspace (or the organisation, for an organisation-wide installation) and the bot's token.
+ * @throws Refusal `install_failed` for tokens that expire after hours (rotation), which are not renewed, and without a bot
  */
 function readInstalled({ bot, team, enterprise, isEnterpriseInstall }: Installed) {
   const workspace = isEnterpriseInstall ? enterprise : team
@@ -120,15 +121,15 @@ function installedIn(workspace: string): Notice {
 type Request = Parameters<Handler>[0]
 type Response = Parameters<Handler>[1]
 
-/** An installation, as Slack described it over its own connection. */
+/** An installation, as Slack described it in answer to our own call. */
 type Installed = Installation | OrgInstallation
 
-/** Slack's OAuth 2 (https://docs.slack.dev/authentication/installing-with-oauth), between the two visits of a browser. */
+/** Slack's OAuth 2 (https://docs.slack.dev/authentication/installing-with-oauth), in two visits of a browser. */
 interface OAuthFlow {
-  /** Sends the browser to Slack's consent page; `state` goes along, and stays in a cookie of this browser too. */
+  /** Sends the browser to Slack's consent page with `state`, which is also kept in a cookie of this browser. */
   begin(request: Request, response: Response, state: string): Promise<void>
   /**
-   * Trades the code the browser brought for tokens, after `verify` found its state good.
+   * Trades the code that the browser brought for tokens, once `verify` has accepted its state.
    * @throws Refusal `install_cancelled`, `install_state_invalid`, `install_failed`, `install_limit`, and what `verify` throws
    */
   end(request: Request, response: Response, verify: (state: string) => Promise<void>): Promise<Installed>
@@ -165,7 +166,7 @@ function createOAuthFlow(
     async end(request, response, verify) {
       let installed: Installed | undefined
       await provider(verify).handleCallback(request, response, {
-        // Kept by our caller; false keeps the library from showing its own page.
+        // Our caller stores the installation; false keeps the library from showing its own page.
         async afterInstallation(installation) {
           installed = installation
           return false
@@ -180,7 +181,7 @@ function createOAuthFlow(
   }
 }
 
-/** The library sets it `Secure; HttpOnly; Path=/`, which is what the prefix demands. Browsers refuse the prefix on plain http. */
+/** Names the state cookie. The library sets `Secure; HttpOnly; Path=/`, as `__Host-` demands; browsers refuse that on http. */
 function stateCookie(baseUrl: string): string {
   const name = 'countersign-slack-install'
   return baseUrl.startsWith('https:') ? `__Host-${name}` : name
@@ -209,7 +210,7 @@ function asRefusal(error: unknown, log: Log): unknown {
   }
 }
 
-/** Slack's own error code, if it is one: `bad_client_secret`. */
+/** Returns Slack's own error code, such as `bad_client_secret`, if the error has one. */
 function saidBySlack(error: Error): string | undefined {
   const data: unknown = 'data' in error ? error.data : undefined
   const code = data !== null && typeof data === 'object' && 'error' in data ? data.error : undefined

@@ -16,14 +16,14 @@ import type { SlackApp } from './slack-app.ts'
 import { troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
-/** Everything that a person can do in Slack. What is not here is answered by `Answering`. */
+/** Registers a listener for everything that a person can do in Slack. `Answering` answers the rest. */
 export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces, 'find' | 'forget'>): void {
   listenForCommands(app, deps)
   listenInApp(app, deps, workspaces)
   listenForUninstalls(app, deps, workspaces)
   listenForChannels(app, deps)
   for (const id of [...Object.values(ACTION_IDS), OPEN_LINK_ID]) {
-    // Links: the browser is on its way already, and nothing is decided here (T46).
+    // These buttons are links: the browser follows them already, and nothing is decided here (T46).
     app.action(id, async ({ ack, body }) => {
       await ack()
       await healCard(deps, body).catch((error: unknown) =>
@@ -39,7 +39,7 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspace
 const UNHEARD =
   /^(?!(?:app_home_opened|message|app_uninstalled|tokens_revoked|channel_left|group_left|member_joined_channel)$)/
 
-/** What was typed, for each of our slash commands. */
+/** Restores the typed command, for each of our slash commands. */
 const TYPED: Record<string, (text: string) => string> = {
   '/verify': (text) => `/verify ${text}`,
   '/countersign': (text) => text,
@@ -52,7 +52,7 @@ const commandSchema = z.object({
   channel_name: z.string().catch(''),
 })
 
-/** `/verify …` and `/countersign …`: the answer is the acknowledgement, seen by the speaker alone unless they share it. */
+/** Answers `/verify …` and `/countersign …` in the acknowledgement, seen by the speaker alone unless they share it. */
 function listenForCommands(app: SlackApp, deps: FlowDeps): void {
   for (const [command, typed] of Object.entries(TYPED)) {
     app.command(command, async ({ body, ack }) => {
@@ -71,13 +71,13 @@ function listenForCommands(app: SlackApp, deps: FlowDeps): void {
   }
 }
 
-/** Slack names them; only a link made by the signed-in person says who that is here (T37). */
+/** Reads the speaker as Slack names them; only a link made by the signed-in person says who they are here (T37). */
 function speakerOf(body: unknown): ChatSpeaker {
   const { tenant = '', user = '', channel } = readIncoming(body)
   const { user_name, team_domain, channel_name } = commandSchema.parse(body)
   const shown = { person: user_name || user, workspace: team_domain || tenant }
   const identity = { platform: 'slack', tenant, user } as const
-  // A direct message: there is no channel that could get cards.
+  // A direct message is not a channel that could get cards.
   if (channel === undefined || channel.startsWith('D')) return { identity, shown_as: shown }
   return {
     identity,
@@ -86,7 +86,7 @@ function speakerOf(body: unknown): ChatSpeaker {
   }
 }
 
-/** Slack does not say what a private channel is called. */
+/** Returns the name to show; Slack does not tell the name of a private channel. */
 function shownChannel(name: string): string {
   return name === 'privategroup' ? 'a private channel' : name
 }
@@ -105,8 +105,8 @@ const inAppSchema = z.object({
 })
 
 /**
- * The app's own place in Slack: its home is drawn again each time it is opened, and what a person types to the app is a command,
- * so that no word of theirs meets silence. What the app itself said comes back as an event, too.
+ * Serves the app's own pages in Slack: its home is redrawn each time it is opened, and any text typed to the app is a command,
+ * so that no message goes unanswered. The app's own messages also arrive as events and are ignored.
  */
 function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces, 'find'>): void {
   const clientOf = async (body: unknown) => {
@@ -124,7 +124,7 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     await said(deps, workspace.client.views.publish({ user_id: user, view }))
   })
   app.event('message', async ({ body }) => {
-    // Slack says it again when the answer takes long.
+    // Slack repeats the event when the answer takes long.
     const { eventId } = readIncoming(body)
     if (eventId !== undefined && !(await deps.seen.first(`slack:typed:${eventId}`))) return
     const workspace = await clientOf(body)
@@ -141,7 +141,7 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
   })
 }
 
-/** Slack's own bot: it would answer our answer. */
+/** Slack's own bot, which would answer our answer. */
 const SLACKBOT = 'USLACKBOT'
 
 const channelSchema = z.object({
@@ -150,8 +150,8 @@ const channelSchema = z.object({
 })
 
 /**
- * The app was taken out of a channel, or joined one. Slack says so only where the operator let it (`channels:read`, `groups:read`);
- * elsewhere the first card that is refused, or taken, tells it.
+ * Notes that the app left or joined a channel. Slack reports this only where the operator granted `channels:read` and
+ * `groups:read`; elsewhere it shows with the first card that Slack refuses or accepts.
  */
 function listenForChannels(app: SlackApp, deps: FlowDeps): void {
   for (const type of ['channel_left', 'group_left', 'member_joined_channel']) {
@@ -168,7 +168,7 @@ function listenForChannels(app: SlackApp, deps: FlowDeps): void {
   }
 }
 
-/** What could not be said is logged: sent again, it would be said twice. */
+/** Logs a failed answer instead of throwing: Slack would send the event again, and the answer might appear twice. */
 async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Promise<void> {
   await call.catch((error: unknown) =>
     log.warn({ reason: troubleOf(error).code }, 'a person on Slack could not be answered'),
@@ -176,9 +176,9 @@ async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Pro
 }
 
 /**
- * In messages, unlike in commands, Slack makes links of addresses, numbers, channels and mentions: `<https://a.example>`,
- * `<http://a.example|a.example>`, `<#C1|general>`, `<!here>`. What stands behind the bar is what was typed, and what is read; a
- * receipt with another text would be judged.
+ * Restores what was typed. In messages, unlike in commands, Slack makes links of addresses, numbers, channels and mentions:
+ * `<https://a.example>`, `<http://a.example|a.example>`, `<#C1|general>`, `<!here>`. The typed text is the part after the bar;
+ * otherwise a receipt would be judged with altered text.
  */
 function typedText(text: string): string {
   const typed = text
@@ -202,7 +202,7 @@ const eventSchema = z.object({
   }),
 })
 
-/** A workspace removed the app, or took its tokens back: what we keep of it is deleted (Slack says both, more than once). */
+/** Deletes a workspace's data when it removed the app or revoked its tokens (Slack reports both, more than once). */
 function listenForUninstalls(
   app: SlackApp,
   deps: FlowDeps,
@@ -220,12 +220,12 @@ async function forgetWorkspace(
 ): Promise<void> {
   const { tenant } = readIncoming(body)
   const { event, event_time } = eventSchema.parse(body)
-  // A person took back their own token: the app never had one.
+  // Ignores people who revoke their own token: the app never had one.
   const ours = event.type === 'app_uninstalled' || (event.tokens?.bot.length ?? 0) > 0
   if (tenant === undefined || !ours) return
   const about = { tenant, event: event.type }
   const kept = await deps.installations.find('slack', tenant)
-  // Slack repeats events for minutes: one from before must not undo a new installation.
+  // Slack repeats events for minutes: an event from before a new installation must not undo it.
   if (
     kept !== undefined &&
     event_time !== undefined &&

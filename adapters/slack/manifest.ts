@@ -8,8 +8,8 @@ export type SlackReach = 'http' | 'socket'
 type Manifest = NonNullable<webApi.AppsManifestValidateArguments['manifest']>
 
 /**
- * The app's manifest (https://docs.slack.dev/reference/app-manifest), to be pasted where Slack makes apps. In Socket Mode
- * Slack takes no addresses for requests; it takes the one where OAuth ends only over https.
+ * Returns the app's manifest (https://docs.slack.dev/reference/app-manifest), to be pasted into Slack's page for new apps. In
+ * Socket Mode Slack accepts no addresses for requests; it accepts an OAuth redirect only over https.
  * @param baseUrl the service's public origin, without a slash at the end
  */
 export function slackManifest(baseUrl: string, reach: SlackReach) {
@@ -20,12 +20,12 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
     display_information: {
       name: 'Countersign',
       description: 'Approvals for agents and applications',
-      // Slack asks for 174 to 4000 characters.
+      // Slack requires 174 to 4000 characters.
       long_description: longDescription('Slack'),
       background_color: '#0f5c46',
     },
     features: {
-      // Cards arrive in the messages tab. A read-only one would take no commands either.
+      // Cards arrive in the messages tab. If it were read-only, it would take no commands.
       app_home: {
         home_tab_enabled: true,
         messages_tab_enabled: true,
@@ -43,7 +43,7 @@ export function slackManifest(baseUrl: string, reach: SlackReach) {
       interactivity: { is_enabled: true, ...requests },
       org_deploy_enabled: false,
       socket_mode_enabled: reach === 'socket',
-      // Tokens that end after twelve hours are not renewed by the service.
+      // Rotated tokens expire after twelve hours, and the service does not renew them.
       token_rotation_enabled: false,
     },
   } satisfies Manifest
@@ -62,13 +62,13 @@ const COMMANDS = [
   },
 ]
 
-/** What the app may do in a workspace, each for a reason; asked for nothing else. */
+/** The app's permissions in a workspace, each with its reason; the app asks for nothing else. */
 export const BOT_SCOPES = [
-  // chat.postMessage, chat.update, chat.postEphemeral: cards, lines under them, answers only one person sees.
+  // chat.postMessage, chat.update, chat.postEphemeral: cards, replies under them, answers that only one person sees.
   'chat:write',
   // /verify and /countersign.
   'commands',
-  // message.im: what people type to the app itself, so that it answers. It reads no other conversation.
+  // message.im: messages that people type to the app itself, so that it can answer. It reads no other conversation.
   'im:history',
   // conversations.open: a card goes to an approver's direct message with the app.
   'im:write',

@@ -30,11 +30,11 @@ import type { Workspaces } from './workspaces.ts'
 
 export interface SlackPortParts {
   log: Log
-  /** How fast this process calls; a workspace with other limits, or a test, has others. */
+  /** How fast this process calls. Other values serve workspaces with other limits, and tests. */
   rates?: SlackRates
 }
 
-/** Sends cards to Slack. Every call is one attempt at a time, ends within 15 s and never throws. */
+/** Creates the port that sends cards to Slack. Each of its methods ends within 15 s and never throws. */
 export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): ChatPort {
   const { log, rates = SLACK_RATES } = parts
   const { within } = createWebCalls(workspaces, { rates, log })
@@ -79,7 +79,7 @@ export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): 
 
 type Calling = { calls: WebCalls; log: Log }
 
-/** Without its id where Slack has seen that, of a message that is not there any more: nothing else would ever go out. */
+/** Posts a view. If Slack knows its id, from a message that is gone, posts without it: else nothing would ever go out. */
 async function postIn(
   calling: Calling,
   tenant: string,
@@ -97,7 +97,7 @@ async function postIn(
 
 const replied = z.object({ ts: z.string(), message: z.object({ thread_ts: z.string().optional() }) })
 
-/** Slack says a reply to a deleted message beside it, where nothing would ever edit it: it is taken back. */
+/** Checks the thread of a reply. If its parent was deleted, Slack posts the reply outside any thread; that is taken back. */
 async function inThread(
   calls: WebCalls,
   { tenant, conversation }: { tenant: string; conversation: string },
@@ -110,7 +110,7 @@ async function inThread(
   return { ok: false, outcome: 'unreachable', code: 'not_in_thread', gone: true }
 }
 
-/** The card, and the plain words that replace it where Slack refuses its blocks. */
+/** Draws a view, with the plain words that replace it if Slack refuses its blocks. */
 function drawn(view: PostView | MovedView): [SlackMessage, string] {
   if (isKind(view, 'greeting')) return [renderGreeting(view), renderGreeting(view).text]
   if (isKind(view, 'moved')) return [renderMoved(view), renderMoved(view).text]
@@ -121,10 +121,10 @@ function drawn(view: PostView | MovedView): [SlackMessage, string] {
 
 /** Nothing in the `text` becomes a mention or a link. */
 const UNPARSED = { parse: 'none', link_names: false } as const
-/** And no preview fetches the approval page (T41). */
+/** Additionally, no link preview fetches the approval page (T41). */
 export const QUIET = { ...UNPARSED, unfurl_links: false, unfurl_media: false }
 
-/** Blocks; when Slack minds those, plain words instead: a message that shows less beats none. */
+/** Sends blocks or, if Slack refuses them, plain words: a message that shows less is better than none. */
 async function say(
   { calls, log }: Calling,
   target: Parameters<WebCalls['call']>[0],
@@ -141,7 +141,7 @@ async function say(
     { platform: 'slack', tenant, method, reason: answer.code },
     'slack refused a card; sent plain words',
   )
-  // An edit without blocks would leave the old ones.
+  // An edit that sets no `blocks` would keep the old ones.
   return calls.call(target, { ...base, text: plain, ...(posts ? {} : { blocks: [] }) })
 }
 
@@ -158,7 +158,7 @@ const account = z.object({
   }),
 })
 
-/** A person of this very workspace; guests never get cards from others, whatever address they claim (T37). */
+/** Finds a member of this very workspace; people from other workspaces get no card, whatever address they claim (T37). */
 async function lookUp(
   calls: WebCalls,
   tenant: string,
@@ -184,7 +184,7 @@ async function conversationOf(
 
 const posted = z.object({ channel: z.string(), ts: z.string() })
 
-/** Slack's own id of the conversation: edits by a person's id are refused. */
+/** Reads where a message was posted, with Slack's id of the conversation: Slack refuses edits by a person's id. */
 function refOf(tenant: string, answer: unknown): WebOutcome<MessageRef> {
   const { success, data } = posted.safeParse(answer)
   return success ? { ok: true, value: { tenant, conversation: data.channel, message: data.ts } } : UNREADABLE
@@ -197,9 +197,9 @@ function silent(answer: WebOutcome<unknown>): WebOutcome<void> {
 }
 
 /**
- * The same card drawn from the same version has the same id (a UUID, as Slack wants it): when the answer to a post was lost
- * and it is posted again, Slack may notice. Another version, or one posted after that was taken, must not pass for it: it
- * would be taken for shown.
+ * Returns the same id (a UUID, as Slack demands) for the same card drawn from the same version: when the answer to a post was
+ * lost and the card is posted again, Slack may notice. Another version, or a post after Slack has accepted one, gets another
+ * id: otherwise Slack would take it for the earlier message, and we would record it as shown.
  */
 function messageId(...parts: (string | number)[]): string {
   const hex = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
@@ -213,12 +213,12 @@ function messageId(...parts: (string | number)[]): string {
   ].join('-')
 }
 
-/** Only the post itself can have been done unheard. */
+/** Removes `perhaps`: opening the conversation failed, so nothing can have been posted. */
 function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }): WebOutcome<never> {
   return trouble
 }
 
-/** People remembered; it never changes for one, but costs a call. */
+/** The most people whose conversation is kept in memory; a conversation never changes, but finding it costs a call. */
 const MOST = 10_000
 
 const opened = z.object({ channel: z.object({ id: z.string() }) })
@@ -229,7 +229,7 @@ type DirectMessages = ReturnType<typeof createDirectMessages>
 function createDirectMessages() {
   const known = new Map<string, string>()
   return {
-    /** Opens it, or knows it. */
+    /** Returns the person's conversation, and opens it if it is not known. */
     async open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>> {
       const key = identityKey(person)
       const before = known.get(key)
@@ -244,7 +244,7 @@ function createDirectMessages() {
       known.set(key, data.channel.id)
       return { ok: true, value: data.channel.id }
     },
-    /** It is not there any more, and is opened again next time. @returns whether it was one of these */
+    /** Forgets a conversation that is gone, so that it is opened again. @returns whether one was known */
     forget: (address: ChatAddress) => 'user' in address && known.delete(identityKey(address)),
   }
 }

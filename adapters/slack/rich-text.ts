@@ -6,15 +6,15 @@ import { HEADER_LENGTH } from './limits.ts'
 export type Inline = types.RichTextText | types.RichTextDate | types.RichTextLink | types.RichTextUserMention
 export type Part = types.RichTextSection | types.RichTextQuote | types.RichTextPreformatted
 
-/** What is posted: blocks, and the text of notifications. */
+/** A message to post: blocks, and the text of notifications. */
 export interface SlackMessage {
   blocks: types.KnownBlock[]
   text: string
 }
 
 /**
- * Words in rich text are words: no client looks for mentions, links, emoji or bold in them, whatever they hold. That is
- * why callers' text goes here and nowhere else; `plain_text` is marked up by some renderers all the same (T41).
+ * Creates literal text: no client looks for mentions, links, emoji or bold in rich text, whatever it holds. That is
+ * why callers' text goes here and nowhere else; some renderers apply markup even to `plain_text` (T41).
  */
 export function words(text: string): types.RichTextText {
   return { type: 'text', text }
@@ -32,7 +32,7 @@ export function code(text: string): types.RichTextText {
   return { type: 'text', text, style: { code: true } }
 }
 
-/** One of our moments in the reader's own zone; the fallback is UTC, to the minute. */
+/** Draws a time in the reader's own time zone; the fallback is UTC, to the minute. */
 export function moment(at: Date): types.RichTextDate {
   return {
     type: 'date',
@@ -47,7 +47,7 @@ export function link(text: string, url: string): types.RichTextLink {
 }
 
 /**
- * Lines as one section: clients differ in whether two sections stand below or beside each other. Whatever is not ours
+ * Joins lines into one section: clients differ in whether two sections stand below or beside each other. Text by others
  * goes to the end of its line, so that its direction cannot reorder our words (T43).
  */
 export function section(...lines: Inline[][]): types.RichTextSection {
@@ -55,12 +55,12 @@ export function section(...lines: Inline[][]): types.RichTextSection {
   return { type: 'rich_text_section', elements }
 }
 
-/** The parts of a card, as every platform gets them, in Slack's terms. */
+/** Draws a card's parts, which are the same for all platforms, as Slack's rich text. */
 export function drawParts(parts: readonly CardPart[]): Part[] {
   return parts.map((part) => {
     if (part.kind === 'preformatted') return { type: 'rich_text_preformatted', elements: [words(part.text)] }
     const lines = section(...drawLines(part.lines))
-    // The frame around what others wrote.
+    // A quote is the frame around text by others.
     return part.kind === 'quote' ? { ...lines, type: 'rich_text_quote' } : lines
   })
 }
@@ -75,7 +75,7 @@ function drawPiece(piece: Piece): Inline {
   return piece.kind === 'moment' ? moment(piece.at) : PIECES[piece.kind](piece.text)
 }
 
-/** Parts as one block. Sections that follow each other become one. */
+/** Joins parts into one block. Adjacent sections become one section. */
 export function richText(parts: readonly Part[]): types.RichTextBlock {
   const elements: Part[] = []
   for (const part of parts) {
@@ -87,34 +87,34 @@ export function richText(parts: readonly Part[]): types.RichTextBlock {
   return { type: 'rich_text', elements }
 }
 
-/** Our own words as a heading. */
+/** Draws our own words as a heading. */
 export function header(text: string): types.HeaderBlock {
   return { type: 'header', text: plain(cutText(text, HEADER_LENGTH).text) }
 }
 
-/** Our own words, small. */
+/** Draws our own words in small print. */
 export function note(text: string): types.ContextBlock {
   return { type: 'context', elements: [plain(text)] }
 }
 
-/** Only for our own constant words; `emoji: false` in case a caller forgets that. */
+/** Draws our own constant words only; `emoji: false` in case the calling code forgets that. */
 export function plain(text: string): types.PlainTextElement {
   return { type: 'plain_text', text, emoji: false }
 }
 
-/** Slack's three control characters as it wants them in `mrkdwn` and in the top-level `text` (docs.slack.dev, "Formatting message text"). */
+/** Escapes Slack's control characters for `mrkdwn` and the top-level `text` (docs.slack.dev, "Formatting message text"). */
 export function escapeMrkdwn(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
 const ESCAPED: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' }
 
-/** What a person typed, from what Slack made of these three characters; once, so that typed `&lt;` stays `&lt;`. */
+/** Restores these three characters in the text a person typed; unescapes only once, so that a typed `&lt;` stays `&lt;`. */
 export function unescapeText(text: string): string {
   return text.replace(/&(?:amp|lt|gt);/g, (escaped) => ESCAPED[escaped] ?? escaped)
 }
 
-/** The top-level `text`, which notifications show: no mention, link, emoji, code or bold text can be made of it (T41). */
+/** Returns the top-level `text` for notifications; clients can make no mention, link, emoji, code or bold text of it (T41). */
 export function fallbackText({ summary, asking }: Preview): string {
   return escapeMrkdwn(asking === undefined ? summary : `${summary} ${unmarked(asking)}`)
 }

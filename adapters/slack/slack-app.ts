@@ -16,8 +16,8 @@ import {
 import { createSlackLog } from './web-client.ts'
 
 /**
- * Bolt, with `Answering` in front of everything: Bolt itself runs a repeat again, answers what has no listener with 404
- * after three seconds, and says nothing at all to people of an unknown workspace.
+ * Bolt, with `Answering` in front of it. Bolt alone would run repeated messages again, answer a message without a listener
+ * with 404 after three seconds, and say nothing at all to people of an unknown workspace.
  */
 export class SlackApp extends App {
   readonly #answering: Answering
@@ -27,7 +27,7 @@ export class SlackApp extends App {
       receiver,
       logger: createSlackLog(log),
       logLevel: LogLevel.INFO,
-      // Who may be answered is decided in front; no token is handed to listeners.
+      // `Answering` has decided already who may be answered; listeners get no token.
       authorize: async () => ({}),
       ignoreSelf: false,
       convoStore: false,
@@ -50,14 +50,14 @@ type Answering = ReturnType<typeof createAnswering>
 /** Slack gives up after three seconds and shows an error of its own. */
 const DEADLINE_MS = 2_500
 
-/** What the receivers say about a message beside its body. */
+/** What the receivers add to a message besides its body. */
 const deliverySchema = z.object({
-  /** The signature, or the envelope's id: the same twice is a repeat (T36). */
+  /** The signature, or the envelope's id; a message with a known one is a repeat (T36). */
   delivery: z.string().min(1),
   request_id: z.string(),
 })
 
-/** Stands between Slack and the listeners: every message runs once and is answered in time, whatever happens behind. */
+/** Stands between Slack and the listeners: each message runs once and is answered in time, whatever the listeners do. */
 export function createAnswering(parts: AnsweringParts) {
   const { add, settled } = createOpenWork()
   return {
@@ -88,7 +88,7 @@ async function answerOne(
   }
   const late = setTimeout(() => {
     parts.log.warn(about, 'slack waited too long for an answer')
-    // An event is better sent again than lost.
+    // An event is not acknowledged: it is better repeated by Slack than lost.
     if (kind !== 'event') void tell(NOTICES.slow)
   }, DEADLINE_MS)
   try {
@@ -105,14 +105,14 @@ async function answerOne(
   }
 }
 
-/** Why nothing runs for it. A repeat is acknowledged and not answered: its answer went out the first time. */
+/** Says why no listener may run. A repeat is acknowledged without a notice: its answer went out the first time. */
 async function findRefusal(
   { seen, workspaces, settings }: AnsweringParts,
   { kind, tenant, eventId }: Incoming,
   delivery: string,
   reply: ReplyOnce,
 ): Promise<Notice | 'repeat' | undefined> {
-  // Of an event only what came to its end counts. Slack may send the same bytes again within the same second.
+  // An event counts as seen only once its handling has finished. Slack may repeat the same bytes within the same second.
   const repeat =
     kind === 'event'
       ? await seen.known(seenEvent(eventId ?? delivery))
@@ -121,7 +121,7 @@ async function findRefusal(
     await reply.give()
     return 'repeat'
   }
-  // That a workspace removed the app is said when it is not known any more.
+  // Events pass without this check: a workspace that removed the app reports so when it is no longer known.
   if (kind === 'event' || kind === 'other') return undefined
   const workspace = tenant === undefined ? 'not_installed' : await workspaces.find(tenant)
   if (workspace === 'not_known_yet') return NOTICES.notKnownYet
@@ -144,19 +144,19 @@ async function runListeners(parts: AnsweringParts, running: Run): Promise<void> 
   const ack = async (body?: unknown) => {
     if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
   }
-  // Bolt breaks on what is no object, such as the payload “null”.
+  // Bolt fails on a payload that is not an object, such as “null”.
   if (typeof event.body === 'object' && event.body !== null) await run({ ...event, ack })
   if (!reply.given()) await refuse(unknownOf(incoming))
 }
 
-/** Bolt would acknowledge it before anything is done: what then fails would be lost, as Slack does not send it again. */
+/** Handles an event, then acknowledges it. Bolt would acknowledge first: Slack would not repeat an event that then fails. */
 async function runEvent(
   { seen, log }: AnsweringParts,
   { event, run, incoming, delivery, reply, about }: Run,
 ): Promise<void> {
   await run({ ...event, ack: async () => undefined })
   await seen.first(seenEvent(incoming.eventId ?? delivery))
-  // Who gave up waiting sends it again, and it is a repeat.
+  // If Slack gave up waiting, it sends the event again, which then counts as a repeat.
   await reply.give().catch(() => log.info(about, 'the answer to slack came too late'))
 }
 

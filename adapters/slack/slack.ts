@@ -24,7 +24,7 @@ export interface SlackParts {
   baseUrl: string
 }
 
-/** Slack: a port that sends, and a receiver that answers. Neither calls Slack before it is used. */
+/** Creates a port that sends to Slack, and a receiver that answers it. Neither calls Slack before it is used. */
 export function createSlack(settings: SlackSettings, parts: SlackParts) {
   const workspaces = createWorkspaces(settings, parts)
   return {
@@ -41,7 +41,7 @@ export function createSlack(settings: SlackSettings, parts: SlackParts) {
   }
 }
 
-/** Receives commands, clicks and events: at `POST /slack/events`, or over a connection that we open (Socket Mode). */
+/** Receives commands, clicks and events at `POST /slack/events`, or over a connection that we open (Socket Mode). */
 function createSlackReceiver(
   { apiUrl, receive }: SlackSettings,
   workspaces: Pick<Workspaces, 'find' | 'forget'>,
@@ -65,7 +65,7 @@ function createSlackReceiver(
   return {
     start: async () => socket.start(),
     async stop() {
-      // Answers need the connection.
+      // Pending answers still need the connection.
       await answering.settled()
       await socket.stop()
     },
@@ -74,10 +74,10 @@ function createSlackReceiver(
 
 const PATH = '/slack/events'
 
-/** A command with a whole pasted receipt is some 20 KB. */
+/** A command that contains a whole pasted receipt has about 20 KB. */
 const BODY_LIMIT = '256kb'
 
-/** `POST /slack/events`. Must come before every body parser: signed are the bytes as they came. */
+/** Mounts `POST /slack/events`. Must come before every body parser, because the signature covers the raw bytes. */
 function mountEvents(
   app: Parameters<Mount>[0],
   signingSecret: string,
@@ -109,19 +109,19 @@ function mountEvents(
   )
 }
 
-/** Slack sends an event again that was answered so: nothing was done with it. */
+/** Answers 503, upon which Slack sends the event again: nothing was done with it. */
 function sendAgain(response: { headersSent: boolean; writeHead(status: number): { end(): void } }): true {
   if (!response.headersSent) response.writeHead(503).end()
   return true
 }
 
-/** How far Slack's clock and ours may be apart, either way (T36). */
+/** How far Slack's clock and ours may differ, in either direction (T36). */
 const WINDOW_SECONDS = 300
 
 /**
- * What is wrong with the headers of a request that says it comes from Slack; undefined: nothing, its signature can be
- * checked. Bolt checks that, but takes timestamps of any future, any version before the `=` of the signature (which is
- * then part of what is hashed) and anything after a second `=`: one request would have many signatures.
+ * Says what is wrong with the headers of a request that claims to come from Slack; undefined when its signature can be
+ * checked. Bolt does that, but accepts any future timestamp, any version before the `=` of the signature (which it then
+ * hashes as well) and anything after a second `=`: one request would have many valid signatures.
  */
 function findForgery(headers: IncomingHttpHeaders, now: Date): string | undefined {
   const timestamp = headers['x-slack-request-timestamp']
@@ -132,9 +132,9 @@ function findForgery(headers: IncomingHttpHeaders, now: Date): string | undefine
   return Math.abs(apart) > WINDOW_SECONDS ? `the timestamp is ${apart} seconds old` : undefined
 }
 
-/** From asking for the address to Slack's greeting. */
+/** Most milliseconds from the request for the socket's address to Slack's greeting. */
 const CONNECT_MS = 20_000
-/** A connection that ends sooner counts as failed: Slack itself closes a healthy one after hours. */
+/** A connection that ends sooner counts as failed: Slack closes a healthy one only after hours. */
 const HELD_MS = 10_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
@@ -142,8 +142,8 @@ const LONGEST_PAUSE_MS = 30_000
 const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
 
 /**
- * Socket Mode: a connection that we open, and open again whenever it ends. Reconnecting is ours: the library's own gives up for good when its address cannot be reached once, with a
- * rejection that no caller can catch.
+ * Socket Mode: opens a connection, and opens it again whenever it ends. We reconnect ourselves: the library gives up for good
+ * when it fails once to reach the address, with a rejection that no caller can catch.
  */
 function createSocketConnection(
   { appToken, apiUrl }: { appToken: string; apiUrl: string },
@@ -169,7 +169,7 @@ function createSocketConnection(
   connect(receiver)
   let running: Promise<void> | undefined
   return {
-    /** Whether Slack answers shows in the log. */
+    /** Starts connecting; the log shows whether Slack answers. */
     start(): void {
       running ??= stayConnected(receiver, ending.signal, log)
     },
@@ -198,7 +198,7 @@ async function stayConnected(receiver: SocketModeReceiver, ending: AbortSignal, 
   ending.removeEventListener('abort', hangUp)
 }
 
-/** Resolves when an open connection has ended. @throws when none came about */
+/** Resolves when an open connection has ended. @throws when no connection could be opened */
 async function holdConnection(receiver: SocketModeReceiver, ending: AbortSignal, log: Log): Promise<void> {
   const { client } = receiver
   let lost: () => void = () => undefined
@@ -223,7 +223,7 @@ function eitherSignal(one: AbortSignal | null | undefined, other: AbortSignal): 
   return one === null || one === undefined ? other : AbortSignal.any([one, other])
 }
 
-/** Without the call that failed. */
+/** Returns only the message of an error, without the call that failed. */
 function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : 'the connection ended before it began'
 }

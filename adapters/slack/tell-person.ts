@@ -12,8 +12,8 @@ export interface TellParts extends Pick<FlowDeps, 'log' | 'clock'> {
 }
 
 /**
- * Acknowledges, and says the notice to the person alone: in the acknowledgement where Slack shows that, else by a message.
- * Never by `response_url`: that is an address out of the request (T38). Never throws: what could not be said is logged.
+ * Acknowledges, and shows the notice to the person alone: in the acknowledgement where Slack shows that, else by a message.
+ * Never uses `response_url`, an address taken from the request (T38). Never throws: failures to answer are logged.
  */
 export async function tellPerson(
   parts: TellParts,
@@ -32,7 +32,7 @@ export async function tellPerson(
   }
 }
 
-/** What of it Slack shows by itself. An acknowledged click with a body would replace the message under the button. */
+/** Draws the acknowledgement, where Slack shows one. For a click it stays empty: a body would replace the clicked message. */
 function acknowledgement({ kind }: Incoming, message: SlackMessage): object | undefined {
   switch (kind) {
     case 'command':
@@ -50,7 +50,7 @@ function modal({ blocks }: SlackMessage): types.ModalView {
   return { type: 'modal', title: plain('Countersign'), close: plain('Close'), blocks }
 }
 
-/** In the place where it happened, seen by this person alone; as a message of the app where there is no such place. */
+/** Posts the message in the channel of the click, visible to this person alone; without a channel, as a direct message. */
 async function whisper(
   { workspaces }: TellParts,
   { tenant, user, channel }: Incoming,
@@ -63,7 +63,7 @@ async function whisper(
   else await client.chat.postEphemeral({ channel, user, ...message })
 }
 
-/** What the receiver itself has to say, when no verb answered. All of it is ours. */
+/** Notices from the receiver itself, for when no verb answered. All their words are ours. */
 export const NOTICES = {
   unknownCommand: problem(
     'Countersign does not know this command',
@@ -87,7 +87,7 @@ export const NOTICES = {
   ),
 } as const
 
-/** A workspace whose installation is not (or no longer) ours: nothing is read or changed for it. */
+/** Returns the notice for a workspace that is not (or no longer) installed: nothing is read or changed for it. */
 export function notConnected(baseUrl: string): Notice {
   return problem(
     'This workspace is not connected',
@@ -95,7 +95,7 @@ export function notConnected(baseUrl: string): Notice {
   )
 }
 
-/** Something broke; what it was is in the log under this id. */
+/** Returns the notice for an internal error, which the log holds under this id. */
 export function wentWrong(requestId: string): Notice {
   return problem(
     'Something went wrong on our side',
@@ -103,15 +103,15 @@ export function wentWrong(requestId: string): Notice {
   )
 }
 
-/** The one answer that Slack takes to what it sent. */
+/** The single answer that Slack accepts to each message. */
 export type ReplyOnce = ReturnType<typeof replyOnce>
 
-/** Wraps an `ack`: Bolt's throws at the second answer over HTTP and drops it in Socket Mode. */
+/** Wraps an `ack`, because a second call of Bolt's own throws over HTTP and is dropped in Socket Mode. */
 export function replyOnce(ack: (body?: unknown) => Promise<void>) {
   let given = false
   return {
     given: () => given,
-    /** @returns false when there was an answer already: this one is not sent */
+    /** @returns false when an answer was given already, so this one is not sent */
     async give(body?: unknown): Promise<boolean> {
       if (given) return false
       given = true

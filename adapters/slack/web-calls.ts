@@ -5,30 +5,30 @@ import { atRate, createPacer, type Pacer, type Rate } from '../shared/pacer.ts'
 import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'
 
-/** What is about to be called. */
+/** A call that is about to be made. */
 export interface PacedCall {
   tenant: string
   method: string
-  /** Where a message goes. */
+  /** The conversation that the message is for. */
   conversation?: string
 }
 
-/** What came of one call: Slack's answer, unread, or why there is none. */
+/** The outcome of one call: Slack's unparsed answer, or why there is none. */
 type WebAnswer = { ok: true; value: unknown } | ({ ok: false } & Trouble)
 
-/** Calls that belong together: finding a conversation, then posting. */
+/** Calls that share one deadline, such as finding a conversation and then posting. */
 export interface WebCalls {
-  /** One attempt. Never throws. */
+  /** Makes one attempt. Never throws. */
   call(target: PacedCall, args: Record<string, unknown>): Promise<WebAnswer>
 }
 
-/** Longest that the calls for one card may take together, waiting included. */
+/** Most milliseconds that the calls for one card may take together, waiting included. */
 const TOGETHER_MS = 15_000
 
-/** Longest that one call waits for its turn. */
+/** Most milliseconds that one call waits for its turn. */
 const TURN_MS = 5_000
 
-/** The one way out to Slack: the workspace's client, at its pace, in time. Says what failed, never what was sent. */
+/** Makes every call to Slack, paced and with a deadline. Its log says what failed, never what was sent. */
 export function createWebCalls(
   workspaces: Workspaces,
   { rates, log }: { rates: SlackRates; log: Log },
@@ -86,10 +86,10 @@ export function createWebCalls(
   }
 }
 
-/** `ChatOutcome` before its time was taken. */
+/** A `ChatOutcome` without its duration. */
 export type WebOutcome<T> = { ok: true; value: T } | ({ ok: false } & Trouble)
 
-/** A rate limit is expected and not logged as a failure, and so is a person who is not in the workspace. */
+/** Logs a failed call; our own pacing only at debug level, and a person who is not in the workspace not at all. */
 function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_after }: Trouble): void {
   if (code === 'users_not_found') return
   const said = {
@@ -109,14 +109,14 @@ export interface SlackRates {
   conversation: Rate
   /** Messages in one workspace. */
   posts: Rate
-  /** Every other method, each for itself, in one workspace. */
+  /** Each other method on its own, in one workspace. */
   method: Rate
 }
 
 /**
- * What one process does at most, a little below what Slack allows (docs.slack.dev, "Rate limits"): a message a second in a
- * conversation, several hundred a minute in a workspace, and 50 calls a minute of a method of tier 3 (`chat.update`,
- * `conversations.open`, `users.lookupByEmail`): burst and a minute's calls together are 50.
+ * The rates of one process, slightly below what Slack allows (docs.slack.dev, "Rate limits"): one message a second in a
+ * conversation, several hundred a minute in a workspace, and 50 calls a minute of each tier 3 method (`chat.update`,
+ * `conversations.open`, `users.lookupByEmail`), which the burst and a minute's calls reach together.
  */
 export const SLACK_RATES: SlackRates = {
   conversation: { every: 1_000, burst: 1 },
@@ -124,12 +124,12 @@ export const SLACK_RATES: SlackRates = {
   method: { every: 60_000 / 45, burst: 5 },
 }
 
-/** Conversations and methods remembered. */
+/** The most conversations and methods kept in memory. */
 const MOST_LANES = 10_000
 
 /**
- * A pacer for Slack, which does not say whether a conversation or the workspace had too many: the conversation rests, and the
- * method in the whole workspace as soon as a second conversation is refused meanwhile.
+ * Creates a pacer for Slack, which does not say whether a conversation or the workspace reached a limit. The conversation is
+ * paused; if Slack refuses a second conversation meanwhile, the method is paused in the whole workspace.
  */
 export function createSlackPacer(rates: SlackRates): Pacer<PacedCall> {
   return createPacer({
@@ -151,7 +151,7 @@ export function createSlackPacer(rates: SlackRates): Pacer<PacedCall> {
 
 const METADATA = 'countersign_card'
 
-/** Seen by apps alone: the card is known again by it. */
+/** Returns metadata that identifies the card in the history; only apps can see it. */
 export function metadataOf(card: string | undefined) {
   return card === undefined ? {} : { metadata: { event_type: METADATA, event_payload: { card } } }
 }
@@ -169,16 +169,16 @@ const page = z.object({
   has_more: z.boolean().optional(),
 })
 
-/** Messages looked through for one card. */
+/** Most messages searched for one card. */
 const MOST_MESSAGES = 200
-/** A scope that is missing may be granted later. */
+/** Milliseconds before a retry when a scope is missing, because it may be granted later. */
 const CLOSED_MS = 3_600_000
-/** Apps that Slack does not know from its Marketplace read once a minute: no card waits for that. */
+/** Longest wait in seconds for a rate limit. Apps outside Slack's Marketplace read once a minute: no card waits for that. */
 const SOON_S = 10
-/** Our clock and Slack's. */
+/** Seconds by which our clock and Slack's may differ. */
 const APART_S = 300
 
-/** Reads conversations where the app was given more than it asks for (`im:history`, `channels:history`, `groups:history`). */
+/** Reads the history of conversations where the app has the scope (`im:history`, `channels:history`, `groups:history`). */
 export function createHistory() {
   const closed = new Map<string, number>()
   return {

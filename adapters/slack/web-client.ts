@@ -5,18 +5,18 @@ import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
 /** Milliseconds that one call may take, its answer included. */
 export const CALL_MS = 5_000
 
-/** Has a client call once: the outbox tries again, and knows what it tried. Left alone it would post a card many times. */
+/** Options for a client without retries: the outbox retries and knows its attempts. The default could post a card many times. */
 export function callingOnce(slackApiUrl: string) {
   return { slackApiUrl, timeout: CALL_MS, retryConfig: { retries: 0 }, rejectRateLimitedCalls: true }
 }
 
-/** A client that calls once. */
+/** Creates a client that makes each call only once. */
 export function createWebClient(apiUrl: string, token: string, log: Log): webApi.WebClient {
   const options = { ...callingOnce(apiUrl), allowAbsoluteUrls: false, logger: createSlackLog(log) }
   return new webApi.WebClient(token, options)
 }
 
-/** Why a call was not accepted. */
+/** Why a call failed. */
 export type Trouble = Pick<
   ChatOutcome<never> & { ok: false },
   'outcome' | 'retry_after' | 'perhaps' | 'gone'
@@ -25,8 +25,8 @@ export type Trouble = Pick<
 }
 
 /**
- * Slack's error codes after which trying again does not help: no such person or place, or not allowed there. What is in neither
- * list counts as a failure and is tried again.
+ * Slack's error codes for which a retry does not help: the person or place does not exist, or is not allowed. Codes in none of
+ * these lists count as failures and are retried.
  */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   // The person.
@@ -54,10 +54,10 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'edit_window_closed',
 ])
 
-/** The message was deleted. */
+/** Codes for a message that was deleted. */
 const GONE: ReadonlySet<string> = new Set(['message_not_found', 'thread_not_found', 'is_deleted'])
 
-/** The app itself is refused: its token is dead, or lacks what the call takes. That is a state of the workspace. */
+/** Codes that refuse the app itself: its token is dead or lacks a scope. This is a state of the whole workspace. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
   'not_authed',
   'invalid_auth',
@@ -76,10 +76,10 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 ])
 
 const RATE_LIMITED: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited'])
-/** Seconds, when Slack names none. */
+/** Seconds to wait when Slack names none. */
 const USUAL_PATIENCE = 10
 
-/** Codes that say the blocks are at fault: Slack shows nothing of such a message. */
+/** Codes that blame the blocks: Slack shows nothing of such a message. */
 const BAD_MESSAGE: ReadonlySet<string> = new Set([
   'invalid_blocks',
   'invalid_blocks_format',
@@ -89,12 +89,12 @@ const BAD_MESSAGE: ReadonlySet<string> = new Set([
   'cannot_parse_attachment',
 ])
 
-/** Our own blocks are what Slack minds. */
+/** Checks whether Slack refused a call because of our own blocks. */
 export function isBadMessage({ code }: { code?: string }): boolean {
   return code !== undefined && BAD_MESSAGE.has(code)
 }
 
-/** What WebClient threw, in our classes. Codes are Slack's own; nothing that a person wrote is in them. */
+/** Classifies an error thrown by WebClient. Codes are Slack's own and contain nothing that a person wrote. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof webApi.WebAPIRateLimitedError) return patience('ratelimited', error.retryAfter)
   if (error instanceof webApi.WebAPIPlatformError) return platformTrouble(error.data.error)
@@ -102,7 +102,7 @@ export function troubleOf(error: unknown): Trouble {
     const perhaps = error.statusCode >= 500 ? PERHAPS : {}
     return { outcome: 'failed', code: `http_${error.statusCode}`, ...perhaps }
   }
-  // WebClient wraps what goes wrong before the answer begins, and passes on as it is what breaks it off.
+  // WebClient wraps errors from before the answer begins, but passes on unchanged those that break it off.
   const cut = error instanceof webApi.WebAPIRequestError ? error.original : error
   if (cut instanceof Error && cut.name === 'TimeoutError')
     return { outcome: 'timeout', code: 'timeout', ...PERHAPS }
@@ -113,7 +113,7 @@ export function troubleOf(error: unknown): Trouble {
 
 const PERHAPS = { perhaps: true } as const
 
-/** Slack stopped somewhere in the middle, or another host answered for it. */
+/** Codes for a call that Slack broke off halfway, or that another host answered. */
 const BROKE_OFF: ReadonlySet<string> = new Set([
   'internal_error',
   'fatal_error',
@@ -122,7 +122,7 @@ const BROKE_OFF: ReadonlySet<string> = new Set([
   'unreadable',
 ])
 
-/** There was no connection, so there was no call. */
+/** Checks whether there was no connection, so that Slack cannot have received the call. */
 function neverArrived({ cause }: Error): boolean {
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
   return (
@@ -131,7 +131,7 @@ function neverArrived({ cause }: Error): boolean {
   )
 }
 
-/** WebClient passes a body that is not JSON on as the code: a page of some proxy, say. */
+/** Classifies an error code. WebClient passes on a body that is not JSON, such as a proxy's page, as the code. */
 function platformTrouble(said: string): Trouble {
   const code = /^[a-z][a-z0-9_.]{0,60}$/i.test(said) ? said : 'unreadable'
   if (RATE_LIMITED.has(code)) return patience(code, USUAL_PATIENCE)
@@ -146,8 +146,8 @@ function patience(code: string, seconds: number): Trouble {
 }
 
 /**
- * Slack's libraries, talking into our log. Their debug lines are left out: they print whole calls, and what they redact
- * does not include the client secret.
+ * Creates a logger that writes the lines of Slack's libraries to our log. Debug lines are left out: they print whole calls
+ * and do not redact the client secret.
  */
 export function createSlackLog(log: Log): Logger {
   const told = (parts: unknown[]): string => parts.map(String).join(' ')

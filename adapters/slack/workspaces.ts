@@ -8,41 +8,41 @@ import type { Log } from '../../src/flow/ports.ts'
 import type { ChatInstallation, ChatInstallationStore } from '../../src/store/chat-installations.ts'
 import { createWebClient, type Trouble, troubleOf } from './web-client.ts'
 
-/** A workspace with the app in it. */
+/** A workspace in which the app is installed. */
 export interface Workspace {
-  /** `team_id`; of an organisation-wide installation the enterprise id. */
+  /** `team_id`; for an organisation-wide installation, the enterprise id. */
   tenant: string
   name: string
   token: string
-  /** Calls once and throws; nothing it is given or says may be logged. */
+  /** Tries a call once and throws when it fails; neither its arguments nor its answers may be logged. */
   client: webApi.WebClient
 }
 
-/** The workspaces that calls can be made in. None of these throws because of Slack. */
+/** The workspaces in which calls can be made. None of these methods throws because of Slack. */
 export interface Workspaces {
-  /** With one token its workspace, or `UNKNOWN_TENANT` until Slack has said which that is; else those that installed the app. */
+  /** With one token, its workspace, or `UNKNOWN_TENANT` until Slack has named it; else those that installed the app. */
   tenantsOf(accountId: string): Promise<string[]>
-  /** As `ChatPort.setupFor`. */
+  /** See `ChatPort.setupFor`. */
   setupFor(accountId: string): Promise<ChatSetup>
-  /** `not_known_yet`: Slack has not said whether it is that of the token; ask again. */
+  /** `not_known_yet`: Slack has not said yet whether this is the workspace of the token; ask again. */
   find(tenant: string): Promise<Workspace | 'not_installed' | 'not_known_yet'>
-  /** Why it is not known yet, when Slack said that. */
+  /** Returns why the workspace of the token is not known yet, if asking Slack failed. */
   whyUnknown(): Trouble | undefined
-  /** Its tokens are new, or gone. */
+  /** Drops the workspace's client, because its tokens are new or gone. */
   forget(tenant: string): void
 }
 
-/** What is needed to open the tokens of workspaces that installed the app. */
+/** The dependencies for opening the tokens of workspaces that installed the app. */
 interface WorkspaceParts {
   installations: ChatInstallationStore
   vault: FlowDeps['vault']
   log: Log
 }
 
-/** How long listing the tenants waits for Slack to name the only one. */
+/** Milliseconds that listing the tenants waits for Slack to name the only workspace. */
 const NAMED_WITHIN_MS = 2_000
 
-/** Makes no call before it is asked. */
+/** Creates the workspaces; calls Slack only when one of them is asked for. */
 export function createWorkspaces(
   { apiUrl, workspaces: setting }: SlackSettings,
   parts: WorkspaceParts,
@@ -67,7 +67,7 @@ export function createWorkspaces(
 }
 
 function oneWorkspace({ own, whyUnknown }: ReturnType<typeof createOwnWorkspace>): Workspaces {
-  // Cards are made meanwhile, and webhooks do not wait for Slack.
+  // Limited, because cards are created meanwhile and webhooks do not wait for Slack.
   const named = () => Promise.race([own(), after(NAMED_WITHIN_MS)])
   return {
     tenantsOf: async () => [(await named())?.tenant ?? UNKNOWN_TENANT],
@@ -84,7 +84,7 @@ function oneWorkspace({ own, whyUnknown }: ReturnType<typeof createOwnWorkspace>
       return workspace.tenant === tenant ? workspace : 'not_installed'
     },
     whyUnknown,
-    // The token is that of the configuration, and stays in its workspace.
+    // The token comes from the configuration and always belongs to the same workspace.
     forget: () => undefined,
   }
 }
@@ -100,12 +100,12 @@ const whoami = z.object({
   is_enterprise_install: z.boolean().nullish(),
 })
 
-/** After Slack could not say whose the token is, it is not asked again for so many milliseconds. */
+/** Milliseconds before Slack is asked again whose the token is, after it could not say. */
 const NOT_AGAIN_MS = 5_000
 
 /**
- * The workspace of the one token, which only Slack can tell: asked when it is first needed, once for all who wait, and
- * again later as long as there was no answer.
+ * Finds the workspace of the only token, which only Slack can name. Slack is asked when the workspace is first needed, once
+ * for all callers that wait, and again later until it has answered.
  */
 function createOwnWorkspace(
   apiUrl: string,
@@ -142,15 +142,15 @@ function createOwnWorkspace(
   }
 }
 
-/** What `ChatInstallation.sealed` holds. */
+/** The content of `ChatInstallation.sealed`. */
 const tokens = z.object({ bot_token: z.string() })
 
-/** Workspaces whose clients are kept. */
+/** The most workspaces whose clients are kept. */
 const MOST = 1_000
 
 /**
- * The workspaces that installed the app. Each time the store is asked: another process may have stored new tokens, or have
- * removed them. Only the client, with its connections, is kept as long as the tokens stay the same.
+ * The workspaces that installed the app. Every look-up reads the store, because another process may have replaced or
+ * removed the tokens. Only the client, with its connections, is kept as long as the tokens stay the same.
  */
 export function createInstalledWorkspaces(
   apiUrl: string,
@@ -184,7 +184,7 @@ export function createInstalledWorkspaces(
       const client = createWebClient(apiUrl, token, log)
       return { tenant, name: workspace_name, token, client }
     } catch {
-      // What was opened is not told: an error of the parser could quote it.
+      // The error is not logged, because the parser's could quote the opened tokens.
       log.error({ tenant }, 'the tokens of a slack workspace cannot be opened; have it install the app again')
       return undefined
     }
