@@ -4,7 +4,7 @@ import type { BotClick, BotCommand, BotPresence, BotSource } from './bot-port.ts
 const text = z.string().nullish()
 const account = z.object({ id: text, name: text, aadObjectId: text, tenantId: text })
 
-/** What we read of an activity (Bot Framework "Activity", Teams `channelData`); Teams sends null for what is not there. */
+/** The fields we read of an activity (Bot Framework "Activity", Teams `channelData`); Teams sends null for absent fields. */
 const activitySchema = z.object({
   type: z.string().min(1).max(64),
   id: text,
@@ -38,30 +38,30 @@ const activitySchema = z.object({
 
 export type Activity = z.infer<typeof activitySchema>
 
-/** Reads a body as an activity. @returns undefined when it is none */
+/** Reads a body as an activity. @returns undefined when it is not an activity */
 export function readActivity(body: unknown): Activity | undefined {
   const read = activitySchema.safeParse(body)
   return read.success ? read.data : undefined
 }
 
-/** What an activity means to us. */
+/** The meaning of an activity for us. */
 type ActivityEvent =
   | { kind: 'click'; click: BotClick }
   | { kind: 'command'; command: BotCommand }
   | { kind: 'presence'; presence: BotPresence }
-  /** An invoke that we do not know: the answer must say so. */
+  /** An unknown invoke: the answer must say that we do not support it. */
   | { kind: 'unknown_invoke' }
   | { kind: 'nothing' }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** `Action.Execute` as Teams invokes it, `Action.Submit` as the value of a message. */
+/** The value of an invoke for `Action.Execute`; below, the value of a message for `Action.Submit`. */
 const executeSchema = z.object({
   action: z.object({ verb: z.string().max(200), data: z.unknown().optional() }),
 })
 const submitSchema = z.object({ verb: z.string().max(200) })
 
-/** Reads what an activity means; a function of its argument alone. */
+/** Reads the meaning of an activity; pure. */
 export function eventOf(activity: Activity): ActivityEvent {
   const source = sourceOf(activity)
   if (source === undefined) return { kind: activity.type === 'invoke' ? 'unknown_invoke' : 'nothing' }
@@ -92,7 +92,7 @@ function messageOf(activity: Activity, source: BotSource): ActivityEvent {
     const { value: data } = activity
     return { kind: 'click', click: { ...source, verb: submitted.data.verb, data, fallback: true } }
   }
-  // An app that may read along still reacts only to what is meant for it.
+  // Even if the app may read all messages, it reacts only to those addressed to it.
   if (source.conversation.kind !== 'person' && !isAddressed(activity)) return { kind: 'nothing' }
   return { kind: 'command', command: { ...source, text: readCommand(activity) } }
 }
@@ -103,20 +103,20 @@ function presenceOf(source: BotSource, here: boolean | undefined, added: boolean
   return { kind: 'presence', presence: { ...source, here, new_to_person } }
 }
 
-/** An upgrade says that it removes before it says that it adds. */
+/** Says whether the app is installed now. An upgrade first reports a removal, then an addition. */
 function installed({ action }: Activity): boolean | undefined {
   if (action?.startsWith('add')) return true
   return action?.startsWith('remove') ? false : undefined
 }
 
-/** The end of one channel says nothing of its team. */
+/** Removes the team from the deletion of a channel, which does not concern the rest of the team. */
 function withinTeam(source: BotSource, { channelData }: Activity): BotSource {
   if (channelData?.eventType !== 'channelDeleted') return source
   const { team: _, ...conversation } = source.conversation
   return { ...source, conversation }
 }
 
-/** Is the bot itself among those who came or went? */
+/** Says whether the bot itself was added or removed; undefined when the activity does not concern the bot. */
 function membership({ recipient, membersAdded, membersRemoved, channelData }: Activity): boolean | undefined {
   const bot = recipient?.id
   if (!bot) return undefined
@@ -136,7 +136,7 @@ function sourceOf({
   if (!conversation?.id || !serviceUrl) return undefined
   const user = from?.aadObjectId?.toLowerCase()
   const kind = kindOf(conversation)
-  // A thread of a channel is `<channel>;messageid=<root>`.
+  // The id of a thread in a channel is `<channel>;messageid=<root>`.
   const channel = channelData?.channel?.id ?? conversation.id.split(';')[0] ?? conversation.id
   const name = [channelData?.team?.name, channelData?.channel?.name].filter(Boolean).join(' / ')
   return {
@@ -156,7 +156,7 @@ function sourceOf({
   }
 }
 
-/** Whatever is not plainly one person's own conversation counts as read by others. */
+/** Any conversation that is not clearly one person's own counts as read by others. */
 function kindOf({
   conversationType,
   isGroup,
@@ -165,14 +165,14 @@ function kindOf({
   return conversationType === 'personal' && isGroup !== true ? 'person' : 'group'
 }
 
-/** Teams writes messages as a little HTML; pasted receipts must be whole again. */
+/** The HTML entities that Teams writes into messages; pasted receipts must get their original characters back. */
 const ENTITIES: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ', amp: '&' }
 
 type Written = Pick<Activity, 'text' | 'recipient' | 'entities'>
 
 /**
- * What a person typed, as they meant it: without mentions of the bot (those that the activity itself declares, so that
- * no typed `<at>` is taken for one), without the slash of a slash command, entities read as letters.
+ * Reads the command that a person typed: removes mentions of the bot (only those that the activity declares, so that a typed
+ * `<at>` is not taken for one) and the slash of a slash command, and decodes entities.
  */
 export function readCommand(written: Written): string {
   let left = written.text ?? ''
@@ -184,7 +184,7 @@ export function readCommand(written: Written): string {
   return typed.replace(/^\/(countersign\b\s*)?/i, '')
 }
 
-/** Is the bot mentioned, or told by a command that only it and the speaker see? */
+/** Checks whether the message mentions the bot, or is a command that only the bot and the speaker see. */
 export function isAddressed(written: Written): boolean {
   return written.recipient?.isTargeted === true || mentionsOfBot(written).length > 0
 }

@@ -30,7 +30,7 @@ import { apartFromAbove, band, buttons, drawParts, fits, heading, message, note,
 import type { CardElement, TeamsMessage } from './elements.ts'
 import { TEAMS_LIMITS } from './limits.ts'
 
-/** Draws what we answer to a command; pure. A `link` is for the speaker's own conversation with the app alone. */
+/** Draws the answer to a command; pure. A `link` may go only to the speaker's own conversation with the app. */
 export function renderAnswer(answer: ChatAnswer, { now }: { now: Date }): TeamsMessage {
   switch (answer.kind) {
     case 'verdict':
@@ -75,7 +75,7 @@ function renderLink(answer: ChatAnswer & { kind: 'link' }, now: Date): TeamsMess
   return message(summary, body, [openUrl(button, answer.url)])
 }
 
-/** What waits for the reader, within the size Teams takes. What is left out is counted. */
+/** Draws the requests that wait for the reader, within the size that Teams accepts. Requests left out are counted. */
 function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMessage {
   const { rows, more, open } = answer
   const title = pendingHeading(answer)
@@ -115,14 +115,14 @@ export interface AnsweringParts {
   calls: BotCalls
   conversations: Conversations
   tenant: string
-  /** What the tenant is called, or its id. */
+  /** The tenant's name, or its id if no name is set. */
   organisation: string
 }
 
 /**
- * Answers a command where it was given. Where others read along, they get verdicts and help; whatever is about the speaker
- * goes to the speaker's own conversation with the app, and a line tells the others so: Teams has no answer that only one of them
- * sees.
+ * Answers a command where it was given. Where others can read it, only verdicts and help are shown; an answer about the
+ * speaker goes to the speaker's own conversation with the app, and a line here says so: Teams has no answer that only one
+ * member of a channel sees.
  */
 export async function answerMessage(parts: AnsweringParts, command: BotCommand): Promise<void> {
   const speaker = await speakerOf(parts, command)
@@ -147,14 +147,14 @@ export async function answerMessage(parts: AnsweringParts, command: BotCommand):
   await tell(sent.ok ? NOTICES.sentToYou : NOTICES.cannotReachYou)
 }
 
-/** Who the speaker is in Countersign is shown to the speaker alone. */
+/** Removes who the speaker is in Countersign, which is shown to the speaker alone. */
 function forEverybody(answer: ChatAnswer): ChatAnswer {
   if (answer.kind !== 'help') return answer
   const { linked_as: _, ...help } = answer
   return help
 }
 
-/** Only a link made by the signed-in person says who that is here (T37). */
+/** Reads the speaker as Teams names them; only a link made by the signed-in person says who they are here (T37). */
 async function speakerOf(
   { conversations, tenant, organisation }: AnsweringParts,
   { user, user_name, channel, channel_name }: BotCommand,
@@ -171,13 +171,13 @@ async function speakerOf(
   }
 }
 
-/** A person waits for the answer. */
+/** Few tries, because a person waits for the answer. */
 const MOST_TRIES = 3
 const LONGEST_WAIT_S = 10
 
 /**
- * Says something to a person who asked. Answers are in no outbox; what was refused for pace is said a little later, since
- * that refusal alone says that nothing was posted.
+ * Sends an answer to a person who asked. Answers are in no outbox. Only an answer refused for its rate is retried, a little
+ * later, because no other failure says that nothing was posted.
  */
 export async function say(
   calls: Pick<BotCalls, 'post'>,
@@ -198,7 +198,7 @@ export async function say(
   }
 }
 
-/** What the receiver itself has to say, when no verb answered. All of it is ours. */
+/** Notices from the receiver itself. All their words are ours. */
 export const NOTICES = {
   sentToYou: done(
     'Sent to you alone',

@@ -1,67 +1,67 @@
 import type { ChatOutcome } from '../../src/flow/ports.ts'
 
-/** A card, and the words for places that draw none: notifications, lists of chats. */
+/** A card, and the words for places that draw no card: notifications, lists of chats. */
 export interface BotMessage {
   card: object
   text: string
 }
 
-/** A conversation as the bot needs it; plain JSON, kept in the store. */
+/** A conversation in the form that the bot needs; plain JSON, kept in the store. */
 export interface BotConversation {
   kind: 'person' | 'group' | 'channel'
   service_url: string
   conversation_id: string
-  /** Of a channel: the team it belongs to, where Teams said so. */
+  /** The team of a channel, if Teams has named it. */
   team?: string | undefined
 }
 
-/** Where a message goes: into a conversation, to a person whose conversation has to be opened first, as a new thread of a channel. */
+/** A message's destination: a conversation, a person whose conversation must be opened first, or a new thread in a channel. */
 export type BotAddress =
   | BotConversation
   | { kind: 'unmet'; service_url: string; user: string }
   | { kind: 'thread'; service_url: string; channel: string }
 
-/** Where and by whom something was said or pressed. The service address has passed every check. */
+/** Where and by whom a message was written or a button pressed. The service address has passed every check. */
 export interface BotSource {
   conversation: BotConversation
-  /** Tells repeats of the same activity in the same conversation; may be empty. */
+  /** Identifies repeats of the same activity in the same conversation; may be empty. */
   activity_id: string
   /** The message whose button was pressed; may be missing. */
   message_id?: string
-  /** `aadObjectId` in lower case; absent for whatever is no person of the tenant. */
+  /** `aadObjectId` in lower case; absent if the sender is not a person of the tenant. */
   user?: string
-  /** What the same person is called among the members of the conversation; it means nothing elsewhere. */
+  /** The person's id among the members of the conversation; not valid elsewhere. */
   member?: string
   user_name?: string
-  /** Group chats and channels: the id without that of a thread. */
+  /** Group chats and channels: the id, without the thread's part. */
   channel?: string
   channel_name?: string
 }
 
-/** A button of a card was pressed. */
+/** A click on a card's button. */
 export interface BotClick extends BotSource {
   verb: string
   data: unknown
-  /** An older client, which took the button's fallback: it cannot show an answer in place of the card. */
+  /** An older client used the button's fallback; it cannot show an answer in place of the card. */
   fallback: boolean
 }
 
-/** What the presser sees: another card in place of theirs, or a sentence. */
+/** The answer to a click: another card in place of the clicked one, or a sentence. */
 export type ClickAnswer = { card: object } | { words: string }
 
-/** A person wrote to the bot; mentions of it and the markup of Teams are undone. */
+/** A person's message to the bot, without mentions of the bot and Teams' markup. */
 export interface BotCommand extends BotSource {
   text: string
 }
 
-/** The bot was added (`here`), or removed; with a team of the conversation to or from all of its channels. */
+/** The bot was added (`here`) or removed; if the conversation has a team, to or from all the team's channels. */
 export interface BotPresence extends BotSource {
   here: boolean
-  /** A person has just got the app for themselves. */
+  /** A person has just installed the app for themselves. */
   new_to_person: boolean
 }
 
-/** What Teams tells us, after every check. */
+/** Events from Teams, after every check. */
 export interface BotEvents {
   /** Must answer within seconds; may come twice. */
   onClick(click: BotClick): Promise<ClickAnswer>
@@ -69,35 +69,35 @@ export interface BotEvents {
   onInstalled(presence: BotPresence): Promise<void>
 }
 
-/** Where a message has got to. */
+/** Where a sent message is. */
 export interface SentMessage {
   conversation_id: string
-  /** Empty when Teams told none; such a message cannot be edited. */
+  /** Empty when Teams gave no id; such a message cannot be edited. */
   message_id: string
 }
 
-/** What the directory of the tenant says about a person. */
+/** What the tenant's directory says about a person. */
 export interface BotUser {
   email?: string
   name?: string
 }
 
-/** What we tell Teams. Every call is exactly one attempt, ends by a deadline and never throws. */
+/** Our calls to Teams. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface BotCalls {
   post(to: BotAddress, message: BotMessage): Promise<ChatOutcome<SentMessage>>
   update(conversation: BotConversation, messageId: string, message: BotMessage): Promise<ChatOutcome<void>>
-  /** @param member as `BotSource.member` */
+  /** @param member see `BotSource.member` */
   resolveUser(conversation: BotConversation, member: string): Promise<ChatOutcome<BotUser>>
 }
 
 /**
- * Everything that is asked of a bot library: three functions in, three out, and the intake between them. Its end of life is
- * then the end of one file.
+ * Everything that we need from a bot library: three calls out, three events in, and `receive` between them. When the library
+ * is replaced, only one file has to change.
  */
 export interface TeamsBot extends BotCalls {
   /**
-   * Takes in one activity whose own checks have passed, has the library check its token once more, and calls `events`.
-   * @returns what to answer Teams
+   * Receives an activity that has passed our own checks, has the library check its token again, and calls `events`.
+   * @returns the answer for Teams
    * @throws Refusal `chat_token_refused`
    */
   receive(

@@ -17,22 +17,22 @@ const CHECK_MS = 5_000
 const CARD = 'application/vnd.microsoft.card.adaptive'
 const MESSAGE = 'application/vnd.microsoft.activity.message'
 /**
- * The library throws away the keys it has when it cannot read them again, so that an outage of Microsoft's would end ours. Which
- * keys still count is for our guard to say; the library reads them once more only for a key that it has not got.
+ * How long the library keeps keys: forever. It discards its keys when it fails to read them again, so an outage at Microsoft
+ * would become ours. Our guard decides which keys are still valid; the library reads them again only for an unknown key.
  */
 const KEYS_LAST_HOURS = Number.POSITIVE_INFINITY
 
 /**
- * The bot on botbuilder, which is past its end of life: this file is all there is of it. The library checks tokens once more
- * behind our own guard, runs the turn, and knows the connector's addresses and forms; what goes over the network is ours,
- * since its client repeats posts and never ends.
+ * Creates the bot on botbuilder, which is past its end of life and used in this file only. The library checks tokens again
+ * after our own guard, runs the turn, and knows the connector's addresses and formats. The HTTP requests are our own, because
+ * the library's client repeats posts and has no deadline.
  */
 export function createBot(settings: TeamsSettings, parts: Parts): TeamsBot {
   const adapter = new Adapter(authentication(settings, parts))
   return { ...createCalls(settings, adapter), receive: adapter.receive.bind(adapter, parts.log) }
 }
 
-/** All addresses, always: naming one makes the library forget its defaults for the others. */
+/** Configures every address, because naming a single one makes the library drop its defaults for the others. */
 function authentication(settings: TeamsSettings, parts: Parts): Authentication {
   const { appId, openIdUrl, loginUrl, tenantId, unauthenticated } = settings
   return new ConfigurationBotFrameworkAuthentication(
@@ -51,7 +51,7 @@ function authentication(settings: TeamsSettings, parts: Parts): Authentication {
     {
       isValidAppId: async (id) => id === appId,
       isAuthenticationDisabled: async () => unauthenticated,
-      // Requests are signed where they are sent.
+      // Nothing to do here: `createSendOnce` adds the token.
       createCredentials: async () => ({ signRequest: async (request) => request }),
     },
     { requiredEndorsements: ['msteams'] },
@@ -64,7 +64,7 @@ type HttpClient = NonNullable<
   NonNullable<ConstructorParameters<typeof ConfigurationBotFrameworkAuthentication>[4]>['httpClient']
 >
 
-/** What it throws is an error type that the library does not retry. */
+/** Creates the HTTP client for the library. Its errors are of types that the library does not retry. */
 function httpClient(settings: TeamsSettings, parts: Parts): HttpClient {
   const sendOnce = createSendOnce(createAppTokens(settings, parts), settings, parts)
   return {
@@ -100,7 +100,7 @@ class Adapter extends CloudAdapter {
     events: BotEvents,
   ): Promise<BotAnswer> {
     if (!isActivity(body)) return { status: 400 }
-    // The library reads the keys for itself, without a deadline.
+    // The library reads the keys itself, without a deadline.
     const checking = this.inbound.authenticateRequest(body, authorization)
     const authentic = await unlessAborted(checking, AbortSignal.timeout(CHECK_MS)).catch((error: unknown) => {
       log.warn({ error }, 'the bot library did not accept a token that had passed the guard')
@@ -110,19 +110,19 @@ class Adapter extends CloudAdapter {
     return answer === undefined ? { status: 200 } : { status: answer.status, body: answer.body }
   }
 
-  /** A connector of the library for one address. */
+  /** Creates a connector of the library for one address. */
   connector(appId: string, serviceUrl: string): Promise<Connector> {
     return this.inbound.createConnectorFactory(this.createClaimsIdentity(appId)).create(serviceUrl, SCOPE)
   }
 }
 
-/** The library's word for a bad token, and that of what it checks signatures with; anything else is no verdict. */
+/** Checks whether the library, or its JWT package, judged the token bad; any other error says nothing about the token. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return error.name === 'JsonWebTokenError' || Reflect.get(error, 'statusCode') === 401
 }
 
-/** Ours is the check that counts: the library's type demands much that activities do not have. */
+/** Narrows to the library's type by our own check: that type demands many fields that activities do not have. */
 function isActivity(body: object): body is LibraryActivity {
   return readActivity(body) !== undefined
 }
@@ -175,7 +175,7 @@ function createCalls({ appId, tenantId }: TeamsSettings, adapter: Adapter): BotC
   }
 }
 
-/** The conversation with one person: the same one however often it is opened. */
+/** Opens the conversation with one person and returns its id, which is the same each time. */
 async function openWith(
   conversations: Connector['conversations'],
   opening: { bot: { id: string; name: string }; tenantId: string; channelData: object },
@@ -190,7 +190,7 @@ async function openWith(
   return id
 }
 
-/** `text` beside a card would be shown twice; `summary` is what notifications read. */
+/** Builds the activity. Notifications use `summary`; a `text` beside the card would show the words twice. */
 function outgoing({ card, text }: BotMessage): LibraryActivity {
   const activity = { type: 'message', summary: text, attachments: [{ contentType: CARD, content: card }] }
   if (!isActivity(activity)) throw new Error('no activity')
@@ -207,13 +207,13 @@ function userOf(member: object): BotUser {
   return { ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) }
 }
 
-/** What goes back to Teams. */
+/** The answer to Teams. */
 interface BotAnswer {
   status: number
   body?: unknown
 }
 
-/** The answer to `adaptiveCard/action` (Teams "Universal Actions for Adaptive Cards", response format). */
+/** Builds the answer to `adaptiveCard/action` (Teams "Universal Actions for Adaptive Cards", response format). */
 function answerClick(answer: ClickAnswer): BotAnswer {
   const body =
     'card' in answer

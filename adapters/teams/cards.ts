@@ -46,10 +46,10 @@ import { type Action, type CardElement, type OpenUrlAction, type TeamsMessage, V
 
 type Shows = 'card' | 'details'
 
-/** Fits whatever the text: even all quotation marks, which take twice their length in JSON. */
+/** Fits whatever the text is, even if it is all quotation marks, which take twice their length in JSON. */
 const SMALLEST: BoxSize = { characters: 600, rows: 4, findings: 1 }
 
-/** The most that fits is taken. A first card leaves room for the rest of the conversation: `Details` shows more. */
+/** The largest size that fits is used. A first card leaves room for the rest of the conversation; `Details` shows more. */
 const BOX_SIZES: Record<Shows, readonly [BoxSize, ...BoxSize[]]> = {
   card: [{ characters: 930, rows: 7, findings: 3 }, { characters: 800, rows: 6, findings: 2 }, SMALLEST],
   details: [
@@ -70,16 +70,16 @@ const CHAT = {
 }
 
 /**
- * Draws a card as Adaptive Card 1.5; pure, and never over the size that Teams takes. What does not fit is counted on the
- * card; `Details` shows more of it, and the approval page all.
+ * Draws a card as Adaptive Card 1.5; pure, and never over the size that Teams accepts. The card counts the text that does not
+ * fit; `Details` shows more of it, and the approval page shows all.
  */
 export function renderCard(view: CardView): TeamsMessage {
   return largestThatFits(BOX_SIZES.card, (size) => drawCard(view, 'card', size), fits)
 }
 
 /**
- * The answer to `Details`: the same card with as much of the context as a message holds. Nothing is decided by what it
- * shows either: what people sign stands on the approval page. Equals `renderCard` once there is no context to show.
+ * Draws the answer to `Details`: the same card with as much of the context as a message holds. It decides nothing either:
+ * people sign what the approval page shows. Equals `renderCard` once there is no context to show.
  */
 export function renderDetails(view: CardView): TeamsMessage {
   return view.status.kind === 'pending' && view.audience === 'approver'
@@ -100,8 +100,8 @@ function drawCard(view: CardView, shows: Shows, size: BoxSize): TeamsMessage {
 }
 
 /**
- * The action, who asks and the buttons that lead to the decision, all on a phone's screen; the rest is folded up below them
- * until it is asked for.
+ * Draws the action, who asks and the buttons that lead to the decision, all on a phone's screen; the rest is folded up below
+ * them until the reader opens it.
  */
 function open(view: CardView, head: HeadParts, caller: CallerParts, shows: Shows): CardElement[] {
   const { action, details } = caller
@@ -125,17 +125,17 @@ function impactGround({ high_impact }: CardView): 'attention' | 'accent' {
   return high_impact ? 'attention' : 'accent'
 }
 
-/** What is folded up, in our words. */
+/** Says in our words what is folded up. */
 function foldedWords(view: CardView): Piece[][] {
   const words = contextWords(view)
   return words === undefined ? [] : [[bold('Details: '), { kind: 'words', text: words }]]
 }
 
-/** What the caller wrote besides the action, and whether that is all of it. */
+/** Draws the caller's text besides the action, and says whether it is complete. */
 function contextBox(view: CardView, { action, details, end }: CallerParts, shows: Shows): CardElement[] {
   const cut = [...action, ...details].some((part) => part.kind === 'ours' && part.omits)
   const more = execute('More details', VERBS.details, view.request_id)
-  // Who was found by their e-mail address alone is shown no more than the card.
+  // A person found by e-mail address alone is shown no more than the card.
   const asks = cut && shows === 'card' && view.audience === 'approver' && !view.invite_to_link
   const all = cut
     ? 'The approval page shows all that the caller wrote.'
@@ -160,7 +160,7 @@ function closed(view: CardView, head: HeadParts, { action }: CallerParts): CardE
   ]
 }
 
-/** Links to the hosted page, where the decision is made; where there is none to make, a link to look at it. */
+/** Draws links to the hosted page, where the decision is made; without a decision to make, a link to view the request. */
 function pageActions(view: CardView): OpenUrlAction[] {
   const [approve, reject] = decisionLinks(view)
   if (approve === undefined || reject === undefined)
@@ -171,10 +171,10 @@ function pageActions(view: CardView): OpenUrlAction[] {
   ]
 }
 
-/** Characters of the action that surely fit. */
+/** Characters of the action that are certain to fit. */
 const ACTION = 500
 
-/** The same card for a message that was refused for its size: says what it leaves out, and where that stands. */
+/** Shrinks a card that Teams refused for its size: says what is left out, and where to read it. */
 export function smallView(view: CardView): CardView {
   const letters = [...view.action]
   const cut = letters.length - ACTION
@@ -194,8 +194,8 @@ export function smallView(view: CardView): CardView {
 }
 
 /**
- * Draws the card of an agent that asks for a key; pure, and far below the size that Teams takes. As long as there is
- * something to decide, a second button asks what is true now.
+ * Draws the card of an agent that asks for a key; pure, and far below the size that Teams accepts. While the request is
+ * pending, a second button refreshes the card.
  */
 export function renderConsent(view: ConsentView): TeamsMessage {
   const document = withBraces(consentDocument(view, CHAT))
@@ -203,10 +203,10 @@ export function renderConsent(view: ConsentView): TeamsMessage {
   return drawDocument(document, { style: 'positive' }, [execute('Refresh', VERBS.refresh, view.request_id)])
 }
 
-/** Draws a change of a person's factors; pure. */
+/** Draws the notice that a person's factors changed; pure. */
 export const renderNotice = (view: NoticeView): TeamsMessage => drawDocument(noticeDocument(view))
 
-/** Draws the way to a page, for clients that cannot show more in place; pure. */
+/** Draws a link to a page, for clients that cannot show more in place; pure. */
 export function renderWay(url: string): TeamsMessage {
   const summary = 'Your version of Teams cannot show more here.'
   return drawDocument({
@@ -222,26 +222,26 @@ export function renderGreeting(view: GreetingView): TeamsMessage {
   return drawDocument(withBraces(greetingDocument(view)))
 }
 
-/** What stays of a card in a chat that is not the approver's; pure. */
+/** Draws the message that replaces a card in a chat that is no longer the approver's, or a duplicate of a card; pure. */
 export function renderMoved(view: { twice?: true } = {}): TeamsMessage {
   const { heading: title, sentence } = movedWords(view)
   return message(title, [heading(title), note(sentence)])
 }
 
 /**
- * Draws a message about a card: the decision with the receipt's id, or a reminder. Pure. Chats of Teams have no threads, so
- * it stands below whatever came last. Clients fill in dates in the action too, and the message says where braces are drawn apart.
+ * Draws a message about a card: the decision with the receipt's id, or a reminder. Pure. Chats in Teams have no threads, so the
+ * message stands below the latest one. Clients would fill in dates even in the action; where braces are drawn apart, it says so.
  */
 export function renderReply(view: ReplyView): TeamsMessage {
   return drawDocument(withBraces(replyDocument(view, { verify: 'verify', apart: true })))
 }
 
-/** Says so where braces are drawn apart. */
+/** Adds a note to the document where braces are drawn apart. */
 export function withBraces(document: CardDocument): CardDocument {
   return drawsApart(document.parts) ? { ...document, notes: [BRACES, ...document.notes] } : document
 }
 
-/** Draws what has no size to choose. */
+/** Draws a document that has only one size. */
 export function drawDocument(
   { heading: title, tone, parts, link, notes, preview }: CardDocument,
   look: Partial<OpenUrlAction> = {},

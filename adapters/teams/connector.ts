@@ -15,10 +15,11 @@ interface Sending {
 }
 
 /**
- * One HTTP request to the connector: one attempt (two when a kept token is refused), no redirect, with our token only to hosts that are allowed (T40). The
- * library's own client would repeat after 429, 5xx and broken connections, a POST as well, and never end.
- * @returns a success of at most a megabyte
- * @throws CallRefused, FetchFailure; what the signal was aborted with
+ * Sends an HTTP request to the connector: one attempt (two when a cached token is refused), no redirect, and our token only to
+ * allowed hosts (T40). The library's own client would retry after 429, 5xx and broken connections, even a POST, and has no
+ * deadline.
+ * @returns a successful answer of at most a megabyte
+ * @throws CallRefused, FetchFailure; the signal's reason if it was aborted
  */
 export function createSendOnce(
   tokens: AppTokens,
@@ -41,7 +42,7 @@ export function createSendOnce(
       },
       ...(body === undefined ? {} : { body }),
     }).catch(unanswered)
-    // Broken off in its midst it tells no more than none at all.
+    // An answer that breaks off tells no more than none at all.
     return { response, text: await readText(response).catch(unanswered) }
   }
   return async (sending) => {
@@ -51,7 +52,7 @@ export function createSendOnce(
     const token = await tokens.get(signal)
     let { response, text } = await send(sending, token)
     if (response.status === 401 && token !== undefined) {
-      // It may only be out of date. What is answered so did nothing, so it can be said again.
+      // The token may only have expired. A request answered with 401 did nothing, so it can be sent again.
       tokens.forget(token)
       ;({ response, text } = await send(sending, await tokens.get(signal)))
     }
@@ -61,20 +62,20 @@ export function createSendOnce(
   }
 }
 
-/** In place of a status: the connection ended before there was one. */
+/** Replaces the status of a request whose connection ended before the answer was complete. */
 const NO_ANSWER = 0
 
-/** Longest a call may take, its token included. */
+/** Most milliseconds that a call may take, including getting its token. */
 export const CALL_DEADLINE_MS = 10_000
 
 type Failed = ChatOutcome<never> & { ok: false }
 
-/** Teams answered, and not with success. Of no kind that the library would repeat by itself. */
+/** A call that Teams refused or did not answer. The library does not retry errors of this type. */
 class CallRefused extends Error {
   readonly status: number
   /** The connector's error code, for the log. */
   readonly code: string
-  /** Whole seconds that it asked for. */
+  /** Whole seconds that Teams asked us to wait. */
   readonly retryAfter: number | undefined
 
   constructor(status: number, code: string, retryAfter: number | undefined) {
@@ -92,7 +93,7 @@ export async function attempt<T>(call: (signal: AbortSignal) => Promise<T>): Pro
   const started = performance.now()
   const took = () => Math.round(performance.now() - started)
   try {
-    // Whatever ignores the signal must not hold the caller either.
+    // A call that ignores the signal must not block our caller either.
     const value = await unlessAborted(call(signal), signal)
     return { ok: true, value, duration_ms: took() }
   } catch (error) {
@@ -100,11 +101,11 @@ export async function attempt<T>(call: (signal: AbortSignal) => Promise<T>): Pro
   }
 }
 
-/** What an error of a call means for the card (Teams "rate limits", "format your bot messages"). */
+/** Says what the error of a call means for the card (Teams "rate limits", "format your bot messages"). */
 function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_ms'> {
   if (error instanceof CallRefused) return refusedBy(error)
   if (signal.aborted) return { ok: false, outcome: 'timeout', perhaps: true }
-  // The login server's answer, or no answer at all.
+  // The login server refused, or did not answer.
   if (error instanceof FetchFailure) {
     const refused = error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429
     return { ok: false, outcome: refused ? 'unavailable' : 'failed', code: error.code }
@@ -112,11 +113,11 @@ function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_
   return { ok: false, outcome: 'failed', code: error instanceof Error ? error.name : 'unknown' }
 }
 
-/** Codes of a 403 that are about the bot, not about the person or place (Teams "Status codes from bot conversational APIs"). */
+/** Codes of a 403 that concern the bot, not the person or place (Teams "Status codes from bot conversational APIs"). */
 const OF_THE_BOT: ReadonlySet<string> = new Set(['BotDisabledByAdmin', 'BotNotRegistered'])
 
 function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'duration_ms'> {
-  // Also one that asks for patience: a gateway says so of what stands behind it.
+  // Includes a 5xx that asks us to wait: a gateway says that about the server behind it, which may have acted.
   const perhaps = status >= 500 || (status === NO_ANSWER && code !== 'ECONNREFUSED' && code !== 'ENOTFOUND')
   const told = {
     ok: false as const,
@@ -124,34 +125,34 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
     ...(perhaps ? { perhaps: true as const } : {}),
   }
-  // The bot itself, everywhere in the tenant.
+  // Refuses the bot itself, everywhere in the tenant.
   if (status === 401 || OF_THE_BOT.has(code)) return { ...told, outcome: 'unavailable' }
-  // Not installed, blocked, gone: trying again will not help.
+  // Not installed, blocked or gone: a retry will not help.
   if (code === 'ActivityNotFoundInConversation') return { ...told, outcome: 'unreachable', gone: true }
   if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
   const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))
   return { ...told, outcome: asksForPatience ? 'rate_limited' : 'failed' }
 }
 
-/** What the bot asks tokens for. */
+/** The scope of the bot's tokens. */
 export const BOT_SCOPE = 'https://api.botframework.com/.default'
-/** Where the app's tokens come from. */
+/** Returns the address that issues the app's tokens. */
 export function tokenUrl({ loginUrl, tenantId }: Pick<TeamsSettings, 'loginUrl' | 'tenantId'>): string {
   return `${loginUrl}/${tenantId}/oauth2/v2.0/token`
 }
 
-/** A token is not used in its last minutes: it must last for the call, and clocks differ. */
+/** Milliseconds before its expiry in which a token is not used: it must last for the call, and clocks differ. */
 const LEFT_MS = 5 * 60_000
 
 const answerSchema = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive() })
 
-/** Tokens with which we speak to Teams. */
+/** The tokens for our calls to Teams. */
 type AppTokens = ReturnType<typeof createAppTokens>
 
 /**
- * Client credentials of a single-tenant app (RFC 6749 section 4.4), kept until they run out; calls that need one at the same
- * time wait for one request, which none of their deadlines ends. Ours instead of the library's
- * MSAL: that one repeats by itself, has no deadline, asks other hosts who is in charge first, and takes https: alone.
+ * Gets tokens with the client credentials of a single-tenant app (RFC 6749 section 4.4) and keeps them until they expire. Calls
+ * that need a token at the same time share one request, which no deadline of theirs ends. Replaces the library's MSAL, which
+ * retries by itself, has no deadline, asks other hosts for the authority first, and accepts https: alone.
  */
 export function createAppTokens(
   { appId, appPassword, tenantId, loginUrl, unauthenticated }: TeamsSettings,
@@ -178,7 +179,7 @@ export function createAppTokens(
     return answer.access_token
   }
   return {
-    /** A bearer token; undefined where the connector asks for none. @throws FetchFailure; what `signal` was aborted with */
+    /** Returns a bearer token; undefined where the connector needs none. @throws FetchFailure; the reason of `signal` */
     async get(signal: AbortSignal): Promise<string | undefined> {
       if (unauthenticated) return undefined
       signal.throwIfAborted()
@@ -188,14 +189,14 @@ export function createAppTokens(
       })
       return unlessAborted(asking, signal)
     },
-    /** Teams did not take it: the next call asks for another one. */
+    /** Drops a token that Teams refused, so that the next call asks for another. */
     forget(token: string): void {
       if (known?.token === token) known = undefined
     },
   }
 }
 
-/** Waits no longer than until the signal is aborted. @throws what it was aborted with */
+/** Waits for the answer, at most until the signal is aborted. @throws the signal's reason */
 export async function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   const over = new AbortController()
   const aborted = new Promise<never>((_resolve, reject) => {

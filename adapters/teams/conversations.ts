@@ -9,23 +9,23 @@ import type { ChatConversation, ChatConversationStores } from '../../src/store/c
 import type { BotAddress, BotCalls, BotConversation, BotSource } from './bot-port.ts'
 import { firstService } from './service-address.ts'
 
-/** Where people and channels of the tenant are written to, as far as Teams has told. */
+/** The conversations in which we reach people and channels of the tenant, as far as Teams has named them. */
 export type Conversations = ReturnType<typeof createConversations>
 
 const PLATFORM = 'teams'
-/** Names are shown to people; no longer ones are theirs. */
+/** Most characters of a name; names are shown to people, and real ones are not longer. */
 const LONGEST_NAME = 200
 
-/** People for whom the directory is asked once more by one look for an address. */
+/** Most people for whom one look-up of an address asks the directory again. */
 const ASKED_AT_ONCE = 32
-/** And how often for one: about some it may never tell. */
+/** Most times the directory is asked about one person: for some it may never have an answer. */
 const ASKED_TIMES = 30
-/** A directory in trouble is not asked for so long. */
+/** Milliseconds for which a directory that failed is not asked again. */
 const REST_MS = 10_000
 const NO_PLACE = { ok: false, outcome: 'unreachable', code: 'unreadable', duration_ms: 0 } as const
 const MORE_TO_ASK = { ok: false, outcome: 'failed', code: 'not_asked_yet', duration_ms: 0 } as const
 
-/** Over the store of conversations of one tenant. Throws only what the store throws. */
+/** Manages the stored conversations of one tenant. Throws only the store's errors. */
 export function createConversations(
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
   stores: ChatConversationStores,
@@ -58,13 +58,13 @@ export function createConversations(
     return known && readConversation(known.reference)
   }
   return {
-    /** Keeps what an activity says about where it came from. */
+    /** Stores the conversation from which an activity came. */
     async meet(source: BotSource): Promise<ChatConversation | undefined> {
       const who = whoOf(source)
       if (who === undefined) return undefined
       const { kind } = source.conversation
       const name = kind === 'person' ? source.user_name : source.channel_name
-      // Messages to a channel begin threads of their own, whatever thread it was seen in.
+      // Our messages to a channel start their own threads, whichever thread the activity came from.
       const thread = kind === 'person' ? {} : { conversation_id: who }
       const member = kind === 'person' ? (source.member ?? who) : undefined
       return put(who, { ...source.conversation, ...thread }, name, member)
@@ -74,7 +74,7 @@ export function createConversations(
       const who = whoOf(source)
       if (who !== undefined) await store.remove(who)
     },
-    /** A person's own conversation that was opened just now. */
+    /** Stores a person's own conversation that was just opened. */
     async opened(user: string, conversation: BotConversation): Promise<void> {
       await put(user, conversation)
     },
@@ -87,10 +87,10 @@ export function createConversations(
       if (known?.kind === 'group') return known
       return { kind: 'thread', service_url: known?.service_url ?? (await serviceUrl()), channel }
     },
-    /** The team that a channel belongs to. */
+    /** Returns the team that a channel belongs to. */
     teamOf: async (channel: string) => (await conversationOf(channel))?.team,
     findByEmail: async (email: string) => (await store.findByEmail(email))?.who,
-    /** What a channel was called when it was last named. */
+    /** Returns the last known name of a channel. */
     nameOf: async (channel: string) => (await store.find(channel))?.name,
   }
 }
@@ -98,9 +98,9 @@ export function createConversations(
 type Failed = ChatOutcome<never> & { ok: false }
 type Asking = Pick<BotCalls, 'resolveUser'>
 
-/** The directory of the tenant, which is asked once for each person unless it has no answer then. */
+/** The tenant's directory. It is asked once for each person, and again only if it had no answer. */
 function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowDeps['clock']) {
-  /** Asks the directory for a person's address and keeps it. @returns it, normalised */
+  /** Asks the directory for a person's address and stores it. @returns the normalised address */
   const ask = async (met: ChatConversation, calls: Asking): Promise<ChatOutcome<string | undefined>> => {
     const conversation = readConversation(met.reference)
     const answer =
@@ -112,7 +112,7 @@ function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowD
     const { email, name } = answer.ok ? answer.value : {}
     const normalised = email === undefined ? undefined : normaliseEmail(email)
     const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
-    // Perhaps gone again while the directory was asked: only they themselves bring it back.
+    // If the person removed the app meanwhile, `describe` does not bring the conversation back; only the person can.
     await store.describe(met.who, about)
     return answer.ok ? { ...answer, value: normalised } : answer
   }
@@ -120,8 +120,8 @@ function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowD
   return {
     ask,
     /**
-     * Asks for those for whom the directory had no answer when they were met.
-     * @returns why it is still unknown who one of them is
+     * Asks again about people for whom the directory had no answer when we met them.
+     * @returns why the address of one of them is still unknown
      */
     async askAgain(calls: Asking): Promise<Failed | undefined> {
       if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
@@ -150,12 +150,12 @@ const conversationSchema = z.object({
   team: z.string().optional(),
 })
 
-/** A conversation as JSON text, for the store. */
+/** Writes a conversation as JSON text, for the store. */
 export function writeConversation({ kind, service_url, conversation_id, team }: BotConversation): string {
   return JSON.stringify({ kind, service_url, conversation_id, team })
 }
 
-/** @returns undefined for what this version did not write */
+/** Reads a stored conversation. @returns undefined for text that this version did not write */
 export function readConversation(text: string): BotConversation | undefined {
   return conversationSchema.safeParse(parseJson(text)).data
 }

@@ -20,15 +20,15 @@ import { CARD_BUDGET, TEAMS_LIMITS } from './limits.ts'
 const DOUBLED = /[{$](?=\{)/g
 
 /**
- * Clients replace `{{DATE(…)}}` and `{{TIME(…)}}` also in text runs, and template engines `${…}`: in everything but our own
- * moments such braces are drawn apart (T42).
+ * Draws text literally. Clients replace `{{DATE(…)}}` and `{{TIME(…)}}` even in text runs, and template engines `${…}`: a
+ * blank separates such braces everywhere except in our own moments (T42).
  */
 function plainText(text: string): string {
-  // Clients that draw HTML make one blank of many, and none at the beginning of a line.
+  // Clients that draw HTML collapse several blanks into one, and drop those at the beginning of a line.
   return text.replace(DOUBLED, '$& ').replace(/(?<=[ \n]) /g, '\u00a0')
 }
 
-/** Whether some braces of these parts are drawn apart: then the card says so. */
+/** Checks whether any braces in these parts are drawn apart; the card then says so. */
 export function drawsApart(parts: readonly CardPart[]): boolean {
   const texts = parts.flatMap((part) =>
     part.kind === 'preformatted'
@@ -38,7 +38,7 @@ export function drawsApart(parts: readonly CardPart[]): boolean {
   return texts.some((text) => text.search(DOUBLED) >= 0)
 }
 
-/** Said where `drawsApart`. */
+/** The note on cards for which `drawsApart` is true. */
 export const BRACES = 'Braces are drawn apart here: “{ {” and “$ {” were written without the blank.'
 
 function drawPiece(piece: Exclude<Piece, { kind: 'moment' }>): TextRun {
@@ -54,15 +54,15 @@ function drawPiece(piece: Exclude<Piece, { kind: 'moment' }>): TextRun {
   }
 }
 
-/** In the reader's zone, which only the client knows. Whole seconds only. */
+/** Formats a moment for the reader's time zone, which only the client knows. The syntax takes whole seconds only. */
 function momentText(at: Date): string {
   const second = `${at.toISOString().slice(0, 19)}Z`
   return `{{TIME(${second})}} · {{DATE(${second},SHORT)}}`
 }
 
 /**
- * A line is a block of its own, so that no client can run two together. Clients promise to fill in moments in text blocks
- * alone; Markdown is drawn there, and a line with a moment holds nothing but constant words of ours.
+ * Draws a line as a block of its own, so that no client can join two lines. Only in text blocks do clients promise to fill in
+ * moments. Text blocks also draw Markdown, so a line with a moment contains only our own constant words.
  */
 function drawLine(line: readonly Piece[], spacing: Spacing): RichTextBlock | TextBlock {
   const runs = line.filter((piece) => piece.kind !== 'moment')
@@ -82,12 +82,12 @@ export function drawLines(lines: readonly Piece[][], first: Spacing): (RichTextB
   return lines.map((line, index) => drawLine(line, index === 0 ? first : 'None'))
 }
 
-/** Our own words as the heading. */
+/** Draws our own words as the heading. */
 export function heading(text: string): TextBlock {
   return { type: 'TextBlock', text, wrap: true, size: 'Large', weight: 'Bolder', style: 'heading' }
 }
 
-/** Our own words, small. */
+/** Draws our own words in small print. */
 export function note(text: string, spacing: Spacing = 'Small'): RichTextBlock {
   return {
     type: 'RichTextBlock',
@@ -96,16 +96,16 @@ export function note(text: string, spacing: Spacing = 'Small'): RichTextBlock {
   }
 }
 
-/** Grounds for our own words; the frame of the caller's has its own. */
+/** Backgrounds for our own words; the frame around the caller's words has a different one. */
 type Ground = Exclude<Container['style'], 'emphasis'>
 
-/** Our own statements on a ground that stands out; the words say everything that the colour says. */
+/** Draws our own statements on a background that stands out; the words say everything that the colour says. */
 export function band(style: Ground, lines: readonly Piece[][]): Container[] {
   if (lines.length === 0) return []
   return [{ type: 'Container', style, spacing: 'Small', items: drawLines(lines, 'None') }]
 }
 
-/** The heading, on a ground where it tells a result or with lines that are not to be missed. */
+/** Draws the heading, on a coloured background if it states a result or comes with lines that must not be missed. */
 export function titled(text: string, style: Ground | undefined, lines: readonly Piece[][] = []): CardElement {
   const title = heading(text)
   if (style === undefined) return title
@@ -114,30 +114,30 @@ export function titled(text: string, style: Ground | undefined, lines: readonly 
 
 const FOLD_ID = 'countersign_details'
 
-/** Elements that are not seen before `UNFOLD` is pressed; clients that cannot fold show them. */
+/** Hides elements until `UNFOLD` is pressed; clients that cannot hide elements show them. */
 export function fold(items: CardElement[]): Fold {
   return { type: 'Container', id: FOLD_ID, isVisible: false, spacing: 'Small', items }
 }
 
-/** Shows and hides what is folded up; nothing is asked for it. */
+/** The button that shows and hides the folded elements, without asking the bot. */
 export const UNFOLD: Action = {
   type: 'Action.ToggleVisibility',
   title: 'Details',
   targetElements: [FOLD_ID],
 }
 
-/** The first line a little below what stands above, with a rule between. */
+/** Separates the first line from the elements above it, with a gap and a rule. */
 export function apartFromAbove([first, ...rest]: CardElement[]): CardElement[] {
   if (first?.type !== 'RichTextBlock' && first?.type !== 'TextBlock') return rest
   return [{ ...first, spacing: 'Medium', separator: true }, ...rest]
 }
 
-/** Where a frame ends: what is longer, or has lines of its own, might pass for the rows below it. */
+/** The most characters of a frame that others may follow: a longer or multi-line one might pass for the rows below it. */
 const SHORT_FRAME = 160
 
 /**
- * The parts of a card in Teams' terms. The frame is a container of the style `emphasis`, which nothing of ours is in: its
- * ground differs and its text is set in, so that no line of a caller's begins where ours do (T44).
+ * Draws the parts of a card for Teams. The frame is a container of style `emphasis`, which holds none of our own lines: its
+ * background differs and its text is indented, so that no line of the caller's begins where ours do (T44).
  */
 export function drawParts(parts: readonly CardPart[]): CardElement[] {
   const elements: CardElement[] = []
@@ -168,7 +168,7 @@ function isShort(lines: readonly Piece[][]): boolean {
   return length <= SHORT_FRAME && !texts.some((text) => text.includes('\n'))
 }
 
-/** `text` is for notifications; clients that know no card of this version show it too, with where to go instead. */
+/** Creates a message. `text` is for notifications; clients that cannot draw this card version show it with the page's address. */
 export function message(
   text: string,
   body: CardElement[],
@@ -184,7 +184,7 @@ export function fits(drawn: TeamsMessage): boolean {
   return JSON.stringify(drawn).length <= CARD_BUDGET
 }
 
-/** No link, tag or date can be made of it, whatever the client makes of Markdown and HTML there (T41, T42). */
+/** Returns the text of notifications; clients that draw Markdown or HTML can make no link, tag or date of it (T41, T42). */
 export function summaryText({ summary, asking }: Preview): string {
   if (asking === undefined) return summary
   const brackets: Record<string, string> = { '[': '(', ']': ')', '<': '‹', '>': '›', '&': '+' }
@@ -196,12 +196,12 @@ export function openUrl(title: string, url: string, more: Partial<OpenUrlAction>
   return { type: 'Action.OpenUrl', title, url, ...more }
 }
 
-/** Buttons where they belong, rather than below the card. */
+/** Draws buttons within the card's body, rather than below the card. */
 export function buttons(...actions: Action[]): ActionSet {
   return { type: 'ActionSet', spacing: 'Small', actions }
 }
 
-/** A button that asks the bot. */
+/** Creates a button that asks the bot. */
 export function execute(title: string, verb: Verb, request_id: string): ExecuteAction {
   const fallback = { type: 'Action.Submit' as const, title, data: { verb, request_id } }
   return { type: 'Action.Execute', title, verb, data: { request_id }, fallback }

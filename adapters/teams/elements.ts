@@ -1,20 +1,20 @@
-/** What `Action.Execute` and, on old clients, `Action.Submit` tell the bot. Neither decides anything (T46). */
+/** The verbs that `Action.Execute` and, on old clients, `Action.Submit` send to the bot. They decide nothing (T46). */
 export const VERBS = { refresh: 'countersign.refresh', details: 'countersign.details' } as const
 
 export type Verb = (typeof VERBS)[keyof typeof VERBS]
 
-/** Opens the browser; the bot never hears of it. */
+/** A button that opens the browser; the bot gets no notice of the click. */
 export interface OpenUrlAction {
   type: 'Action.OpenUrl'
   title: string
   url: string
-  /** A colour beside the word, where the client has one. */
+  /** A colour in addition to the word, where the client has one. */
   style?: 'positive' | 'destructive'
-  /** Read out by screen readers; since 1.5, ignored by others. */
+  /** Read out by screen readers; since 1.5, ignored by older clients. */
   tooltip?: string
 }
 
-/** Asks the bot (since 1.4); clients that do not know it send `fallback` as a message whose `value` is the data. */
+/** A button that asks the bot (since 1.4); other clients send its `fallback` as a message whose `value` is the data. */
 export interface ExecuteAction {
   type: 'Action.Execute'
   title: string
@@ -23,7 +23,7 @@ export interface ExecuteAction {
   fallback: { type: 'Action.Submit'; title: string; data: { verb: Verb; request_id: string } }
 }
 
-/** Shows and hides an element, in the client alone. */
+/** A button that shows and hides an element, in the client alone. */
 interface ToggleAction {
   type: 'Action.ToggleVisibility'
   title: string
@@ -33,7 +33,7 @@ interface ToggleAction {
 export type Action = OpenUrlAction | ExecuteAction | ToggleAction
 export type Spacing = 'None' | 'Small' | 'Default' | 'Medium'
 
-/** Shown as it is: no client looks for Markdown in it. But dates are filled in, see `plainText`. */
+/** Literal text: no client looks for Markdown in it. But clients fill in dates, see `plainText`. */
 export interface TextRun {
   type: 'TextRun'
   text: string
@@ -51,14 +51,14 @@ export interface RichTextBlock {
   separator?: true
 }
 
-/** Markdown is drawn and moments are filled in: for our own constant words alone (T42). */
+/** Text in which clients draw Markdown and fill in moments: for our own constant words alone (T42). */
 export interface TextBlock {
   type: 'TextBlock'
   text: string
   wrap: true
   size?: 'Large'
   weight?: 'Bolder'
-  /** Tells screen readers; since 1.5, ignored by others. */
+  /** Marks headings for screen readers; since 1.5, ignored by older clients. */
   style?: 'heading'
   spacing?: Spacing
   separator?: true
@@ -77,7 +77,7 @@ export interface ActionSet {
   actions: Action[]
 }
 
-/** What a `ToggleAction` shows and hides. */
+/** The element that a `ToggleAction` shows and hides. */
 export interface Fold {
   type: 'Container'
   id: string
@@ -88,17 +88,17 @@ export interface Fold {
 
 export type CardElement = RichTextBlock | TextBlock | Container | ActionSet | Fold
 
-/** An Adaptive Card of ours (adaptivecards.io, schema 1.5): of its elements only those that clients of version 1.2 draw. */
+/** An Adaptive Card (adaptivecards.io, schema 1.5), limited to elements that clients of version 1.2 draw. */
 interface AdaptiveCard {
   type: 'AdaptiveCard'
   version: '1.5'
-  /** For clients that know no card of this version. */
+  /** For clients that cannot draw cards of this version. */
   fallbackText: string
   body: CardElement[]
   actions?: Action[]
 }
 
-/** What is posted: a card, and the text of notifications. */
+/** A message to post: a card, and the text of notifications. */
 export interface TeamsMessage {
   card: AdaptiveCard
   text: string

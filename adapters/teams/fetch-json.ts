@@ -1,9 +1,9 @@
 import { parseJson } from '../../src/domain/parse-json.ts'
 
-/** Much more than any document or roster entry that we ask for. */
+/** Most bytes of an answer; much more than any document or roster entry that we request. */
 const MOST_BYTES = 1_000_000
 
-/** Why a document did not come. */
+/** Why a document could not be fetched. */
 export class FetchFailure extends Error {
   /** 0: no answer at all. */
   readonly status: number
@@ -18,7 +18,7 @@ export class FetchFailure extends Error {
   }
 }
 
-/** One request, no redirect, a JSON answer of bounded size. @throws FetchFailure; what `signal` was aborted with */
+/** Sends one request, without redirect, and reads a JSON answer of bounded size. @throws FetchFailure; the reason of `signal` */
 export async function fetchJson(url: string, init: RequestInit & { signal: AbortSignal }): Promise<unknown> {
   const response = await fetch(url, { ...init, redirect: 'error' }).catch((error: unknown) => {
     if (init.signal.aborted) throw error
@@ -31,7 +31,7 @@ export async function fetchJson(url: string, init: RequestInit & { signal: Abort
   return body
 }
 
-/** The text of an answer; longer ones are cut off from the network, not read. @throws FetchFailure `too_large` */
+/** Reads the text of an answer; stops reading one that is too long and closes it. @throws FetchFailure `too_large` */
 export async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -43,7 +43,7 @@ export async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** `ECONNRESET` and the like. */
+/** Returns the network error's code, such as `ECONNRESET`. */
 export function networkCode(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined
   for (const each of [cause, error]) {
@@ -52,7 +52,7 @@ export function networkCode(error: unknown): string {
   return 'network'
 }
 
-/** `{error: "code"}` of OAuth, `{error: {code}}` of the connector; anything else is no code. */
+/** Reads the code of `{error: "code"}` (OAuth) or `{error: {code}}` (the connector); undefined for anything else. */
 export function errorCodeOf(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('error' in body)) return undefined
   const { error } = body

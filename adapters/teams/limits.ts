@@ -1,16 +1,16 @@
 /**
- * What a card of ours may be. Sizes are bytes of the activity as JSON in UTF-16, as
- * Teams counts: it documents 100 KB, older clients and pages 40 and 28; we stay below all of them.
+ * Limits for our cards. Sizes are bytes of the activity as JSON in UTF-16, as Teams counts. Its documentation says 100 KB;
+ * for older clients and on older pages, 40 and 28. We stay below all of them.
  */
 export const TEAMS_LIMITS = {
-  /** What Teams supports, and what universal actions need (learn.microsoft.com, "Work with Universal Actions"). */
+  /** The version Teams supports and universal actions need (learn.microsoft.com, "Work with Universal Actions"). */
   version: '1.5',
   activityBytes: 25_000,
-  /** Of these for what the SDK wraps around a card: ids, service address, conversation, names. */
+  /** The part of `activityBytes` for what the SDK adds to a card: ids, service address, conversation, names. */
   envelopeBytes: 5000,
-  /** Requests in one answer to `pending`; the rest is counted. */
+  /** Most requests shown in one answer to `pending`; the rest are counted. */
   pendingRows: 10,
 } as const
 
-/** Characters that a card and its summary may have as JSON. */
+/** Most characters of a card and its summary as JSON. */
 export const CARD_BUDGET = (TEAMS_LIMITS.activityBytes - TEAMS_LIMITS.envelopeBytes) / 2

@@ -1,22 +1,22 @@
 import { longDescription } from '../shared/app-description.ts'
 
-/** Which of Microsoft's manifests: the published version, or the developer preview, which knows commands typed after a slash. */
+/** The edition of Microsoft's manifest: the published version, or the developer preview, which knows slash commands. */
 export type TeamsEdition = 'published' | 'preview'
 
-/** The app's own version. Teams takes a changed package only with a higher one: raise it with whatever changes below. */
+/** The app's own version. Teams accepts a changed package only with a higher version: raise it with every change below. */
 const APP_VERSION = '1.0.0'
 
-/** As the files are called in the package. */
+/** The names of the icon files in the package. */
 export const ICON_FILES = { color: 'color.png', outline: 'outline.png' } as const
 
 const VERSIONS = { published: '1.19', preview: 'devPreview' } as const
 
 /**
- * The app's manifest (https://learn.microsoft.com/microsoftteams/platform/resources/schema/manifest-schema). No
- * `webApplicationInfo` and no resource-specific consent: people sign in on the hosted page, and the app reads no messages but
- * those that are sent to it.
+ * Returns the app's manifest (https://learn.microsoft.com/microsoftteams/platform/resources/schema/manifest-schema). It has no
+ * `webApplicationInfo` and no resource-specific consent: people sign in on the hosted page, and the app reads only messages
+ * that are sent to it.
  * @param baseUrl the service's public https: origin, without a slash at the end
- * @param appId of the bot, a UUID
+ * @param appId the bot's app id, a UUID
  */
 export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdition) {
   const manifestVersion = VERSIONS[edition]
@@ -38,7 +38,7 @@ export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdit
     developer: {
       name: 'Countersign',
       websiteUrl: baseUrl,
-      // The operator of the service has pages of their own for these, or none: the service is where they would be found.
+      // The service's operator may or may not have such pages; the service itself is where people would look for them.
       privacyUrl: baseUrl,
       termsOfUseUrl: baseUrl,
     },
@@ -53,7 +53,7 @@ export function teamsManifest(baseUrl: string, appId: string, edition: TeamsEdit
         : { ...bot, commandLists: lists },
     ],
     permissions: ['identity', 'messageTeamMembers'],
-    // Teams takes names alone: no address, no port.
+    // Teams accepts only host names: no address, no port.
     validDomains: [new URL(baseUrl).hostname],
   }
 }
@@ -69,7 +69,7 @@ function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Of `src/flow/chat/answer-command.ts`. A title is written into the message when it is chosen, so it is what is typed. */
+/** The commands of `src/flow/chat/answer-command.ts`. Choosing a title writes it into the message, so it is the command. */
 const COMMANDS = [
   { title: 'verify', description: 'Check an approval: add req_…, dec_… or a pasted receipt' },
   { title: 'pending', description: 'What waits for your decision' },

@@ -3,17 +3,17 @@ import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { createPacer, inWindows, type Pacer, type PaceWindow } from '../shared/pacer.ts'
 import type { BotAddress, BotCalls } from './bot-port.ts'
 
-/** A turn that comes later is not waited for: the card is due again then. Together with a call's deadline below its lease. */
+/** Most milliseconds to wait for a turn; a later one makes the card due again then. With a call's deadline, below the lease. */
 const PATIENCE_MS = 4_000
 
 const OWN_PACE = 'own_pace'
 
-/** Teams asked for patience and did not say how much. */
+/** Seconds to wait when Teams asks for a pause without saying how long. */
 const SHORT_REST_S = 1
 
 /**
- * The same calls at the pace that Teams takes, per conversation and for the tenant. Being refused for pace counts against the
- * app; other processes' calls are not seen here, so that Teams may still ask for patience: it gets it, in that conversation.
+ * Makes the same calls at the rate that Teams allows, per conversation and for the tenant. Refusals for rate count against the
+ * app. The calls of other processes are not seen here, so Teams may still ask for a pause: that conversation is then paused.
  */
 export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   const pacer = createTeamsPacer()
@@ -63,13 +63,13 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   }
 }
 
-/** Threads count with their channel. */
+/** Returns the key of a conversation; threads count with their channel. */
 function keyOf(to: BotAddress): string {
   if (to.kind === 'unmet') return to.user
   return to.kind === 'thread' ? to.channel : (to.conversation_id.split(';')[0] ?? to.conversation_id)
 }
 
-/** What Teams takes of one bot in one conversation ("Optimize your bot with rate limiting in Teams"). */
+/** The limits of Teams for one bot in one conversation ("Optimize your bot with rate limiting in Teams"). */
 export const CONVERSATION_PACE: readonly PaceWindow[] = [
   { calls: 7, ms: 1_000 },
   { calls: 8, ms: 2_000 },
@@ -77,12 +77,12 @@ export const CONVERSATION_PACE: readonly PaceWindow[] = [
   { calls: 1_800, ms: 3_600_000 },
 ]
 
-/** And in one tenant; sources name 30 and 50 a second. */
+/** The limit in one tenant; sources name 30 and 50 calls a second. */
 export const TENANT_PACE: readonly PaceWindow[] = [{ calls: 30, ms: 1_000 }]
 
 const MOST_CONVERSATIONS = 2_000
 
-/** A pacer by conversation, and for the tenant as a whole. */
+/** Creates a pacer for each conversation, and for the tenant as a whole. */
 export function createTeamsPacer(conversation = CONVERSATION_PACE, tenant = TENANT_PACE): Pacer<string> {
   return createPacer({
     lanesOf: (id) => [

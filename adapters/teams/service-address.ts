@@ -1,22 +1,22 @@
 import type { TeamsSettings } from '../../src/config/teams.ts'
 
-/** Hosts of Microsoft's connectors: worldwide, and the clouds of governments. */
+/** Hosts of Microsoft's connectors: worldwide, and in government clouds. */
 const EXACT = ['smba.trafficmanager.net']
 const BELOW = ['.teams.microsoft.com', '.teams.microsoft.us']
 
-/** Longer ones are no addresses of Microsoft's. */
+/** Microsoft's addresses are never longer. */
 const LONGEST = 500
 
 const WORLDWIDE = 'https://smba.trafficmanager.net/teams/'
 
-/** Where a tenant is reached that has not told any address yet. Tests never reach for Microsoft's. */
+/** Returns the address for a tenant that has not sent any yet. Tests never use Microsoft's. */
 export function firstService({ serviceHosts: [host] }: Pick<TeamsSettings, 'serviceHosts'>): string {
   return host === undefined ? WORLDWIDE : `http://${host}/teams/`
 }
 
 /**
- * May our bearer token be sent to this address (T38, T40)? Microsoft's own hosts over https: at the usual port, besides them
- * what the settings of a test allow.
+ * Checks whether our bearer token may be sent to this address (T38, T40): Microsoft's own hosts over https: at the default
+ * port, and hosts that the settings of a test allow.
  */
 export function isAllowedService(
   address: string,

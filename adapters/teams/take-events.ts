@@ -21,12 +21,12 @@ import { renderCard, renderConsent, renderDetails, renderWay } from './cards.ts'
 import { writeConversation } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
 
-/** Teams gives up on a pressed button after a few seconds. */
+/** Most milliseconds for the answer to a pressed button: Teams gives up after a few seconds. */
 const PRESS_MS = 1_800
 
 /**
- * What happens when Teams tells us something. What must not be lost is stored before Teams has its answer; what takes calls
- * to Teams comes after it, once for each message however often it is delivered.
+ * Creates the handlers for events from Teams. Data that must not be lost is stored before Teams gets its answer; work that
+ * needs calls to Teams runs afterwards, once for each message however often it is delivered.
  */
 export function takeEvents(parts: AnsweringParts, background: Background): BotEvents {
   const { deps, conversations, tenant } = parts
@@ -63,7 +63,7 @@ async function pressed(parts: AnsweringParts, click: BotClick): Promise<ClickAns
   return 'words' in answer ? answer : { card: answer.message.card }
 }
 
-/** Whatever happens, the person who pressed gets an answer. */
+/** Answers the press; if that fails, the person who pressed still gets a sentence. */
 async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick): Promise<PressAnswer> {
   try {
     return await answerPress(deps, tenant, click)
@@ -74,8 +74,8 @@ async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick):
 }
 
 /**
- * Clients without `Action.Execute` show no answer in place: the card itself is edited, or the way to the approval page follows
- * it. Never a second card: nothing would edit that one.
+ * Answers clients without `Action.Execute`, which cannot show an answer in place: edits the card itself, or posts a link to
+ * the approval page below it. Never posts a second card, because nothing would edit that.
  */
 async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<void> {
   const { deps, calls } = parts
@@ -91,7 +91,7 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   }
 }
 
-/** Keeps where it came from; asks the directory for a person's address when it is not known, or when they add the app again. */
+/** Stores the conversation; asks the directory for a person's address if it is unknown, or if they add the app again. */
 async function meet(
   parts: AnsweringParts,
   background: Background,
@@ -113,7 +113,7 @@ async function meet(
   }, 'what waits for a person or channel in Teams was not brought')
 }
 
-/** The app has come to the person: what found no place to go to, or could not be edited there, is tried again. */
+/** Retries a person's cards that could not be posted or edited, because the app can reach the person now. */
 async function bringWhatWaits(
   { users, cards, clock }: FlowDeps,
   { tenant, who, email }: Pick<ChatConversation, 'tenant' | 'who'> & { email: string | undefined },
@@ -126,7 +126,7 @@ async function bringWhatWaits(
   await cards.wake({ recipient }, clock.now())
 }
 
-/** Teams reports the app in a team once, for all its channels. */
+/** Notes that the app joined or left channels. Teams reports this once for a team, and it applies to all its channels. */
 async function noteChannelsOf(
   { deps, conversations, tenant }: AnsweringParts,
   { conversation: { kind, team }, channel }: BotSource,
@@ -138,7 +138,7 @@ async function noteChannelsOf(
   await noteChannels(deps, { platform: 'teams', tenant }, here, isMeant)
 }
 
-/** Ids of activities are counted by conversation. */
+/** Checks whether an activity is new. Its id is unique only within the conversation. */
 async function isFirst(
   { seen }: Pick<FlowDeps, 'seen'>,
   tenant: string,
@@ -154,15 +154,15 @@ async function within(ms: number, answer: Promise<ClickAnswer>): Promise<ClickAn
   return Promise.race([answer, late]).finally(() => answered.abort())
 }
 
-/** What a press comes to: the request as the presser may see it, or why not. */
+/** The outcome of a press: the request as the presser may see it, or a sentence that says why not. */
 type PressAnswer = { message: TeamsMessage; card: Card | undefined; page: string } | { words: string }
 
 const dataSchema = z.object({ request_id: z.string() })
 
 /**
- * Answers Refresh and Details from the stored request; decides nothing (T46). The data of a button is whatever the client
- * sends, so it opens nothing: the context is shown to linked approvers of the request in their own conversation; a channel
- * gets the card it was given anyway, and nothing of requests that it was never shown.
+ * Answers Refresh and Details from the stored request; decides nothing (T46). The client can send any data for a button, so
+ * the data grants no access: only linked approvers see the request's context, in their own conversation; a channel gets only
+ * the card that it has already, and nothing about requests that were never shown there.
  */
 async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Promise<PressAnswer> {
   const { verb, data } = click
@@ -184,7 +184,7 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   return { message, card, page: view.links.details }
 }
 
-/** The same for an agent that asks for a key: the owner alone, in their own chat. There are no details to show. */
+/** Answers the same for an agent that asks for a key: only to the owner, in their own chat. It has no details to show. */
 async function answerConsentPress(
   deps: FlowDeps,
   tenant: string,
@@ -204,7 +204,7 @@ async function answerConsentPress(
   return { message: renderConsent({ ...view, ...invited }), card, page: view.links.details }
 }
 
-/** For whom a press is answered; `invite_to_link` as on cards. */
+/** The recipient for whom a press is answered; `invite_to_link` as on cards. */
 type Asked = { recipient: CardRecipient; invite_to_link?: true }
 
 async function recipientOf(
@@ -228,7 +228,7 @@ async function recipientOf(
   return { recipient: { kind: 'approver', user_id: person.id }, ...invited }
 }
 
-/** Who presses in their own chat: who linked the identity, else who was sent that request's card here. */
+/** Finds the person who pressed in their own chat: whoever linked the identity, else the recipient of that request's card. */
 async function presserOf(
   deps: Pick<FlowDeps, 'cards' | 'users'>,
   tenant: string,
@@ -243,8 +243,8 @@ async function presserOf(
 }
 
 /**
- * The card that was sent to this very chat by its person's e-mail address, and still would be: who presses it is shown what it
- * shows. To see more, and for every other request, they link their identity (T37).
+ * Finds the person whose card for the request was sent to this very chat by e-mail address, and still would be. The presser
+ * sees what that card shows. To see more, or any other request, they must link their identity (T37).
  */
 async function sentByEmail(
   { cards, users }: Pick<FlowDeps, 'cards' | 'users'>,
@@ -267,8 +267,8 @@ function isFor(card: Card, recipient: CardRecipient): boolean {
 }
 
 /**
- * Cards of closed requests have no such button: the message shows less than we believe, and is edited again. One that is no card
- * we know of was posted when the answer to the post was lost, and is edited as well.
+ * Has an outdated message edited again: cards of closed requests have no such button, so the message shows an older state than
+ * we recorded. If we do not know the message, the answer to our post was lost; it is edited as well.
  */
 async function heal(
   { cards, chats, clock, log }: FlowDeps,
@@ -288,7 +288,7 @@ async function heal(
   })
 }
 
-/** Answers to a button in a sentence. */
+/** Answers to a press that are a sentence instead of a card. */
 const PRESS_WORDS = {
   unknown: 'Countersign does not know this button. The approval page shows what is true now.',
   notLinked: 'Countersign does not know you here yet. Write “link” to this app, then try again.',

@@ -49,7 +49,7 @@ export interface TeamsParts {
   baseUrl: string
 }
 
-/** Teams: a port that sends, and a receiver that answers. Neither calls Microsoft before it is used. */
+/** Creates a port that sends to Teams, and a receiver that answers it. Neither calls Microsoft before it is used. */
 export function createTeams(settings: TeamsSettings, parts: TeamsParts) {
   const { bot, load } = lazyBot(settings, parts)
   const conversations = createConversations(settings, parts.conversations, parts.clock)
@@ -62,7 +62,7 @@ export function createTeams(settings: TeamsSettings, parts: TeamsParts) {
   }
 }
 
-/** The library takes the better part of a second to load, which commands are spared. */
+/** Loads the library only when needed, to spare our commands its loading time of most of a second. */
 function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; load(): Promise<void> } {
   let loading: Promise<TeamsBot> | undefined
   const loaded = (): Promise<TeamsBot> => {
@@ -77,21 +77,21 @@ function lazyBot(settings: TeamsSettings, parts: TeamsParts): { bot: TeamsBot; l
   }
   return {
     bot: { ...paceCalls(calls, parts.log), receive: async (...given) => (await loaded()).receive(...given) },
-    // Loaded before the first button is pressed: Teams waits for the answer for seconds at most.
+    // The receiver loads it before the first button is pressed: Teams waits only seconds for the answer.
     load: async () => void (await loaded()),
   }
 }
 
 type Failed = ChatOutcome<never> & { ok: false }
 
-/** Sends cards to Teams: one tenant, one attempt a call, never an error. */
+/** Creates the port that sends cards to Teams: one tenant, one attempt per call, and no call throws. */
 function createTeamsPort(
   { tenantId, tenantName: name }: Pick<TeamsSettings, 'tenantId' | 'tenantName'>,
   calls: BotCalls,
   conversations: Conversations,
   log: FlowDeps['log'],
 ): ChatPort {
-  /** What the store cannot tell now is asked again later. */
+  /** Turns an error of the store into a failure, which is retried later. */
   const told = <T>(call: () => Promise<ChatOutcome<T>>): Promise<ChatOutcome<T>> =>
     call().catch((error: unknown) => {
       log.warn({ error }, 'a call to Teams could not be made')
@@ -120,7 +120,7 @@ function createTeamsPort(
         const started = performance.now()
         let sent = await fitting(view, (message) => calls.post(address, message))
         if (!sent.ok && sent.code === 'ConversationNotFound' && 'user' in to && address.kind === 'person') {
-          // It was deleted; the person can be written to in a new one.
+          // The conversation was deleted; the person can be reached in a new one.
           if (isLate(started)) return { ...sent, outcome: 'failed' }
           address = { kind: 'unmet', service_url: address.service_url, user: to.user }
           sent = await fitting(view, (message) => calls.post(address, message))
@@ -157,13 +157,13 @@ function addressOf(conversations: Conversations, to: ChatAddress): Promise<BotAd
   return 'user' in to ? conversations.ofPerson(to.user) : conversations.ofChannel(to.channel)
 }
 
-/** Where the message is to be edited, and answered. */
+/** Returns the conversation in which the message can be edited and answered. */
 function conversationAfter(address: BotAddress, { conversation_id }: SentMessage): BotConversation {
   const kind = address.kind === 'unmet' ? 'person' : address.kind === 'thread' ? 'channel' : address.kind
   return { kind, service_url: address.service_url, conversation_id }
 }
 
-/** The card is out: not knowing the conversation next time only costs opening it again. */
+/** Stores the conversation; a failure is only logged: the card is posted, and the next one just opens the conversation again. */
 async function remember(
   conversations: Conversations,
   user: string,
@@ -175,14 +175,14 @@ async function remember(
     .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
 }
 
-/** Two calls must not take longer than one may. */
+/** A second call is made only within this time: two calls must not take longer than one may. */
 const SECOND_WITHIN_MS = 2_000
 
 function isLate(started: number): boolean {
   return performance.now() - started > SECOND_WITHIN_MS
 }
 
-/** Refused for its size, which says that nothing was posted, it goes out without the context. */
+/** Sends a view. If Teams refuses its size, nothing was posted, and the card is sent again without the context. */
 async function fitting<T>(
   view: CardView | ConsentView | NoticeView | GreetingView | MovedView,
   send: (message: BotMessage) => Promise<ChatOutcome<T>>,
@@ -198,8 +198,8 @@ async function fitting<T>(
 }
 
 /**
- * An open card asks us again whenever it is looked at, in chats of up to 60 people: one that missed an edit, or that we do not
- * know of since the answer to its post was lost, shows its reader what is true (Teams "Universal Actions", automatic refresh).
+ * Makes an open card refresh whenever it is viewed, in chats of up to 60 people: even a card that missed an edit, or that we do
+ * not know because the answer to its post was lost, shows the current state (Teams "Universal Actions", automatic refresh).
  */
 function refreshing(
   { status, request_id }: { status: { kind: string }; request_id: string },
@@ -217,8 +217,8 @@ function unreachable(code: string): Failed {
 const PATH = '/api/messages'
 
 /**
- * `POST /api/messages`. In this order: the token, then the body, then whether it may speak to this bot at all; the library
- * comes last. Every refusal is a `Refusal`: the same JSON as everywhere, and nothing of what went wrong inside.
+ * Mounts `POST /api/messages`. Checks in this order: the token, the body, whether the sender may speak to this bot at all; the
+ * library comes last. Every refusal is a `Refusal`: the same JSON as everywhere, without internal details.
  */
 function createTeamsReceiver(
   settings: TeamsSettings,
@@ -252,7 +252,7 @@ function createTeamsReceiver(
 const MOST_BYTES = 256 * 1024
 
 /**
- * The JSON body of an activity. No parser stands before this one, so that no body is read whose sender has no valid token.
+ * Reads the JSON body of an activity. No other parser comes first, so that no body is read without a valid token.
  * @throws Refusal `unsupported_media_type`, `chat_body_too_large`, `invalid_json`
  */
 async function readJsonBody(request: IncomingMessage): Promise<object> {
@@ -263,7 +263,7 @@ async function readJsonBody(request: IncomingMessage): Promise<object> {
   return body
 }
 
-/** By events: leaving a loop over the request early would cut the connection before the answer. */
+/** Reads by events, because leaving a loop over the request early would cut the connection before the answer. */
 function readBytes(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -287,16 +287,16 @@ function utf8(bytes: Buffer): string {
   }
 }
 
-/** A tenant's id has 36. */
+/** Most characters of a tenant's id in the log; a real id has 36. */
 const LONGEST_SHOWN = 64
-/** Longer ids are none of Teams'. */
+/** Teams has no longer ids. */
 const LONGEST_ID = 1000
 
 /**
- * Checks what the library does not: that it is an activity, of Teams, of the one tenant, and that answers would go to
- * Microsoft. Nothing has been sent or stored before all of it passed (T39, T40).
- * @param claims absent only where activities without a token are believed
- * @throws Refusal `invalid_field` for what is no activity, `chat_sender_refused`
+ * Checks what the library does not: that the body is an activity, from Teams, of the only tenant, and that answers would go to
+ * Microsoft. Nothing is sent or stored before all checks have passed (T39, T40).
+ * @param claims absent only where activities without a token are accepted
+ * @throws Refusal `invalid_field` for a body that is not an activity, `chat_sender_refused`
  */
 function guardActivity(
   body: unknown,
@@ -334,7 +334,7 @@ function whyRefused(
   return undefined
 }
 
-/** For the log: the sender may write anything there. */
+/** Prepares a tenant's id for the log: the sender may write anything into it. */
 function shown(tenant: string): string {
   const visible = visibleString(tenant.slice(0, LONGEST_SHOWN)).replace(/\s+/g, ' ')
   return [...visible].slice(0, LONGEST_SHOWN).join('')

@@ -6,9 +6,9 @@ import { type SeldomWarning, warnSeldom } from '../../src/flow/delivery/warn-sel
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { fetchJson } from './fetch-json.ts'
 
-/** What a token that passed says. */
+/** The claims of a token that passed. */
 export interface TokenClaims {
-  /** The address answers may go to. */
+  /** The address to which answers may go. */
   serviceUrl: string
 }
 
@@ -31,9 +31,9 @@ const claimsSchema = z.object({
 })
 
 /**
- * Checks the bearer token of an activity (T39): RS256 by a key of the pinned document that is endorsed for Teams, from the
- * Bot Framework, for this bot, now. The library checks the same once more; on its own it accepts tokens of other issuers and
- * without an end, keys without an endorsement, and answers a wrong key with 500 and a stack on the console.
+ * Checks the bearer token of an activity (T39): signed RS256 with a key of the pinned document that is endorsed for Teams,
+ * issued by the Bot Framework, for this bot, valid now. The library checks tokens again, but alone it accepts other issuers,
+ * tokens without expiry and keys without an endorsement, and answers a wrong key with 500 and a stack on the console.
  * @throws Refusal `chat_token_refused`; `chat_keys_unavailable` when there is no key to check with
  */
 export function createTokenGuard(
@@ -41,7 +41,7 @@ export function createTokenGuard(
   keys: TokenKeys,
   { clock, log }: Pick<FlowDeps, 'clock' | 'log'>,
 ): (authorization: string | undefined) => Promise<TokenClaims> {
-  // Open to the internet: strangers must not be able to fill the log. Each reason is told by itself.
+  // Open to the internet: strangers must not be able to fill the log. Each reason has its own rate-limited warning.
   const refused = new Map<string, SeldomWarning>()
   const refuse = (reason: string): Refusal => {
     const warning = refused.get(reason) ?? warnSeldom(log, 'a token for Teams was refused')
@@ -75,10 +75,10 @@ function decoded(part: string): unknown {
   return parseJson(Buffer.from(part, 'base64url').toString('utf8'))
 }
 
-/** A key with which Microsoft signs what it sends us. */
+/** A public key for tokens that Microsoft signs. */
 interface TokenKey {
   key: KeyObject
-  /** Channels it may speak for. */
+  /** Channels for which the key may sign. */
   endorsements: readonly string[]
 }
 
@@ -86,9 +86,9 @@ interface TokenKey {
 type TokenKeys = ReturnType<typeof createTokenKeys>
 
 const DEADLINE_MS = 5_000
-/** Microsoft asks for once a day at least; keys are published long before they are used. */
+/** Milliseconds until keys are read again. Microsoft demands at least once a day, and publishes keys long before using them. */
 const FRESH_MS = 24 * 3_600_000
-/** A key that is not there may be new, but a sender who invents key ids must not make us ask all the time. */
+/** Milliseconds between reads for unknown keys: a key may be new, but invented key ids must not make us read all the time. */
 const SHORTEST_GAP_MS = 5 * 60_000
 const SMALLEST_MODULUS = 2048
 
@@ -102,7 +102,7 @@ const jwkSchema = z.object({
   endorsements: z.array(z.string()).catch([]),
 })
 
-/** Reads the keys when they are first needed, keeps them for a day, and keeps old ones while Microsoft does not answer. */
+/** Reads the keys when first needed, keeps them for a day, and keeps using old ones while Microsoft does not answer. */
 export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps, 'clock' | 'log'>) {
   let keys: ReadonlyMap<string, TokenKey> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
@@ -135,8 +135,8 @@ export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps
 }
 
 /**
- * Reads the document and its keys, by key id.
- * @throws FetchFailure, ZodError or Error when there is no such document, or it leads to keys over http:
+ * Reads the OpenID document and its keys, by key id.
+ * @throws FetchFailure, ZodError or Error when there is no such document, or an https: document refers to keys over http:
  */
 export async function readTokenKeys(openIdUrl: string): Promise<Map<string, TokenKey>> {
   const signal = AbortSignal.timeout(DEADLINE_MS)
@@ -147,7 +147,7 @@ export async function readTokenKeys(openIdUrl: string): Promise<Map<string, Toke
   return new Map(keys.flatMap(usable))
 }
 
-/** Keys of other kinds may stand among them; small ones prove nothing. */
+/** Skips keys of other kinds, and small RSA keys, which prove nothing. */
 function usable(jwk: unknown): [string, TokenKey][] {
   const read = jwkSchema.safeParse(jwk)
   if (!read.success) return []
