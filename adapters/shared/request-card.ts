@@ -114,7 +114,7 @@ export interface HeadParts {
   badges: Piece[][]
   lines: Piece[][]
   warnings: Piece[][]
-  /** What the approver wrote, framed. */
+  /** The approver's comment, framed. */
   comment: CardPart[]
 }
 

@@ -47,7 +47,7 @@ type AnsweringParts = TellParts & Pick<FlowDeps, 'seen' | 'settings'>
 
 type Answering = ReturnType<typeof createAnswering>
 
-/** Slack gives up after three seconds and shows an error of its own. */
+/** Milliseconds to answer in: Slack gives up after three seconds and shows its own error. */
 const DEADLINE_MS = 2_500
 
 /** What the receivers add to a message besides its body. */

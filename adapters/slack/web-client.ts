@@ -29,14 +29,14 @@ export type Trouble = Pick<
  * these lists count as failures and are retried.
  */
 const UNREACHABLE: ReadonlySet<string> = new Set([
-  // The person.
+  // About the person.
   'user_not_found',
   'users_not_found',
   'user_disabled',
   'user_not_visible',
   'cannot_dm_bot',
   'messages_tab_disabled',
-  // The place.
+  // About the place.
   'channel_not_found',
   'not_in_channel',
   'is_archived',
@@ -48,7 +48,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'restricted_action_thread_only_channel',
   'restricted_action_thread_locked',
   'restricted_action_non_threadable_channel',
-  // The message.
+  // About the message.
   'cannot_reply_to_message',
   'cant_update_message',
   'edit_window_closed',

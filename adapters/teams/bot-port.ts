@@ -63,7 +63,7 @@ export interface BotPresence extends BotSource {
 
 /** Events from Teams, after every check. */
 export interface BotEvents {
-  /** Must answer within seconds; may come twice. */
+  /** Must answer within seconds; the same click may arrive twice. */
   onClick(click: BotClick): Promise<ClickAnswer>
   onCommand(command: BotCommand): Promise<void>
   onInstalled(presence: BotPresence): Promise<void>

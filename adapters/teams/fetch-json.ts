@@ -5,7 +5,7 @@ const MOST_BYTES = 1_000_000
 
 /** Why a document could not be fetched. */
 export class FetchFailure extends Error {
-  /** 0: no answer at all. */
+  /** 0 when there was no answer at all. */
   readonly status: number
   /** The other side's error code, for the log; never a secret. */
   readonly code: string

@@ -282,7 +282,7 @@ async function heal(
   const port = chats.find(({ platform }) => platform === 'teams')
   if (port === undefined || message_id === undefined || message_id === known?.message) return
   const stray = { tenant, conversation: writeConversation(conversation), message: message_id }
-  // The presser does not wait for it.
+  // The presser does not wait for this edit.
   void port.update(stray, view).then(({ ok }) => {
     log.info({ request: request.id, ok }, 'a card in Teams that was posted twice was pressed')
   })
