@@ -13,25 +13,25 @@ import { verifyAssertion } from '../people/verify-assertion.ts'
 import type { PresenceProof, ProvenPresence, ReadyToDecide } from '../prove-presence.ts'
 import { batchRule, type ReadItem, type ReadyItem, readItems } from './start-batch.ts'
 
-/** A batch as its proof came in. */
+/** The proof of a batch as it was posted. */
 export interface DecideBatchInput {
   batchId: string
-  /** Kept with every vote. */
+  /** Stored with every vote. */
   comment: string | null
   proof: PresenceProof
   address: string
 }
 
-/** The result of one item: the vote, or, where a race was lost while writing, why there is none. */
+/** The result of one item: the vote or, when another write came first, the reason why there is none. */
 export type BatchResult = { request: ApprovalRequest } & ({ vote: Vote } | { refused: Refusal })
 
 /**
- * Decides many requests with one gesture: the batch is taken, everything is read again and compared with what was shown,
- * the proof is checked, then each vote is written by a conditional write of its own, high impact first. A difference refuses
- * the whole batch. There is no transaction over the documents: each vote is complete and provable in itself, and every
- * promise about a request is kept by the one write to it. What another person decides in the milliseconds in between leaves
- * that one item without a vote; a crash leaves the rest pending.
- * @returns one result an item, in the order of the items
+ * Decides many requests with one gesture: takes the batch, reads every request again and compares it with what was shown,
+ * checks the proof, then writes each vote in a conditional write of its own, high impact first. Any difference refuses the
+ * whole batch. There is no transaction over the documents: each vote is complete and provable by itself, and every promise
+ * about a request is kept by the one write to it. If another person decides a request in the milliseconds in between, that
+ * item gets no vote; a crash leaves the remaining requests pending.
+ * @returns one result per item, in the order of the items
  * @throws Refusal `challenge_invalid`, `batch_changed` with `ids`, and those of `proveBatch`
  */
 export async function decideBatch(
@@ -62,7 +62,7 @@ interface Item {
   ready: ReadyItem
 }
 
-/** @throws Refusal `batch_changed`, naming what is not as it was shown */
+/** Compares the requests with what was shown. @throws Refusal `batch_changed` with the ids of those that differ */
 function asShown(shown: readonly ShownItem[], read: readonly ReadItem[]): Item[] {
   const items = shown.flatMap((one, index) => {
     const now = read[index]
@@ -76,18 +76,18 @@ function asShown(shown: readonly ShownItem[], read: readonly ReadItem[]): Item[]
   throw refusal('batch_changed', { ids })
 }
 
-/** What a request asks never changes; a reminder changes nothing that was shown. */
+/** Checks one request. The question never changes, and a reminder changes nothing that was shown. */
 function isAsShown(shown: ShownItem, { methods, ...ready }: ReadyItem): boolean {
   return sameVotes(shown, ready) && shown.methods.join() === methods.join()
 }
 
-/** The same votes, and it would be the vote of the same person. */
+/** Checks that the votes are the same and that the new vote would count for the same person. */
 function sameVotes(shown: ShownItem, { request, whose }: ReadyToDecide): boolean {
   const votes = request.votes.map(({ decision_id }) => decision_id)
   return shown.whose === whose.user_id && shown.votes.join() === votes.join()
 }
 
-/** Should the rest be lost, the graver ones are not among it. */
+/** Puts high impact first: if the rest is lost in a crash, these are not among it. */
 function inWritingOrder(items: readonly Item[]): Item[] {
   const gravity = ({ ready }: Item) => (ready.request.high_impact ? 0 : 1)
   return [...items].sort((a, b) => gravity(a) - gravity(b))
@@ -102,7 +102,7 @@ async function record(
   const stillAsShown = (again: ReadyToDecide) => sameVotes(shown, again)
   const input = { decision: shown.decision, comment, address, proven, stillAsShown }
   try {
-    // Whoever resets the person meanwhile has taken away what proved the gesture (T23).
+    // A reset of the person meanwhile has removed the factor that proved the gesture (T23).
     if (!(await hasSameFactors(deps, user))) throw refusal('not_signed_in')
     return await recordVote(deps, user, ready, input)
   } catch (error) {
@@ -111,16 +111,16 @@ async function record(
   }
 }
 
-/** A batch that was asked for, taken for good. */
+/** A started batch that has been taken and cannot be used again. */
 interface TakenBatch {
-  /** RFC 8785 text of the statement. */
+  /** The statement as RFC 8785 text. */
   batch_json: string
   shown: readonly ShownItem[]
 }
 
 /**
- * Takes the batch, before anything else is looked at: whatever comes of it, it is used up (T33). It belongs to one person
- * and one session, and an assertion must answer this very statement.
+ * Takes the batch before anything else is checked: whatever the outcome, it is used up (T33). It belongs to one person and
+ * one session, and an assertion must answer this very statement.
  * @throws Refusal `challenge_invalid`
  */
 async function takeBatch(
@@ -140,8 +140,8 @@ async function takeBatch(
 }
 
 /**
- * Checks the one proof for all items. One code counts for the whole batch and is burnt once (T25).
- * @returns what every vote of the batch keeps, with the statement that ties its intent to the gesture
+ * Checks the single proof for all items. One code counts for the whole batch and is used up once (T25).
+ * @returns the evidence that every vote keeps, with the statement that ties its intent to the gesture
  * @throws Refusal `method_not_enrolled`, `passkey_required` with the `ids` that demand one, `passkey_refused`, `authenticator_refused`,
  * `totp_refused`, `totp_locked`, `totp_disabled`
  */

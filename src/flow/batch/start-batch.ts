@@ -18,30 +18,30 @@ import type { ReadyToDecide } from '../prove-presence.ts'
 import { settleRequest } from '../settle-request.ts'
 import { referencesOf, stateIntent } from '../state-intent.ts'
 
-/** What a person wants to decide with one gesture; no id twice. */
+/** A request that a person wants to decide with the batch; no id occurs twice. */
 export interface WantedItem {
   id: string
   decision: Outcome
 }
 
-/** What the person is asked to confirm. */
+/** The batch that the person is asked to confirm. */
 export interface StartedBatch {
-  /** Names the batch when its proof is posted. */
+  /** Identifies the batch when its proof is posted. */
   batch_id: string
   batch: BatchIntent
   /** In the order of the items. */
   intents: DecisionIntent[]
-  /** The factors that do for every item. */
+  /** The factors that every item accepts. */
   methods: ('passkey' | 'totp')[]
-  /** Where a passkey does. */
+  /** Present when a passkey is accepted. */
   options?: PublicKeyCredentialRequestOptionsJSON
 }
 
 /**
- * Starts the ceremony of a batch: states each request's intent and the one statement that lists their hashes, and keeps what
- * was shown for five minutes, for this person and this session. The challenge is unpredictable through the statement's
+ * Starts the ceremony of a batch: states each request's intent and one statement that lists their hashes, and keeps what was
+ * shown for five minutes, bound to this person and session. The challenge is unpredictable through the statement's
  * 32-byte salt (WebAuthn L3 §13.4.3).
- * @throws Refusal as `allReady` and `batchRule` say
+ * @throws Refusal of `allReady` and `batchRule`
  */
 export async function startBatch(
   deps: FlowDeps,
@@ -80,7 +80,7 @@ export async function startBatch(
 }
 
 /**
- * Which passkeys count for all of them.
+ * Returns the rule for passkeys that count for every item.
  * @throws Refusal `authenticator_refused` with the `ids` that have such a rule, when no passkey of the person satisfies all
  */
 export function batchRule(user: User, items: readonly ReadyToDecide[]): Authenticators | undefined {
@@ -91,7 +91,7 @@ export function batchRule(user: User, items: readonly ReadyToDecide[]): Authenti
   return rule
 }
 
-/** The factors that will do for all of them: one item that demands a passkey demands it of the whole batch. */
+/** Returns the factors that every item accepts: an item that demands a passkey demands it of the whole batch. */
 function commonMethods(items: readonly Pick<ShownItem, 'methods'>[]): ('passkey' | 'totp')[] {
   return (['passkey', 'totp'] as const).filter((method) =>
     items.every(({ methods }) => methods.includes(method)),
@@ -121,15 +121,15 @@ function itemOf({ request_id, decision, intent_json }: ShownItem): BatchIntent['
   return { rid: request_id, decision, intent_sha256: sha256Hex(intent_json) }
 }
 
-/** A request of a batch as this person finds it now. */
+/** A request of a batch in its current state, ready for this person's decision. */
 export interface ReadyItem extends ReadyToDecide {
   methods: ('passkey' | 'totp')[]
 }
 
-/** A request of a batch, ready or not. */
+/** A request of a batch, ready or refused. */
 export type ReadItem = { id: string } & ({ ready: ReadyItem } | { refused: Refusal })
 
-/** Reads all of them up to date, in the order of their ids; the checks are those of a lone decision (`readyToDecide`). */
+/** Reads the current state of the requests in the order of the ids, with the checks of a single decision (`readyToDecide`). */
 export async function readItems(deps: FlowDeps, person: User, ids: readonly string[]): Promise<ReadItem[]> {
   const found = await deps.requests.findMany(ids.filter((id) => isId('req', id)))
   const deciderOf = await decidersFor(deps, person, found)
@@ -138,7 +138,7 @@ export async function readItems(deps: FlowDeps, person: User, ids: readonly stri
     const request = byId.get(id)
     if (request === undefined) return { id, refused: refusal('not_found') }
     const decider = deciderOf(request)
-    // Before the request is settled: whom it does not concern must not even make it expire.
+    // Checked before the request is settled: a person without access must not even make it expire.
     const foreign = whyNot(request, decider)
     if (foreign?.code === 'not_found') return { id, refused: foreign }
     return { id, ...judge(await settleRequest(deps, request), decider) }
@@ -157,7 +157,7 @@ function judge(
 }
 
 /**
- * All of them ready, or one refusal for all: the gravest that any of them has, with the ids it holds for.
+ * Returns all items if every one is ready; otherwise throws the gravest refusal with the ids it applies to.
  * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `not_confirmed`, `passkey_required`,
  * `authenticator_refused`, each with `ids`
  */
@@ -170,7 +170,7 @@ function allReady(items: readonly ReadItem[]): ReadyItem[] {
   throw refusal(code, { ids: refused.filter((one) => one.refused.code === code).map(({ id }) => id) })
 }
 
-/** The order in which a lone decision is checked. */
+/** The order in which a single decision is checked. */
 const GRAVITY = [
   'not_found',
   'not_pending',

@@ -1,6 +1,6 @@
 /**
- * Makes `work` run at most once at a time: calls during a run share one more run after it, also when the first one fails.
- * @returns a function whose promise settles with a run that began after the call; it rejects as that run does
+ * Runs `work` at most once at a time: calls made during a run share one further run after it, even when the first one fails.
+ * @returns a function whose promise settles with the first run that begins after the call, and rejects if that run does
  */
 export function coalesce(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
@@ -14,7 +14,7 @@ export function coalesce(work: () => Promise<void>): () => Promise<void> {
   }
   const startNext = (): Promise<void> => {
     next = undefined
-    // Another caller in between has started one already: it began after every call that waits here.
+    // Another caller has already started a run, and that run began after every call that waits here.
     return running ?? start()
   }
   return () => {

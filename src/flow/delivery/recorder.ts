@@ -3,26 +3,26 @@ import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 import { coalesce } from './coalesce.ts'
 
-/** Outbox entries that were handed over, until the trail has them and their documents forget them. */
+/** Holds outbox entries after their hand-over until they are in the trail and removed from their documents. */
 export interface Recorder {
   add(source: OutboxSource, entries: readonly OutboxEntry[]): void
-  /** Are so many waiting that no more should be added? */
+  /** True when so many entries wait that no more should be added. */
   isFull(): boolean
-  /** Records what was added, in a moment: what follows a write soon shares its commands. @throws as `flush` */
+  /** Records the added entries after a moment, so that writes in quick succession share commands. @throws as `flush` */
   soon(): Promise<void>
-  /** Records what was added until now. @throws what the store throws */
+  /** Records all entries added so far. @throws what the store throws */
   flush(): Promise<void>
 }
 
-/** Entries that wait at most. */
+/** The most entries that wait. */
 const MOST = 100
 
-/** Long enough for a callback to be delivered meanwhile, short enough for the trail to be read as if there were no wait. */
+/** Milliseconds: long enough to deliver a callback meanwhile, short enough that a reader of the trail notices no delay. */
 const MOMENT_MS = 40
 
 /**
- * One insert into the trail, one write to each collection, however many entries were added.
- * @param left called with each collection some of whose entries could not be recorded: they are to be looked for again
+ * Makes one insert into the trail and one write to each collection, however many entries were added.
+ * @param left called with each collection that has entries which could not be recorded, so that the relay looks there again
  */
 export function createRecorder(
   deps: Pick<FlowDeps, 'trail' | 'random'>,

@@ -1,10 +1,10 @@
 import type { OutboxHint } from '../../store/outbox.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 
-/** Documents carried on at a time. */
+/** Documents handled at a time. */
 export const RELAY_BATCH = 100
 
-/** What to look at next: of a collection the entries that were handed over, or all that is due. */
+/** Tracks where the relay must look next: for each collection the entries it was given, or everything that is due. */
 export function createWanted(sources: readonly OutboxSource[]) {
   const entries = new Map<OutboxSource, Map<string, OutboxEntry> | 'all'>()
   const all = (source: OutboxSource): void => void entries.set(source, 'all')
@@ -14,12 +14,12 @@ export function createWanted(sources: readonly OutboxSource[]) {
       const known = entries.get(source) ?? new Map<string, OutboxEntry>()
       const entry = document && { ...source.read(document), ...hint }
       if (entry?.token === '') return
-      // Two writes of one document may be told in another order than they were made.
+      // Two writes of one document may be reported in the reverse order.
       if (entry === undefined || known === 'all' || known.size >= RELAY_BATCH || known.has(entry.id))
         all(source)
       else entries.set(source, known.set(entry.id, entry))
     },
-    /** In the order of the sources. @returns without `given` where all that is due is wanted */
+    /** Takes the work in the order of the sources. @returns without `given` where everything that is due is wanted */
     take(): { source: OutboxSource; given?: OutboxEntry[] }[] {
       const taken = sources.flatMap((source) => {
         const known = entries.get(source)

@@ -13,14 +13,14 @@ import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
 import { dueNow, type SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-/** Whom to tell that there is something to send. */
+/** The loops to wake when there is something to send. */
 export interface Senders {
   deliveries: Pick<SendLoop<Delivery>, 'wake' | 'enter'>
   cards: Pick<SendLoop<never>, 'wake'>
   pushes: Pick<SendLoop<never>, 'wake'>
 }
 
-/** For a process that sends nothing: what its relay makes is stored, and stays due for one that does. */
+/** For a process that sends nothing: the records its relay makes are stored and stay due for a process that sends. */
 export const NO_SENDERS: Senders = {
   deliveries: { wake: noWake, enter: async (records, store) => void (await store(records)) },
   cards: { wake: noWake },
@@ -29,32 +29,32 @@ export const NO_SENDERS: Senders = {
 
 function noWake(): void {}
 
-/** A turn of the sweep, and how many there are: whichever process takes it, the time says which it is. */
+/** The length of a turn of the sweep. The time determines whose turn it is, whichever process sweeps. */
 const TURN_MS = 10_000
 const TURNS = 4
 
-/** Carries outbox entries on: events to webhooks, callbacks to their delivery, news to cards and browsers, audit to the trail. */
+/** Hands outbox entries on: events to webhooks, callbacks to deliveries, news to cards and browsers, audit entries to the trail. */
 export interface Relay {
   /**
-   * Something was written: look soon, into that collection alone if it is named, at that document alone if it is given as it
-   * was stored. Never throws, never waits.
+   * Reports a write, so that the relay looks soon: only into that collection if it is named, and only at that document if it
+   * is given as stored. Never throws, never waits.
    */
   wake(collection?: string, document?: object, hint?: OutboxHint): void
   /**
-   * Looks for what a process left that died before its own relay: at the requests, and in turns at the other collections, at
-   * each within 40 s if it is called every 10 s. Never throws, never waits.
+   * Looks for entries left by a process that died before its own relay ran: at the requests each time and at the other
+   * collections in turns, at each within 40 s when called every 10 s. Never throws, never waits.
    */
   sweep(): void
-  /** Carries on what is due, in every collection. Resolves when nothing was left. @throws what the store throws */
+  /** Handles everything that is due in every collection. Resolves when nothing is left. @throws what the store throws */
   run(): Promise<void>
 }
 
 /**
- * One at a time per process; any number of processes. Each step is idempotent, so a crash between any two of them, or two
- * relays at once, changes nothing: deliveries are unique per event and target, cards per request and
+ * Creates the relay: one run at a time per process, any number of processes. Each step is idempotent, so a crash between two
+ * steps, or two relays at once, changes nothing: deliveries are unique per event and target, cards per request and
  * recipient, pushes per event and browser, audit entries unique by id, and an outbox entry is removed only while its token
- * stands. What cannot be carried on blocks nothing else: an outbox entry that makes no sense is logged and left, and while the
- * trail takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail has a moment.
+ * stands. An entry that cannot be handled blocks no other: an invalid outbox entry is logged and left, and while the trail
+ * takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail may follow a moment later.
  */
 export function createRelay(deps: FlowDeps, senders: Senders): Relay {
   const wanted = createWanted(deps.outbox)
@@ -85,7 +85,7 @@ export function createRelay(deps: FlowDeps, senders: Senders): Relay {
     },
     sweep() {
       const turn = Math.floor(deps.clock.now().getTime() / TURN_MS)
-      // A sweep comes a little later than a turn after the last one: a turn that it skipped is taken with it.
+      // A sweep runs a little later than one turn after the last sweep; it includes a turn that was skipped.
       const turns = Math.max(1, turn - (swept ?? turn))
       swept = turn
       const [requests, ...others] = deps.outbox
@@ -97,7 +97,7 @@ export function createRelay(deps: FlowDeps, senders: Senders): Relay {
   }
 }
 
-/** What is carried on, by what means. */
+/** One run over a collection: the source and what is needed to handle its entries. */
 interface Carrying {
   deps: FlowDeps
   source: OutboxSource
@@ -105,7 +105,7 @@ interface Carrying {
   recorder: Recorder
 }
 
-/** Walks through all that is due, page by page, even when a page fails. @throws what kept the trail from growing */
+/** Handles everything that is due, page by page, even when a page fails. @throws the error that kept entries out of the trail */
 async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): Promise<void> {
   const { source, recorder } = carrying
   const failures: unknown[] = []
@@ -121,7 +121,7 @@ async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): 
   if (failures.length > 0) throw failures[0]
 }
 
-/** As `handOver`. An entry for which something damaged is needed waits, and no other with it. */
+/** Like `handOver`, but an entry that needs a damaged document waits without holding up the others. */
 async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[]): Promise<OutboxEntry[]> {
   const { deps, source } = carrying
   try {
@@ -138,7 +138,7 @@ async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[])
   }
 }
 
-/** Makes the deliveries of these entries. @returns those whose audit entries can be recorded, too */
+/** Makes the deliveries of these entries. @returns the entries whose audit entries can now be recorded */
 async function handOver(
   { deps, source, senders }: Carrying,
   entries: readonly OutboxEntry[],
@@ -171,7 +171,7 @@ async function handOver(
   return sound
 }
 
-/** A replayed delivery is due, though nothing was inserted. */
+/** Checks whether the entry is of a replayed delivery, which is due although nothing was inserted. */
 function isReplay(entry: OutboxEntry): boolean {
   return entry.audit.some(({ type }) => type === 'delivery.replayed')
 }
@@ -193,8 +193,8 @@ function deliveriesOf(deps: FlowDeps, entry: OutboxEntry, webhooks: readonly Web
 }
 
 /**
- * An empty list wants everything. The news that a delivery of this very webhook was given up would be given up as well, and
- * so on for ever.
+ * Checks whether the webhook wants the event; an empty list of types wants every event. The event that a delivery to this very
+ * webhook was given up is left out: it would be given up as well, and so on for ever.
  */
 function wants(webhook: Webhook, event: OutboxEvent): boolean {
   if (webhook.created_at > event.created_at) return false
@@ -222,7 +222,7 @@ function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
   ]
 }
 
-/** A delivery of that event to that webhook, due now. */
+/** Makes the delivery of that event to that webhook, due now. */
 export function deliveryTo(
   deps: Pick<FlowDeps, 'clock' | 'random'>,
   webhook: Webhook,

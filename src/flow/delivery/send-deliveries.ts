@@ -9,7 +9,7 @@ import type { AttemptOutcome } from '../ports.ts'
 import { createSendLoop, holding, isTooLate, type SendLoop } from './send-loop.ts'
 import { createSendSlots, type SendLimits } from './send-slots.ts'
 
-/** Sends deliveries that are due. */
+/** Creates the loop that sends deliveries that are due. */
 export function createDeliveryLoop(
   deps: FlowDeps,
   limits: SendLimits & { leaseMs: number },
@@ -30,11 +30,11 @@ export function createDeliveryLoop(
 }
 
 /**
- * Exactly one attempt of a delivery that this process has claimed, and the one write that records its result. A
- * process that lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
+ * Makes exactly one attempt at a delivery that this process has claimed, and records its result in one write. A process that
+ * has lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
  * delivery under the same `webhook-id`: the documented and only duplicate.
- * @param interrupted the attempt before this one never reported back: that is logged, and counts for nothing
- * @returns when it is due again, if it is
+ * @param interrupted the previous attempt never reported back; it is logged and does not count as a try
+ * @returns the time at which it is due again, if it is
  */
 export async function attemptDelivery(
   deps: FlowDeps,
@@ -68,13 +68,13 @@ export async function attemptDelivery(
   return written.state === 'due' ? written.next_at : undefined
 }
 
-/** Several processes in a row may have died over it: each claim is an attempt, so those that the log lacks are theirs. */
+/** Returns the attempts that the log lacks: each claim is an attempt, and several processes may have died during theirs. */
 function lostAttempts({ fence, attempts }: Delivery, at: Date): Attempt[] {
   const lost = attempts.length < ATTEMPTS_KEPT ? fence - 1 - attempts.length : 1
   return Array.from({ length: Math.max(1, lost) }, () => ({ at, outcome: 'interrupted', duration_ms: 0 }))
 }
 
-/** A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and it comes to an end. */
+/** Sends it. A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and retries end. */
 async function send(
   deps: FlowDeps,
   { id, url, event_id: eventId, body }: Delivery,
@@ -91,21 +91,21 @@ async function send(
   return deps.sender.send({ url, eventId, body, at, secrets })
 }
 
-/** The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing. */
+/** Gives the delivery back when the service stops mid-attempt: another process may take it at once, and no try is counted. */
 async function giveBack(deps: FlowDeps, delivery: Delivery, attempts: Attempt[]): Promise<Date> {
   const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
   await deps.deliveries.finish(delivery, due)
   return due.next_at
 }
 
-/** A test is tried once, and switches nothing off: the person who fired it sees what came of it. */
+/** Returns the next step. A test is tried once and disables nothing: the person who fired it sees the outcome. */
 function stepAfter(delivery: Delivery, result: AttemptOutcome): NextStep {
   if (delivery.event_type === 'webhook.test')
     return isDelivered(result.outcome) ? { state: 'delivered' } : { state: 'dead', gone: false }
   return nextStep(delivery.target.kind, delivery.tries + 1, result.outcome, result.retry_after)
 }
 
-/** Whose secrets sign it. @returns undefined when its receiver does not want it any more */
+/** Finds the secrets that sign the delivery. @returns undefined when its receiver no longer wants it */
 async function receiverOf(
   deps: FlowDeps,
   { target, event_type }: Delivery,
@@ -116,7 +116,7 @@ async function receiverOf(
     return { openSecrets: () => [deps.vault.webhookSecret(api_key_id, secret_version)] }
   }
   const webhook = await deps.webhooks.find(target.webhook_id)
-  // A test-fire may try a webhook that is switched off.
+  // A test-fire may try a disabled webhook.
   const wanted =
     webhook?.state === 'active' || (webhook?.state === 'disabled' && event_type === 'webhook.test')
   if (webhook === undefined || !wanted) return undefined
@@ -156,7 +156,7 @@ function resultIn(delivery: Delivery, state: Delivery['state'], next_at: Date) {
   return { state, next_at, tries: delivery.tries, events: [] as OutboxEvent[] }
 }
 
-/** News about news that could not be delivered would never end; a test-fire is watched by the person who fired it. */
+/** Checks whether giving up is an event: not for such an event itself, which would never end, nor for a test, which is watched. */
 function tellsExhaustion({ event_type }: Delivery): boolean {
   return event_type !== 'delivery.exhausted' && event_type !== 'webhook.test'
 }
@@ -182,7 +182,7 @@ function exhaustedEvent(
   return drawEvent(deps, 'delivery.exhausted', at, data)
 }
 
-/** 410: the receiver is gone for good; what else waits for it is dropped when its turn comes. */
+/** Disables the webhook after a 410: the receiver is gone for good; its other deliveries are dropped when they come up. */
 async function disable(deps: FlowDeps, delivery: Delivery, at: Date): Promise<void> {
   const { target, account_id } = delivery
   if (target.kind !== 'webhook') return

@@ -3,56 +3,56 @@ import type { AttemptOutcome, Clock, Log } from '../ports.ts'
 import { coalesce } from './coalesce.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-/** What every new record of a queue begins with: it is due now, and nothing was tried. */
+/** Returns the initial fields of a record in a queue: due now, nothing tried yet. */
 export function dueNow(now: Date) {
   return { state: 'due' as const, next_at: now, tries: 0, fence: 0, attempts: [], created_at: now, audit: [] }
 }
 
-/** The loop of one process that sends what is due of one kind. */
+/** The loop of one process that sends the due records of one queue. */
 export interface SendLoop<R> {
-  /** Something may be due: claim as long as there is room. Never throws, never waits. */
+  /** Claims due records as long as there is room. Never throws, never waits. */
   wake(): void
   /**
-   * Has records stored that are due now. Those for which there is room are leased to this process from the start, and sent
-   * without a claim as soon as they are stored.
+   * Has new records stored that are due now. Records for which there is room are stored as leased to this process, and sent
+   * without a claim once they are stored.
    * @param store inserts them. @returns the ids of those that were not there already
    * @throws what `store` throws
    */
   enter(records: readonly R[], store: (records: readonly R[]) => Promise<ReadonlySet<string>>): Promise<void>
-  /** Claims nothing more and resolves when the attempts under way have reported; connections may end later. */
+  /** Stops claiming and resolves when the attempts under way have reported; their connections may end later. */
   drain(): Promise<void>
 }
 
-/** What is under way in this process. */
+/** The attempts under way in this process. */
 export interface Slots<R, Busy> {
-  /** What a claim must leave out. */
+  /** The part of a claim's query that leaves out receivers that are busy. */
   busy(now: Date): Busy
-  /** How many more can be under way at most. */
+  /** The number of free slots. */
   room(): number
-  /** Can this one, too? */
+  /** Checks whether there is a slot for this record. */
   fits(record: R): boolean
   take(record: R): void
   free(record: R): void
 }
 
-/** One kind of thing to send. */
+/** What the loop needs to know of one queue. */
 export interface Sending<R, Busy extends object> {
-  /** Of it, in logs. */
+  /** The name of a record in logs. */
   name: { one: string; many: string }
   slots: Slots<R, Busy>
-  /** Milliseconds; longer than the longest attempt. After it another worker takes over. */
+  /** Milliseconds, longer than the longest attempt; afterwards another process may take over. */
   leaseMs: number
   claim(query: Lease & Busy & Choice<R>): Promise<Claimed<R>[]>
   /**
-   * One attempt, and the write that records its result.
-   * @param sent gives the slot back as soon as this promise resolves, be the result written by then or not; the attempt's end
-   *   does where it was not called
-   * @returns when it is due again
+   * Makes one attempt and records its result.
+   * @param sent gives the slot back once this promise resolves, whether or not the result has been written; if it is not
+   *   called, the end of the attempt gives the slot back
+   * @returns the time at which the record is due again
    */
   attempt(claimed: Claimed<R>, sent: (gone: Promise<void>) => void): Promise<Date | undefined>
 }
 
-/** What can be leased. */
+/** A record that can be leased. */
 interface Leasable {
   id: string
   state: string
@@ -61,8 +61,8 @@ interface Leasable {
 }
 
 /**
- * The loop of claim, attempt and report. Any number of processes share the work: a claim is a conditional write, and what a
- * process that died had claimed is claimed again when its lease ends.
+ * Creates the loop of claim, attempt and report. Any number of processes share the work: a claim is a conditional write, and
+ * the claims of a process that died can be taken again when their leases end.
  */
 export function createSendLoop<R extends Leasable, Busy extends object>(
   sending: Sending<R, Busy>,
@@ -71,9 +71,9 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   const { name, slots, leaseMs } = sending
   const underWay = new Set<Promise<unknown>>()
   let stopped = false
-  /** Something that is due may have been left for want of room. */
+  /** True when due records may have been left because there was no room. */
   let left = false
-  /** Claimed, and their results not written. */
+  /** Records that are claimed and whose results are not written yet. */
   let attempts = 0
 
   const track = <T>(work: Promise<T>): Promise<T> => keepIn(underWay, work)
@@ -135,34 +135,34 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   }
 }
 
-/** Keeps it there until it is settled. */
+/** Keeps the promise in the set until it settles. */
 function keepIn<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   const running: Promise<T> = work.finally(() => underWay.delete(running))
   underWay.add(running)
   return running
 }
 
-/** What claiming and entering share. */
+/** The operations that claiming and entering share. */
 interface Hands<R> {
-  /** One that begins now. */
+  /** Returns a lease that begins now. */
   lease(): Lease
-  /** Takes a slot. @returns false when there is none for it */
+  /** Takes a slot. @returns false when there is none for this record */
   take(record: R): boolean
   free(record: R): void
-  /** The attempt at what is leased and has its slot. `lookAgain`: where it was found there may be more. */
+  /** Begins the attempt at a record that is leased and has a slot. `lookAgain`: more may be due once the slot is free. */
   begin(claimed: Claimed<R>, lookAgain: boolean): void
 }
 
-/** Looked through by one question, and claimed by one write. */
+/** The most records that one query reads and one write claims. */
 const MOST_CLAIMED = 64
 
 /**
- * Under way, with those that were sent while their results wait for the store: while it writes them the next ones are sent. A
- * process that is killed leaves so many at most to be sent again.
+ * The most attempts, including those that were sent and whose results wait for the store: the next ones are sent meanwhile. A
+ * killed process leaves at most this many to be sent again.
  */
 const MOST_ATTEMPTS = 128
 
-/** @returns `more`: there may be more for which there is room; `left`: something may wait for room */
+/** Claims a batch. @returns `more`: more may be due for which there is room; `left`: a due record may wait for room */
 async function claimSome<R extends Leasable, Busy extends object>(
   { slots, claim }: Sending<R, Busy>,
   hands: Hands<R>,
@@ -186,14 +186,14 @@ async function claimSome<R extends Leasable, Busy extends object>(
       hands.begin(claimed, true)
     }
   } finally {
-    // Another process was faster.
+    // Another process has claimed these.
     for (const record of taken.values()) hands.free(record)
   }
   const more = found === limit
   return { more, left: more || passed > 0 || Object.values(busy).some(({ length }) => length > 0) }
 }
 
-/** @returns whether all are leased, or were there already */
+/** Stores new records. @returns whether every record is leased to this process or existed already */
 async function enter<R extends Leasable>(
   hands: Hands<R>,
   records: readonly R[],
@@ -220,21 +220,21 @@ async function enter<R extends Leasable>(
   return complete
 }
 
-/** Later than the time itself, which the store may still call future. */
+/** Milliseconds of delay, since by the store's clock the due time may still be ahead. */
 const AFTER_MS = 5
 
-/** What is due later than this is left to the sweep. */
+/** Milliseconds: a record that is due later than this is left to the sweep. */
 const SOON_MS = 60_000
 
-/** Wakes this process on the millisecond, so that a retry after one second comes after one second. */
+/** Wakes this process at that millisecond, so that a retry after one second really comes after one second. */
 export function wakeAt(time: Date, wake: () => void, clock: Clock): void {
   const wait = time.getTime() - clock.now().getTime() + AFTER_MS
   if (wait <= SOON_MS) setTimeout(wake, Math.max(0, wait)).unref()
 }
 
 /**
- * The `send` of one attempt, which gives the attempt's slot back when the connection is gone: not sooner, even when the result
- * cannot be recorded, since a receiver that answers and holds its connections open could have any number of them (T8, T9).
+ * Returns a `send` for one attempt that keeps the slot until the connection is gone, even when the result cannot be recorded:
+ * otherwise a receiver that answers and holds its connections open could have any number of them (T8, T9).
  */
 export function holding<M>(
   sender: { send(message: M): Promise<AttemptOutcome> },
@@ -248,8 +248,8 @@ export function holding<M>(
 }
 
 /**
- * The store was so slow that the lease could end before the attempt does: another worker would send beside us. The record is
- * left to the process that claims it next (T82).
+ * Checks whether the store was so slow that the lease could end before the attempt does, when another process would send the
+ * record a second time. It is then left to the process that claims it next (T82).
  */
 export function isTooLate(
   { clock, settings }: { clock: Clock; settings: { attemptMs: number } },

@@ -1,13 +1,13 @@
 import type { Busy } from '../../store/deliveries.ts'
 import type { Slots } from './send-loop.ts'
 
-/** How much one process sends at once. */
+/** Limits for what one process sends at once. */
 export interface SendLimits {
-  /** Attempts under way in this process, with the connections that outlast them. */
+  /** Attempts under way, including connections that outlast their attempt. */
   total: number
-  /** Of them, to one host: no receiver can take all workers, nor be flooded by us (T8, T9). */
+  /** Attempts to one host: no receiver can occupy all slots or be flooded by us (T8, T9). */
   perHost: number
-  /** Of them, for one account: no account can take all workers by many host names for slow receivers (T8). */
+  /** Attempts for one account: no account can occupy all slots through many host names of slow receivers (T8). */
   perAccount: number
 }
 
@@ -16,7 +16,7 @@ interface Sent {
   account_id: string
 }
 
-/** Counts what is under way by host and by account, for one process; nothing is shared. */
+/** Counts the attempts of this process by host and by account; nothing is shared with other processes. */
 export function createSendSlots({ total, perHost, perAccount }: SendLimits): Slots<Sent, Busy> {
   const hosts = createCount(perHost)
   const accounts = createCount(perAccount)
@@ -38,7 +38,7 @@ export function createSendSlots({ total, perHost, perAccount }: SendLimits): Slo
   }
 }
 
-/** How many there are of each name, up to a limit. */
+/** Counts occurrences by name, up to a limit for each. */
 export function createCount(limit: number) {
   const counts = new Map<string, number>()
   return {

@@ -1,15 +1,15 @@
 import type { Log } from '../ports.ts'
 
-/** Warnings of one kind of trouble. */
+/** Warnings about one kind of trouble. */
 export type SeldomWarning = ReturnType<typeof warnSeldom>
 
-/** How often trouble is logged while it lasts. */
+/** Milliseconds between two warnings while the trouble lasts. */
 const TELL_EVERY_MS = 10_000
 
 /**
- * Warns of something that may fail with every write while the store is away: once when it begins, then every ten seconds
- * with the number of failures since the last warning, in `times`.
- * @param now milliseconds that only grow
+ * Warns about an operation that may fail with every write while the store is away: once when it begins to fail, then every
+ * ten seconds with the number of failures since the last warning, in `times`.
+ * @param now a monotonic clock, in milliseconds
  */
 export function warnSeldom(
   log: Pick<Log, 'warn'>,
@@ -19,7 +19,7 @@ export function warnSeldom(
   let toldAt = Number.NEGATIVE_INFINITY
   let times = 0
   return {
-    /** It failed: warns, unless it was warned of a moment ago. */
+    /** Reports a failure: warns, unless there was a warning within the last ten seconds. */
     failed(error: unknown): void {
       times += 1
       if (now() - toldAt < TELL_EVERY_MS) return
@@ -27,7 +27,7 @@ export function warnSeldom(
       toldAt = now()
       times = 0
     },
-    /** It worked again: the next failure is new trouble, and told at once. */
+    /** Reports a success: the next failure is new trouble and is logged at once. */
     worked(): void {
       toldAt = Number.NEGATIVE_INFINITY
       times = 0

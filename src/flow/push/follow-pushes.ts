@@ -16,24 +16,24 @@ type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>
 /** A notification for some people. */
 interface News {
   event_id: string
-  /** Whose it is; absent where it is the person's own. */
+  /** The account it concerns; absent for news about the person's own sign-in. */
   account_id?: string
   about: PushSubject
   expires_at: Date
   people: readonly string[]
-  /** A browser that needs no notification: its person has just confirmed the change there. */
+  /** A device that needs no notification: the person has just confirmed the change there. */
   except?: string
-  /** Not sent to those towards whom the key of this request was silent then. */
+  /** Approvers for whom the key of this request was silenced at that time get none. */
   quiet?: { request: ApprovalRequest; at: Date }
 }
 
 const DAY_MS = 86_400_000
 
 /**
- * Makes the pushes that outbox entries ask for: a request that waits, a reminder, an agent that asks for a key, a change of
- * a person's factors. Sends nothing itself, and may be repeated and interrupted anywhere: pushes are unique per event and browser.
- * Dry-runs, what is over, and keys that are silent towards a person push nothing.
- * @returns whether there may be something to send
+ * Makes the pushes that outbox entries call for: a waiting request, a reminder, an agent that asks for a key, a change of a
+ * person's factors. Sends nothing itself, and may be repeated or interrupted anywhere: pushes are unique per event and device.
+ * There are none for sandbox requests, for requests that are over, and for approvers for whom the key is silenced.
+ * @returns whether there may be pushes to send
  */
 export async function followPushes(deps: FlowDeps, entries: readonly PushEntry[]): Promise<boolean> {
   if (deps.pushKey.isOff() || !entries.some(mayPush) || !(await deps.pushDevices.any())) return false
@@ -72,7 +72,7 @@ async function newsOfRequests(deps: FlowDeps, entries: readonly PushEntry[]): Pr
   return news.flat()
 }
 
-/** Does the entry hold anything for which pushes are sent? */
+/** Checks whether the entry holds anything that pushes are sent for. */
 function mayPush({ events, audit }: PushEntry): boolean {
   return (
     events.some(({ type }) => KINDS[type] !== undefined) ||
@@ -138,7 +138,7 @@ function newsOfFactors({ clock }: FlowDeps, entries: readonly PushEntry[]): News
   )
 }
 
-/** A push that is due now. */
+/** Makes a push that is due now. */
 export function newPush(
   deps: Pick<FlowDeps, 'clock' | 'random'>,
   device: Pick<PushDevice, 'id' | 'user_id' | 'account_id' | 'host'>,

@@ -13,7 +13,7 @@ interface KeyDeps {
   isDamaged(error: unknown): boolean
 }
 
-/** The key pair of this deployment by which push services know it (VAPID, RFC 8292). */
+/** The key pair that identifies this deployment to push services (VAPID, RFC 8292). */
 export type PushKeyKeeper = ReturnType<typeof createPushKeyKeeper>
 
 const AAD = 'push-key:vapid'
@@ -23,15 +23,15 @@ export function createPushKeyKeeper(deps: KeyDeps) {
   let keys: VapidKeys | undefined
   let damage: unknown
   return {
-    /** The stored one is damaged: nothing is pushed, and all else goes on. */
+    /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
     isOff: () => damage !== undefined,
-    /** Call `ensure` before. @throws the store's error where the stored one is damaged */
+    /** Returns the pair; call `ensure` first. @throws the store's error when the stored pair is damaged */
     current(): VapidKeys {
       if (damage !== undefined) throw damage
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
-    /** Makes it at the first start of all; two processes that start at once agree on one. Called at every start. */
+    /** Called at every start: makes the pair if there is none. Two processes that start at once agree on one pair. */
     async ensure(): Promise<void> {
       try {
         const stored = await deps.store.find()
@@ -81,12 +81,12 @@ function unseal(
   return { public_key, private_key: Buffer.from(vault.open(sealed_private_key, AAD)).toString('utf8') }
 }
 
-/** What the subscription is sealed for: sealed texts that are swapped do not open. */
+/** Binds a sealed subscription to its endpoint: sealed texts that are swapped do not open. */
 function aadOf(endpointHash: string): string {
   return `push-subscription:${endpointHash}`
 }
 
-/** One line: neither a checked URL nor base64url holds a blank. */
+/** Seals a subscription as one line of parts separated by blanks: neither a checked URL nor base64url contains one. */
 export function sealSubscription(
   vault: Pick<Vault, 'hash' | 'seal'>,
   { endpoint, p256dh, auth }: PushSubscription,
@@ -96,7 +96,7 @@ export function sealSubscription(
   return { endpoint_hash, sealed }
 }
 
-/** @returns undefined when it is gone, or was sealed under another key */
+/** Opens a subscription. @returns undefined when it is gone or was sealed under another key */
 export function openSubscription(
   vault: Pick<Vault, 'open'>,
   { sealed, endpoint_hash }: Pick<PushDevice, 'sealed' | 'endpoint_hash'>,

@@ -22,7 +22,7 @@ import type { AttemptOutcome } from '../ports.ts'
 import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'
 
-/** Sends pushes that are due, as deliveries are sent: no push service is flooded (T9). */
+/** Creates the loop that sends pushes that are due, with the limits of deliveries: no push service is flooded (T9). */
 export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
   return createSendLoop<Push, Busy>(
     {
@@ -39,7 +39,7 @@ export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: n
   )
 }
 
-/** The result of a claimed push; `next_at` is set while it stays due. */
+/** The result of an attempt; `next_at` is set while the push stays due. */
 interface PushReport {
   state: Push['state']
   next_at?: Date
@@ -47,16 +47,16 @@ interface PushReport {
 
 const GIVEN_UP = { state: 'dead', gone: false } as const satisfies PushStep
 
-/** What push services take (RFC 8030 §5.4 names the header, not the length): 32 characters of base64url, of which hex is a part. */
+/** Length of a topic that push services accept (RFC 8030 §5.4): 32 characters of base64url, which includes hex. */
 const TOPIC_LENGTH = 32
 
-/** The longest that push services keep a message, in seconds: four weeks. */
+/** The longest time that push services keep a message, in seconds: four weeks. */
 const LONGEST_TTL = 28 * 86_400
 
 /**
- * Exactly one attempt of a push that this process has claimed, and the one write that records its result. What it says
- * is drawn from what is stored now, so nothing goes out about what was decided meanwhile. A crash after the push service
- * took it and before that write sends it once more, under the same tag and topic: the browser shows one.
+ * Makes exactly one attempt at a push that this process has claimed, and records its result in one write. The text is drawn
+ * from the current state, so nothing goes out about a request that was decided meanwhile. A crash after the push service took
+ * it and before that write sends it again under the same tag and topic: the browser shows one notification.
  */
 export async function attemptPush(deps: FlowDeps, push: Push, interrupted = false): Promise<PushReport> {
   const at = deps.clock.now()
@@ -73,7 +73,7 @@ export async function attemptPush(deps: FlowDeps, push: Push, interrupted = fals
   const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
   const attempts = [...before, attempt]
   if (result.outcome === 'interrupted') {
-    // The service stops in mid-attempt: another process takes over at once, and the attempt counts for nothing.
+    // The service stops mid-attempt: another process may take the push at once, and no try is counted.
     const due = { state: 'due', next_at: deps.clock.now() } as const
     await finish(deps, push, { ...uncounted, ...due, attempts })
     return due
@@ -81,7 +81,7 @@ export async function attemptPush(deps: FlowDeps, push: Push, interrupted = fals
   return settle(deps, push, { result, attempts })
 }
 
-/** A browser that another person has taken over since shows nothing of what waits for this person. */
+/** Checks the device: one that another person has taken over since must not show this person's requests. */
 function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is PushDevice {
   return device?.state === 'active' && device.user_id === user_id
 }
@@ -105,7 +105,7 @@ async function send(
     keys: deps.pushKey.current(),
     payload: JSON.stringify(payload),
     ttl_seconds: Math.min(LONGEST_TTL, left),
-    // A hash: ids of requests are known only to their people, and the push service is none of them.
+    // A hash, since the ids of requests must not reach the push service.
     topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
     at,
   })
@@ -120,7 +120,7 @@ async function settle(
   const tries = push.tries + 1
   const left = push.expires_at.getTime() - now.getTime()
   const asked = pushStepAfter(result.outcome, tries, left, result.retry_after)
-  // A test is tried once: the person who asked for it sees what came of it.
+  // A test is tried once: the person who asked for it sees the outcome.
   const step = asked.state === 'due' && push.about.kind === 'test' ? GIVEN_UP : asked
   const next_at = step.state === 'due' ? new Date(now.getTime() + step.delay_ms) : now
   const audit = auditOf(deps, push, step, result.outcome, now)
@@ -143,7 +143,7 @@ function auditOf(
   outcome: Attempt['outcome'],
   at: Date,
 ): AuditEntry[] {
-  // A test is watched by the person who asked for it.
+  // The person who asked for a test sees its outcome.
   if (step.state === 'due' || push.about.kind === 'test') return []
   const { about, user_id, device_id } = push
   const subject = 'request_id' in about ? { request_id: about.request_id } : {}
@@ -151,7 +151,7 @@ function auditOf(
   return [entry(deps, push, step.state === 'sent' ? 'push.sent' : 'push.failed', push.id, detail, at)]
 }
 
-/** The push service no longer knows the subscription: the browser took the permission back, or is gone. */
+/** Removes a device whose subscription the push service no longer knows: permission was withdrawn, or the browser is gone. */
 async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
   const { device_id, user_id } = push
   const device = await deps.pushDevices.find(device_id)
@@ -177,8 +177,8 @@ function entry(
 }
 
 /**
- * What the push says now, from what is stored now.
- * @returns undefined when there is nothing to say any more: decided, lapsed, voted, not theirs to decide
+ * Draws the text of the push from the current state.
+ * @returns undefined when there is no reason left to notify: decided, expired, already voted, or no longer theirs to decide
  */
 export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload | undefined> {
   const { about, event_id, user_id } = push

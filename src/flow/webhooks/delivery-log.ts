@@ -16,10 +16,10 @@ export interface DeliveryPage {
   more: boolean
 }
 
-/** The log of a request, with its cards in chat: all of them on every page, there are few. */
+/** The log of a request with its cards in chat; every page carries all cards, since there are few. */
 export interface RequestLog extends DeliveryPage {
   cards: LoggedCard[]
-  /** Approvers who were not notified when it was made, since they had just rejected several of this key's requests. */
+  /** Approvers who were not notified of the request because they had just rejected several of this key's requests. */
   quiet: { approver: string; until: Date }[]
 }
 
@@ -28,10 +28,10 @@ export interface PageQuery {
   before?: ListPosition
 }
 
-/** What a log is narrowed to. */
+/** The filters of a log. */
 type LogFilter = Partial<Pick<Delivery, 'state' | 'event_type'>>
 
-/** The log of a webhook, also after its deletion. @throws Refusal `not_found` */
+/** Reads the log of a webhook, also after its deletion. @throws Refusal `not_found` */
 export async function readWebhookLog(
   deps: FlowDeps,
   accountId: string,
@@ -43,7 +43,7 @@ export async function readWebhookLog(
   return readPage(deps, { account_id: accountId, webhook_id: id, ...filter }, page)
 }
 
-/** What was given up and not sent once more since: callbacks of requests, and events for webhooks. */
+/** Reads the deliveries that were given up and not replayed since: callbacks of requests and events for webhooks. */
 export async function readDeadLetters(
   deps: FlowDeps,
   accountId: string,
@@ -52,13 +52,13 @@ export async function readDeadLetters(
   return readPage(deps, { account_id: accountId, given_up: true }, page)
 }
 
-/** The webhooks of an account that are not deleted, oldest first. */
+/** Lists the webhooks of an account that are not deleted, oldest first. */
 export async function listWebhooks(deps: FlowDeps, accountId: string): Promise<ListedWebhook[]> {
   const webhooks = await deps.webhooks.list(accountId)
   return Promise.all(webhooks.map((webhook) => withLast(deps, webhook)))
 }
 
-/** One webhook, also after its deletion. @throws Refusal `not_found` */
+/** Reads a webhook, also after its deletion. @throws Refusal `not_found` */
 export async function readWebhook(deps: FlowDeps, accountId: string, id: string): Promise<ListedWebhook> {
   return withLast(deps, await findOwnWebhook(deps, accountId, id))
 }
@@ -69,7 +69,7 @@ async function withLast(deps: FlowDeps, webhook: Webhook): Promise<ListedWebhook
   return last === undefined ? { webhook } : { webhook, last }
 }
 
-/** For the account's owner: everything that was sent about a request, to its callback, to webhooks and in chat. @throws Refusal `not_found` */
+/** Reads, for the account's owner, all that was sent about a request: callback, webhooks, chat. @throws Refusal `not_found` */
 export async function readRequestLog(
   deps: FlowDeps,
   accountId: string,
@@ -83,8 +83,8 @@ export async function readRequestLog(
 }
 
 /**
- * For a caller that may read the request: its callback, and the cards in chat, so that a program can tell that no person was
- * reached. Webhooks are the owner's business.
+ * Reads, for a caller that may read the request, its callback and its cards in chat, so that a program can tell when no person
+ * was reached. Webhooks are shown to the owner only.
  * @throws Refusal `not_found`
  */
 export async function readCallbackLog(deps: FlowDeps, caller: Caller, id: string): Promise<RequestLog> {
@@ -112,7 +112,7 @@ async function readQuiet(
   })
 }
 
-/** Sandbox requests have none, and without a platform there is nothing to look for. */
+/** Reads the cards of a request. Sandbox requests have none, and without a chat platform there are none to look for. */
 async function readCards(
   deps: Pick<FlowDeps, 'cards' | 'chats'>,
   request: ApprovalRequest,
@@ -139,7 +139,7 @@ async function readPage(
 }
 
 /**
- * Sends a delivery that rests once more: the same event id, the same bytes, a new round of tries.
+ * Replays a delivery that is delivered, given up or dropped: same event id, same bytes, a new round of tries.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55), `delivery_in_progress`, `webhook_gone`
  */
 export async function replayDelivery(deps: FlowDeps, owner: Owner, id: string): Promise<Delivery> {
@@ -154,7 +154,7 @@ export async function replayDelivery(deps: FlowDeps, owner: Owner, id: string): 
   return replayed
 }
 
-/** A callback has no switch; a webhook may have been deleted or switched off since. */
+/** Checks whether the target still wants it: a callback always does; a webhook may have been deleted or disabled since. */
 async function isWanted(deps: FlowDeps, { target }: Delivery): Promise<boolean> {
   if (target.kind === 'callback') return true
   return (await deps.webhooks.find(target.webhook_id))?.state === 'active'

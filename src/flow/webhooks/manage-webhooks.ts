@@ -11,15 +11,15 @@ import type { FlowDeps } from '../deps.ts'
 import { requireRecentProof } from '../people/recent-proof.ts'
 import type { SignedIn } from '../people/sessions.ts'
 
-/** Webhooks of an account that are not deleted: each of them multiplies every event (T9). */
+/** The most webhooks an account may have: each one multiplies every event (T9). */
 const MAX_LIVE_WEBHOOKS = 20
 
-/** How long the secret before a rotation signs too. */
+/** Milliseconds for which the previous secret also signs after a rotation. */
 const OVERLAP_MS = 24 * 3_600_000
 
 /**
- * Makes a webhook. Its secret is returned this once.
- * @param input.events the types it wants; undefined = all, later ones included
+ * Creates a webhook. Its secret is returned only here.
+ * @param input.events the types it wants; undefined = all, including types added later
  * @throws Refusal `invalid_field` for an address that must not be called, `webhook_limit`
  */
 export async function createWebhook(
@@ -29,9 +29,9 @@ export async function createWebhook(
 ): Promise<{ webhook: Webhook; secret: string }> {
   const target = deps.targets.read(input.url)
   if ('problem' in target) throw invalidField('url', target.problem)
-  // Counted, then written, as API keys are: calls at the same moment can exceed the limit by as many as they are.
+  // Counted and then written, like API keys: concurrent calls can exceed the limit by their number.
   if ((await deps.webhooks.countLive(owner.accountId)) >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
-  // Then its time: a request that did not look for webhooks is older.
+  // Its creation time is taken only now: a request that did not look for webhooks is older than it.
   await deps.accounts.willHaveWebhook(owner.accountId)
   const id = drawId(deps, 'whk')
   const at = deps.clock.now()
@@ -52,7 +52,7 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
-/** Ends a webhook for good; what is still on its way to it is dropped. @throws Refusal `not_found` */
+/** Deletes a webhook for good; deliveries still under way to it are dropped. @throws Refusal `not_found` */
 export async function deleteWebhook(deps: FlowDeps, owner: Owner, id: string): Promise<Webhook> {
   await findLiveWebhook(deps, owner.accountId, id)
   const audit = ownerAudit(deps, 'webhook.deleted', owner, id, deps.clock.now())
@@ -61,7 +61,7 @@ export async function deleteWebhook(deps: FlowDeps, owner: Owner, id: string): P
   return deleted
 }
 
-/** Switches a webhook on again that a 410 had switched off; one that is on stays so. @throws Refusal `not_found` */
+/** Enables a webhook that a 410 had disabled; an enabled one stays as it is. @throws Refusal `not_found` */
 export async function enableWebhook(deps: FlowDeps, owner: Owner, id: string): Promise<Webhook> {
   await findLiveWebhook(deps, owner.accountId, id)
   const audit = ownerAudit(deps, 'webhook.enabled', owner, id, deps.clock.now())
@@ -70,10 +70,10 @@ export async function enableWebhook(deps: FlowDeps, owner: Owner, id: string): P
 }
 
 /**
- * Gives a webhook a new secret. For 24 hours deliveries carry the signatures of both in `webhook-signature`, so that a
- * receiver changes over without a gap; rotating again ends the oldest secret at once.
- * @throws Refusal `not_found`; `webhook_rotated` when another rotation came first: retrying by itself would end the secret
- * the receiver still knows
+ * Gives a webhook a new secret. For 24 hours deliveries carry signatures by both secrets in `webhook-signature`, so that a
+ * receiver can switch without a gap; rotating again ends the oldest secret at once.
+ * @throws Refusal `not_found`; `webhook_rotated` when another rotation came first: an automatic retry would end the secret
+ * that the receiver still uses
  */
 export async function rotateWebhook(
   deps: FlowDeps,
@@ -92,14 +92,14 @@ export async function rotateWebhook(
   throw refusal('webhook_rotated')
 }
 
-/** Who manages the webhooks of an account. */
+/** The person who manages the webhooks of an account. */
 export interface Owner {
   accountId: string
   actor: AuditActor
 }
 
 /**
- * A webhook of that account, deleted ones too: their log stays.
+ * Finds a webhook of that account, including a deleted one, whose log stays.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
 export async function findOwnWebhook(
@@ -112,7 +112,7 @@ export async function findOwnWebhook(
   return webhook
 }
 
-/** As `findOwnWebhook`, and not deleted. */
+/** Like `findOwnWebhook`, without deleted webhooks. */
 async function findLiveWebhook(
   deps: Pick<FlowDeps, 'webhooks'>,
   accountId: string,
@@ -123,7 +123,7 @@ async function findLiveWebhook(
   return webhook
 }
 
-/** An audit entry about a webhook or one of its deliveries. */
+/** Makes an audit entry about a webhook or one of its deliveries. */
 export function ownerAudit(
   deps: Pick<FlowDeps, 'random'>,
   type: AuditType,
@@ -135,15 +135,15 @@ export function ownerAudit(
   return { eid, type, at, actor: owner.actor, account_id: owner.accountId, subject }
 }
 
-/** No other process may take the test while its one attempt lasts. */
+/** Milliseconds for which no other process may take the test: its one attempt is shorter. */
 const LEASE_MS = 120_000
 
-/** Sends a `webhook.test` at once, and once. */
+/** Sends a `webhook.test` at once, with a single attempt. */
 type TestFire = (owner: Owner, id: string) => Promise<Delivery>
 
 /**
- * Makes the test-fire of this process. One at a time for an account: a test waits for no slot of the host, so many at once
- * would be a flood (T9).
+ * Creates the test-fire of this process. An account can run one at a time: a test does not wait for a slot of its host, so
+ * many at once would flood it (T9).
  * @returns the delivery with the outcome of its attempt; throws Refusal `not_found`, `test_in_progress`
  */
 export function createTestFire(deps: FlowDeps): TestFire {
@@ -171,10 +171,10 @@ async function fire(deps: FlowDeps, owner: Owner, webhook: Webhook): Promise<Del
   return (await deps.deliveries.find(delivery.id)) ?? delivery
 }
 
-/** 64 hex characters; receivers use their ASCII as the key (security §5.3). */
+/** Bytes of a secret: 64 hex characters, whose ASCII receivers use as the key (security §5.3). */
 const SECRET_BYTES = 32
 
-/** A fresh secret of a webhook: shown once, kept only sealed, and only for this webhook (T28). */
+/** Draws the secret of a webhook: shown once, stored only sealed and bound to this webhook (T28). */
 function drawSecret(
   deps: Pick<FlowDeps, 'random' | 'vault'>,
   webhookId: string,
@@ -183,20 +183,20 @@ function drawSecret(
   return { secret, sealed_secret: deps.vault.seal(Buffer.from(secret, 'ascii'), webhookId) }
 }
 
-/** A key with what the callbacks of its requests are signed with. */
+/** An API key with the secret that signs the callbacks of its requests. */
 interface KeySecret {
   key: ApiKey
   secret: string
 }
 
-/** The secret of the key that asks. The trail has every read: who holds a secret can make callbacks that look like ours. */
+/** Reads the caller's own callback secret. Every read is in the trail: whoever holds a secret can forge our callbacks. */
 export async function readOwnSecret(deps: FlowDeps, caller: Caller): Promise<string> {
   const { key } = caller
   await deps.audit.append(readEntry(deps, key, callerActor(caller)))
   return deps.vault.webhookSecret(key.id, key.secret_version)
 }
 
-/** Those of all keys of the person's account that are not revoked. @throws Refusal `proof_required` */
+/** Reads the callback secrets of the account's keys that are not revoked. @throws Refusal `proof_required` */
 export async function readAccountSecrets(
   deps: FlowDeps,
   who: SignedIn,
