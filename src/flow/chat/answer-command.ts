@@ -23,9 +23,9 @@ import { type Asked, type Command, parseCommand } from './parse-command.ts'
 import { type VerdictView, viewPastedReceipt, viewVerdict } from './verdict.ts'
 
 /**
- * Answers a command typed in chat. `text` is the command's text as the person meant it: mentions of the app and
- * the platform's own escaping are undone before. The speaker is known by the platform's word alone: they verify what
- * anyone may, see what waits for the person who linked them, and get links; they never decide and never sign in (T37).
+ * Answers a command typed in chat. `text` is the command as the person meant it: the adapter has removed mentions of the app
+ * and the platform's escaping. Only the platform vouches for the speaker: they can verify what anyone may verify, see the
+ * requests that wait for the person who linked them, and get links; they never decide and never sign in (T37).
  * @throws only when the store does not answer
  */
 export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: string): Promise<ChatAnswer> {
@@ -41,7 +41,7 @@ export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: 
   return answer.kind === 'link' && command.more ? { ...answer, words_ignored: true } : answer
 }
 
-/** Who linked the identity that speaks. */
+/** Finds the person who linked the speaker's identity. */
 function personOf({ users }: Pick<FlowDeps, 'users'>, { identity }: ChatSpeaker): Promise<User | undefined> {
   return users.findByIdentity(identityKey(identity))
 }
@@ -55,7 +55,7 @@ async function answerPerson(
   const { platform } = speaker.identity
   if (verb === 'help' || verb === 'unknown') return answerHelp(platform, person, verb)
   if (verb === 'link') return askToLink(deps, speaker, person)
-  // It would take back the speaker's own link, not that of the person named.
+  // `unlink <name>` would remove the speaker's own link, not the link of the person named.
   if (verb === 'unlink' && more) return notices.unlinksYouAlone(platform)
   if (person === undefined) return verb === 'unlink' ? notices.wasNotLinked() : notices.notLinked(platform)
   switch (verb) {
@@ -75,7 +75,7 @@ async function unlink(deps: FlowDeps, { identity }: ChatSpeaker, person: User): 
     await unlinkIdentity(deps, { userId: person.id, key: identityKey(identity), inChat: true })
     return notices.unlinked(identity.platform)
   } catch (error) {
-    // Taken back on the account page, or by a second click, at the same moment.
+    // The link was removed at the same moment, on the account page or by a second click.
     if (error instanceof Refusal && error.code === 'not_found') return notices.wasNotLinked()
     throw error
   }
@@ -97,7 +97,7 @@ const COMMANDS = [
   { usage: 'help', does: 'Show this list.' },
 ]
 
-/** `help`: the commands, and who the speaker is for us. What is said in Teams is read by all who are there anyway. */
+/** Answers `help`: the commands and the person the speaker is linked to. In Teams everyone present reads the answer anyway. */
 export function answerHelp(
   platform: ChatPlatform,
   person: User | undefined,
@@ -114,8 +114,8 @@ export function answerHelp(
 const MOST_ROWS = 10
 
 /**
- * `pending`: what waits for this person, the soonest deadline first, with the places to decide. Deciding happens there. Of
- * agents that ask for a key of the person's own account it says how many: their names are their own word.
+ * Answers `pending`: the requests that wait for this person, the soonest deadline first, with links to the pages where they
+ * are decided. Of agents that ask for a key only the number is shown, since they choose their names themselves.
  */
 export async function answerPending(deps: FlowDeps, person: User): Promise<ChatAnswer & { kind: 'pending' }> {
   const { requests, settings } = deps
@@ -144,7 +144,7 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
   }
 }
 
-/** `verify`: the public verification, for anyone who can write to the app. Every one is written down, as said in chat. */
+/** Answers `verify`: the public verification, for anyone who can write to the app. Each one is logged as made in chat. */
 async function answerVerify(
   deps: FlowDeps,
   speaker: ChatSpeaker,
@@ -157,13 +157,13 @@ async function answerVerify(
   if (asked.kind === 'other') return notices.nothingToVerify(verify)
   const view = await verdictOn(deps, asker, asked)
   if (view === undefined) return notices.unreadable(verify)
-  // In Slack only the speaker sees the answer, unless they share it.
+  // In Slack only the speaker sees the answer unless they share it.
   const alone = platform === 'slack' ? !share : speaker.channel === undefined
   const action = alone ? await actionFor(deps, speaker, view) : undefined
   return { kind: 'verdict', view: action === undefined ? view : { ...view, action }, share }
 }
 
-/** What a valid receipt is about, for a person who may read the request: the receipt itself proves no words to a reader. */
+/** Returns the action for a person who may read the request: a receipt contains only the hash of the action. */
 async function actionFor(
   deps: FlowDeps,
   speaker: ChatSpeaker,
@@ -179,14 +179,14 @@ async function actionFor(
   return reads ? visibleString(request.action) : undefined
 }
 
-/** What was refused for its number is an attempt all the same; told in bulk. */
+/** Logs, in bulk, verifications that the rate limit refused: they are attempts as well. */
 function logRefused(deps: FlowDeps, { identity }: ChatSpeaker, asked: Asked): void {
   if (asked.kind === 'nothing' || asked.kind === 'other') return
   const asker = { kind: 'chat', id: identityKey(identity) } as const
   logRefusedVerification(deps, asker, asked.kind === 'receipt' ? PASTED : asked.id)
 }
 
-/** What the trail says in place of an id. */
+/** Stands in the trail in place of an id. */
 const PASTED = 'pasted receipt'
 
 async function verdictOn(
@@ -206,7 +206,7 @@ async function verdictOn(
   return viewVerdict(asked.id, await verify(deps, asked.id, asker), baseUrl)
 }
 
-/** As anyone could offline with our published keys; a key that another process made just now counts, too. */
+/** Verifies as anyone can offline with our published keys, and also accepts a key that another process has just made. */
 async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
   const options = { allowSandbox: true, now: clock.now() }
   const check = (json: unknown) => verifyReceiptJson(json, keys.ring().publicRecords(), options)

@@ -20,14 +20,14 @@ import {
 } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
 
-/** Replies said in one claim; the others keep the card due. */
+/** The most replies posted in one claim; further ones keep the card due. */
 const MOST_REPLIES = 5
 
 /**
- * Brings one claimed card up to date: posts it once or edits it, then says what is due under it, and writes one result. What
- * it shows is drawn from the stored request, so late news shows no less than newer one. Nothing is posted about a request
- * that is over, or to whom it does not concern any more. A post whose answer was lost is looked for; where the platform does
- * not let the app look, it is posted once more (the documented and only duplicate), or its outcome is, when the request is over.
+ * Brings one claimed card up to date: posts it once or edits it, then posts the replies that are due under it, and writes one
+ * result. The content is drawn from the stored request, so a late attempt shows the current state. Nothing is posted about a
+ * request that is over or no longer concerns the person. After a lost answer the card is searched for; where the platform does
+ * not let the app search, the card, or the outcome of a request that is over, is posted again (the documented and only duplicate).
  */
 export async function attemptCard(
   deps: AttemptDeps,
@@ -52,12 +52,12 @@ export async function attemptCard(
   }
   const { message } = progress
   if (message === undefined && !over && isOthers(card, showing)) return endQuietly(job, request.version)
-  // It has lapsed, and is about to be written as expired: nothing asks about it any more.
+  // The request has lapsed and will soon be written as expired: do not ask about it any more.
   if (message === undefined && over && request.status === 'pending')
     progress.failure ??= { outcome: 'failed' }
   if (progress.failure === undefined) await bring(job, showing, over)
   const { failure, dropped } = progress
-  // A message that can no longer be edited would be tried for ever: what became of it is said below it instead.
+  // Editing a message that can no longer be edited would be tried for ever: the outcome is posted below it instead.
   const fixed = failure?.outcome === 'unreachable' && !failure.gone && progress.message !== undefined
   if ((failure === undefined || fixed) && dropped.length === 0) await sayReplies(job, showing)
   await notePlace(job)
@@ -66,7 +66,7 @@ export async function attemptCard(
   return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
 }
 
-/** Posts the card where it stands nowhere, takes it from where it should not stand, or edits it where it shows something else. */
+/** Posts a card that has no message, moves one that is in the wrong chat, or edits one that shows an old state. */
 async function bring(job: Job, showing: Showing, over: boolean): Promise<void> {
   const { chat, card, progress } = job
   const { message } = progress
@@ -77,14 +77,14 @@ async function bring(job: Job, showing: Showing, over: boolean): Promise<void> {
     await update(job, showing, message)
 }
 
-/** Says nothing, and waits for nothing more. */
+/** Ends the card's work without posting anything. */
 function endQuietly({ deps, card, progress }: Job, version = 0): Promise<CardReport | undefined> {
   progress.shown = Math.max(card.wanted, version)
   progress.dropped = dueReplies(card).map(({ id }) => id)
   return recordCard(deps, card, progress, restingState(card))
 }
 
-/** No message reached a person while it mattered: that stays on record. */
+/** Returns the state of a card at rest. If no message reached the person while it mattered, that stays on record. */
 function restingState(card: Card): 'idle' | 'unreachable' {
   return card.attempts.at(-1)?.outcome === 'unreachable' ? 'unreachable' : 'idle'
 }
@@ -94,7 +94,7 @@ function whatOf(card: Card): CardAttempt['what'] {
   return card.shown < card.wanted || card.stale ? 'update' : 'reply'
 }
 
-/** Looks where it would be posted now. @returns `none` when it surely stands nowhere there */
+/** Searches the chat where the card would be posted now. @returns `none` when it is certainly not there */
 async function findAgain(job: Job, showing: Showing): Promise<'none' | undefined> {
   const { deps, chat, card, progress } = job
   const { find } = chat
@@ -138,7 +138,7 @@ async function post(job: Job, showing: Showing): Promise<void> {
   fail(job, 'post', last)
 }
 
-/** A post whose answer was lost is repeated as the same message; the one after a post that was taken is another. */
+/** Returns the time of the last accepted post: a repeated post with a lost answer is the same message, a later one is new. */
 function lastTaken({ card, progress }: Job): Date | undefined {
   const taken = ({ what, outcome }: CardAttempt) => what === 'post' && outcome === 'accepted'
   return [...card.attempts, ...progress.attempts].findLast(taken)?.at
@@ -149,7 +149,7 @@ function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'use
   return byEmail ? { user: address.user, by_email: true } : { user: address.user }
 }
 
-/** Takes the card out of a chat that is not the person's (any more), and posts it where they are while it is asked. */
+/** Closes the card in a chat that is no longer the person's and, while the request is pending, posts it where they are now. */
 async function move(job: Job, showing: Showing, message: MessageRef, ends: boolean): Promise<void> {
   const { deps, chat, card, progress } = job
   const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
@@ -184,7 +184,7 @@ async function update(job: Job, { view, person }: Showing, message: MessageRef):
   }
 }
 
-/** It was deleted while the request waits: the next reminder posts the card again. */
+/** Forgets a message that was deleted while the request is pending: the next reminder posts the card again. */
 function forgetMessage({ progress }: Job): void {
   delete progress.message
   delete progress.posted_at
@@ -193,7 +193,7 @@ function forgetMessage({ progress }: Job): void {
 
 const LOST: ReadonlySet<CardAttempt['outcome']> = new Set(['timeout', 'failed', 'interrupted'])
 
-/** Was the answer to an edit lost since the last one that was accepted, or so short a time ago that it may still land? */
+/** Checks whether an edit with a lost answer came after the last accepted one, or is so recent that it may still be applied. */
 function mayBeOvertaken({ deps, card, progress }: Job): boolean {
   const edits = [...card.attempts, ...progress.attempts].filter(({ what }) => what !== 'reply')
   const accepted = edits.findLastIndex(({ outcome }) => outcome === 'accepted')
@@ -204,7 +204,7 @@ function mayBeOvertaken({ deps, card, progress }: Job): boolean {
   )
 }
 
-/** In order, each once; of several reminders that waited only the last. */
+/** Posts the replies in order, each once; of several waiting reminders only the last. */
 async function sayReplies(job: Job, showing: Showing): Promise<void> {
   const { deps, chat, card, progress } = job
   const due = dueReplies(card)
@@ -219,7 +219,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
       progress.dropped.push(reply.id)
       continue
     }
-    // The card itself came after that, and shows it since: it says so by itself.
+    // The card was posted after the event and already shows it.
     const told = reply.kind === 'reminder' || !isEdited(job)
     if (told && postedAt !== undefined && reply.at <= postedAt) {
       progress.said.push(reply.id)
@@ -244,7 +244,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
   }
 }
 
-/** Has it ever shown something else than what it was posted with? */
+/** Checks whether the card was ever edited since it was posted. */
 function isEdited({ card, progress }: Job): boolean {
   return [...card.attempts, ...progress.attempts].some(
     ({ what, outcome }) => what === 'update' && outcome === 'accepted',

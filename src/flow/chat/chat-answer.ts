@@ -1,15 +1,15 @@
 import type { ChatChannel, ChatIdentity, ChatPlatform, ShownIdentity } from '../../domain/chat.ts'
 import type { VerdictView } from './verdict.ts'
 
-/** Who says something to us in chat, and where. */
+/** The person who wrote to the app in chat, and where. */
 export interface ChatSpeaker {
   identity: ChatIdentity
   shown_as: ShownIdentity
-  /** The channel it was said in; absent in a conversation with the app alone. */
+  /** The channel; absent in a conversation with the app alone. */
   channel?: ChatChannel
 }
 
-/** A request that waits for a person. `action` is the visible form, in full; the renderer cuts and says by how much. */
+/** A request that waits for a person. `action` is its complete visible form; the renderer shortens it and shows by how much. */
 export interface PendingRow {
   request_id: string
   action: string
@@ -19,18 +19,18 @@ export interface PendingRow {
   url: string
 }
 
-/** What we answer to a command: shown to the speaker alone, unless a verdict is to be shared. */
+/** The answer to a command, shown to the speaker alone unless a verdict is shared. */
 export type ChatAnswer =
   | { kind: 'verdict'; view: VerdictView; share: boolean }
   | {
       kind: 'help'
-      /** What was said is no command. */
+      /** The text was not a command. */
       unknown?: true
       /** Name and account of the person who linked this identity; absent while it is not linked. */
       linked_as?: string
       commands: { usage: string; does: string }[]
     }
-  /** A one-time link; `purpose` words are ours. */
+  /** A one-time link; the words of `purpose` are ours. */
   | {
       kind: 'link'
       purpose: 'link' | 'browser' | 'channel'
@@ -43,17 +43,17 @@ export type ChatAnswer =
       kind: 'pending'
       rows: PendingRow[]
       more: number
-      /** Agents that ask for a key of the speaker's account; absent when none does. */
+      /** The number of agents that ask for a key of the speaker's account; absent when there are none. */
       agents?: number
-      /** The account page, where all of it is listed. */
+      /** Address of the page that lists all of them. */
       open: string
     }
-  /** Our words alone: nothing of a caller is in them. */
+  /** Only our own words, without any text of a caller. */
   | { kind: 'notice'; tone: 'done' | 'refused' | 'problem'; heading: string; sentence: string }
 
 export type Notice = ChatAnswer & { kind: 'notice' }
 
-/** How a command is written where it is said. */
+/** Returns the command as it is typed on that platform. */
 export function commandLine(platform: ChatPlatform, command: string): string {
   return platform === 'slack' ? `/countersign ${command}` : `“${command}”`
 }
@@ -66,7 +66,7 @@ export const done = noticeOf('done')
 const refused = noticeOf('refused')
 export const problem = noticeOf('problem')
 
-/** Everything we say that is no list and no verdict. None of it is a caller's text. */
+/** All answers besides lists and verdicts. None contains a caller's text. */
 export const notices = {
   notLinked: (platform: ChatPlatform) =>
     refused(

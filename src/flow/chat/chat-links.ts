@@ -19,7 +19,7 @@ import { type ChatAnswer, type ChatSpeaker, notices } from './chat-answer.ts'
 
 const LINK_MS = 10 * 60_000
 
-/** `link`: a one-time link with which a signed-in person says that this identity is theirs. */
+/** Answers `link`: a one-time link with which a signed-in person confirms that this identity is theirs. */
 export async function askToLink(
   deps: FlowDeps,
   speaker: ChatSpeaker,
@@ -29,13 +29,13 @@ export async function askToLink(
   return drawLink(deps, speaker, { kind: 'link' })
 }
 
-/** `browser`: a one-time link that makes the browser in which it is opened a known one, so that codes sign in there (T15). */
+/** Answers `browser`: a one-time link that makes the browser that opens it a known one, so that codes sign in there (T15). */
 export async function askForBrowser(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
   if (!factorsOf(person).has_totp) return notices.noCodes()
   return drawLink(deps, speaker, { kind: 'browser', user_id: person.id })
 }
 
-/** `channel`: a one-time link with which the account's owner has every request shown in the channel. */
+/** Answers `channel`: a one-time link with which the account's owner lets every request be shown in the channel. */
 export async function askForChannel(deps: FlowDeps, speaker: ChatSpeaker, person: User): Promise<ChatAnswer> {
   const { channel, identity } = speaker
   if (channel === undefined) return notices.notInChannel(identity.platform)
@@ -88,7 +88,7 @@ function channelName({ channel }: Pick<ChatLink, 'channel'>, { channel: name = '
 
 const LONGEST_NAME = 80
 
-/** Names are the platform's and its users' words: one line of visible text, so that they cannot pass for ours. */
+/** Returns a name as one line of visible text: the platform and its users choose names, which must not pass for our words. */
 function shownName(name: string, fallback: string): string {
   const characters = [...visibleString(name.trim()).replace(/\s+/g, ' ')]
   if (characters.length === 0) return fallback
@@ -96,15 +96,15 @@ function shownName(name: string, fallback: string): string {
   return `${characters.slice(0, LONGEST_NAME - 1).join('')}…`
 }
 
-/** How often one identity may have us look something up, and hand out one-time links. */
+/** How often one identity may look something up and get one-time links. */
 const LIMITS = {
   look: { most: 30, seconds: 60 },
   link: { most: 10, seconds: 600 },
 } as const
 
 /**
- * Counts what an identity asks for, over all processes.
- * @returns the refusal beyond the limit
+ * Counts the commands of an identity, across all processes.
+ * @returns the refusal when the limit is exceeded
  */
 export async function limitSpeaker(
   { attempts }: Pick<FlowDeps, 'attempts'>,
@@ -116,8 +116,7 @@ export async function limitSpeaker(
 }
 
 /**
- * Finds the one-time link of a token, and changes nothing. A person who unlinked the identity since took back what was asked for
- * with it.
+ * Finds the one-time link of a token without changing anything. Unlinking the identity takes back the links that it asked for.
  * @throws Refusal `chat_link_invalid`: unknown, used, replaced, expired and taken back answer alike
  */
 export async function openChatLink(deps: FlowDeps, token: string): Promise<ChatLink> {
@@ -129,14 +128,14 @@ export async function openChatLink(deps: FlowDeps, token: string): Promise<ChatL
   return link
 }
 
-/** Uses the link up; nothing must be able to refuse after that but a lost race. @throws Refusal `chat_link_invalid` */
+/** Uses up the link; afterwards nothing but a lost race may refuse the operation. @throws Refusal `chat_link_invalid` */
 export async function useUp(deps: Pick<FlowDeps, 'chatLinks'>, link: ChatLink): Promise<void> {
   if (!(await deps.chatLinks.consume(link.id))) throw refusal('chat_link_invalid')
 }
 
 /**
- * Makes the browser that shows the link a known one: from then on codes sign its person in there (T15). That takes the
- * right code still, so the link alone opens nothing.
+ * Makes the browser that presents the link a known one: from then on the person can sign in there with a code (T15). The code
+ * is still needed, so the link alone opens nothing.
  * @returns the token of the device cookie
  * @throws Refusal `chat_link_invalid`
  */

@@ -19,9 +19,9 @@ import type { LinkUse } from './link-identity.ts'
 import { beginTrouble, bringToAccount, endTrouble } from './trouble.ts'
 
 /**
- * Has every request of the account shown in a channel, after a fresh proof of its owner for this very link. Only the person
- * who asked for the link uses it: another owner could be lured into telling a stranger's channel.
- * A first message there shows that the app can post: where it cannot, nothing is connected, and the link stays good.
+ * Lets every request of the account be shown in a channel, after a fresh proof by its owner for this very link. Only the person
+ * who asked for the link can use it: another owner could be lured into showing requests in a stranger's channel.
+ * A first message there proves that the app can post; if it cannot, nothing is connected and the link stays valid.
  * @throws Refusal `chat_link_not_yours`, `channel_limit`, `channel_unreachable`, `chat_link_invalid`, `not_signed_in`, those of
  *   `proveFactor`
  */
@@ -70,7 +70,7 @@ async function greet(
 }
 
 /**
- * The channel gets no further request; its cards of earlier ones stay and are kept up to date.
+ * Disconnects a channel: it gets no further requests; its earlier cards stay and are kept up to date.
  * @throws Refusal `not_found`
  */
 export async function removeChannel(
@@ -85,7 +85,7 @@ export async function removeChannel(
   deps.log.info({ account_id: account.id, ...channel }, 'channel removed')
 }
 
-/** The account this person owns. @throws Refusal `not_found` */
+/** Finds the account that this person owns. @throws Refusal `not_found` */
 export async function ownAccount({ accounts }: Pick<FlowDeps, 'accounts'>, who: SignedIn): Promise<Account> {
   const account = await accounts.find(who.user.account_id)
   if (account === undefined || account.owner_id !== who.user.id) throw refusal('not_found')
@@ -111,14 +111,14 @@ function channelAudit(
   })
 }
 
-/** A workspace and its sealed tokens, as a platform hands them over. */
+/** A workspace with its sealed tokens, as the adapter hands it over. */
 type NewInstallation = Pick<ChatInstallation, 'platform' | 'tenant' | 'workspace_name' | 'sealed'>
 
 /**
- * Keeps a workspace for the owner's account, beside the accounts that have it already; its name and tokens are replaced, and
- * what waited for it is brought.
- * The trail is written first: an entry about an installation that then fails does no harm, one without an entry would.
- * @param person who connects it, as they were let in
+ * Connects a workspace to the owner's account, beside accounts that have it already. Its name and tokens are replaced, and
+ * waiting cards are posted there.
+ * The trail is written first: an entry about an installation that then fails does no harm, an installation without one would.
+ * @param person the person who connects it, as read when they were admitted
  * @throws Refusal `install_limit`, `not_signed_in`
  */
 export async function addInstallation(
@@ -146,9 +146,9 @@ export async function addInstallation(
 }
 
 /**
- * Forgets a workspace whose people removed the app, for every account, and its tokens with it. Here, too, the trail is written
- * first; a call that was interrupted may be repeated.
- * @returns false when it was not known (any more): platforms report one removal more than once
+ * Forgets, for every account, a workspace from which the app was removed, together with its tokens. The trail is written first,
+ * and an interrupted call may be repeated.
+ * @returns false when it is not known, or no longer: platforms report one removal more than once
  */
 export async function removeInstallation(
   deps: FlowDeps,
@@ -164,7 +164,7 @@ export async function removeInstallation(
   })
   await deps.audit.append(...entries)
   const removed = (await deps.installations.remove(known)) !== undefined
-  // Else it was installed again meanwhile, or another process told of it.
+  // Otherwise it was installed again meanwhile, or another process has handled the removal.
   if (!removed) return false
   for (const accountId of known.account_ids)
     await beginTrouble(deps, accountId, { platform, tenant, reason: 'app_removed' })
@@ -172,8 +172,8 @@ export async function removeInstallation(
 }
 
 /**
- * The account's people get no more cards in that workspace. What no account has any more is forgotten, tokens and all; the
- * app itself stays in the workspace until its people remove it. As everywhere here, the trail is written first.
+ * Disconnects a workspace from the account, whose people get no more cards there. When no account is left, the workspace and its
+ * tokens are forgotten; the app itself stays in the workspace until it is removed there. The trail is written first.
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(
@@ -190,7 +190,7 @@ export async function leaveInstallation(
   deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')
 }
 
-/** The same however often the platform reports this removal, so that the trail has it once. */
+/** Returns an id that is the same however often the platform reports this removal, so that the trail has it once. */
 function removalId({ platform, tenant, installed_at }: ChatInstallation, accountId: string): string {
   const digest = sha256Hex(JSON.stringify([platform, tenant, installed_at, accountId]))
   return newId('evt', Buffer.from(digest, 'hex').subarray(0, ID_BYTES))
@@ -207,15 +207,15 @@ function entryOf(
   return { ...entry, detail: { platform, tenant, workspace: workspace_name } }
 }
 
-/** As long as Slack's own codes live: an administrator may have to sign in over there first. */
+/** Milliseconds, as long as Slack's own codes are valid: an administrator may have to sign in there first. */
 const STATE_MS = 10 * 60_000
 
-/** Shape of what `startInstall` hands out. Anything else is not looked up. */
+/** The form of a `state` from `startInstall`; anything else is not looked up. */
 const STATE = /^[\w-]{43}$/
 
 /**
- * Draws the `state` of an OAuth installation (RFC 6749 §10.12): 32 random bytes in base64url, of which the store keeps the
- * hash together with the session that asks.
+ * Draws the `state` of an OAuth installation (RFC 6749 §10.12): 32 random bytes in base64url. The store
+ * keeps its hash together with the session that asked.
  */
 export async function startInstall(deps: FlowDeps, sessionId: string): Promise<string> {
   const state = toBase64Url(deps.random.bytes(32))
@@ -230,8 +230,8 @@ export async function startInstall(deps: FlowDeps, sessionId: string): Promise<s
 }
 
 /**
- * Uses the state up, whichever process drew it. Only the session that started may end: else a stranger could have their own
- * workspace get another account's requests, by making that person's browser open the end of an installation.
+ * Uses up the state, whichever process drew it. Only the session that started the installation may finish it: otherwise an
+ * attacker could connect their own workspace to a victim's account by making the victim's browser open the last step.
  * @throws Refusal `install_state_invalid`
  */
 export async function finishInstall(
@@ -243,7 +243,7 @@ export async function finishInstall(
   if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
 }
 
-/** What an owner needs to know to have cards come to chat. Never throws because of a platform. */
+/** Reads what an owner needs to know to get cards in chat. Never throws because of a platform. */
 export async function readChatApps(
   deps: Pick<FlowDeps, 'chats' | 'accounts'>,
   accountId: string,

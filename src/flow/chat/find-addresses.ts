@@ -8,17 +8,17 @@ import {
 import type { User } from '../../domain/user.ts'
 import type { ChatAddress, ChatOutcome, ChatPort, Clock } from '../ports.ts'
 
-/** Workspaces that are asked for one person. */
+/** The most workspaces that are asked for one person. */
 const MOST_TENANTS = 5
 
-/** Where a card could go, the best place first, or why that is not known yet. Empty: nowhere. */
+/** The addresses a card could go to, the best one first, or the reason why they are not known yet. Empty: there is none. */
 export type Addresses = { list: ChatAddress[]; byEmail: boolean } | { failed: NotFound }
 
 type NotFound = ChatOutcome<never> & { ok: false } & { tenant?: string }
 
 /**
- * Where a card could be posted now. An approver is where they say they are, newest link first; only a person without a link
- * in any workspace of the account is looked up by e-mail address, which addresses the card and authorises nothing (T37).
+ * Finds where a card could be posted now: at the identities an approver has linked, the newest first. Only a person without a
+ * link in any workspace of the account is looked up by e-mail address, which addresses the card and authorises nothing (T37).
  */
 export async function findAddresses(
   chat: ChatPort,
@@ -29,7 +29,7 @@ export async function findAddresses(
   const { platform } = chat
   const tenants = await chat.tenantsOf(card.account_id)
   if (tenants.includes(UNKNOWN_TENANT)) {
-    // Why it is not known, such a call says: the token may be dead.
+    // This call tells why no workspace is known: the token may be invalid.
     const asked = await chat.lookup(UNKNOWN_TENANT, '')
     const failed = asked.ok ? ({ ok: false, outcome: 'failed', duration_ms: 0 } as const) : asked
     return { failed: { ...failed, tenant: UNKNOWN_TENANT } }
@@ -48,7 +48,7 @@ export async function findAddresses(
   return lookUp(chat, tenants.slice(0, MOST_TENANTS), person.email, lookup)
 }
 
-/** The first workspace that knows the address. One that cannot be asked now may be the one. */
+/** Finds the first workspace that knows the address. Fails if a workspace that cannot be asked now might know it. */
 async function lookUp(
   chat: ChatPort,
   tenants: readonly string[],
@@ -65,7 +65,7 @@ async function lookUp(
 }
 
 const FOUND_MS = 24 * 3_600_000
-/** A person who is invited to the workspace need not wait for a day. */
+/** Milliseconds, short so that a person who is invited to the workspace need not wait for a day. */
 const NOT_FOUND_MS = 10 * 60_000
 const MOST = 10_000
 
@@ -77,8 +77,9 @@ interface Remembered {
 export type Lookup = ReturnType<typeof createLookup>
 
 /**
- * Looks people up by e-mail through a memory: platforms allow few such questions a minute. One of this process: 24 hours for whom it found, ten minutes for whom it did not, failures never; and nothing of
- * platforms whose people we know ourselves: who has just added the app gets the next card.
+ * Looks people up by e-mail address through a cache of this process, since platforms allow few such queries a minute: a person
+ * who was found is kept for 24 hours, one who was not for ten minutes, a failure never. Platforms whose people we know ourselves
+ * are not cached: a person who has just added the app gets the next card.
  */
 export function createLookup(clock: Clock) {
   const known = new Map<string, Remembered>()
@@ -103,7 +104,7 @@ export function createLookup(clock: Clock) {
       known.set(key, { identity: answer.value, until })
       return answer
     },
-    /** A message to this identity did not arrive: ask again next time. */
+    /** Forgets an identity to which a message did not arrive, so that the platform is asked again. */
     forget({ platform, tenant, user }: ChatIdentity): void {
       for (const [key, { identity }] of known) {
         const same = identity?.platform === platform && identity.tenant === tenant && identity.user === user
@@ -114,10 +115,10 @@ export function createLookup(clock: Clock) {
 }
 
 /**
- * Is a posted message in the chat of the person whose card it is? It may have been addressed by e-mail to another person, or
- * to an identity that they unlinked since: such a message gets no more news (T37). Who is linked is where they say; who is
- * not, where the e-mail address led.
- * @param tenants workspaces that serve the card's account
+ * Checks whether a posted message is in the chat of the person whose card it is. It may have gone by e-mail address to another
+ * person, or to an identity that was unlinked since: such a message gets no more news (T37). A linked person is at the
+ * identities they linked; any other person is where the e-mail address led.
+ * @param tenants the workspaces that serve the card's account
  */
 export function isTheirs(
   { recipient }: Pick<Card, 'recipient'>,
@@ -127,7 +128,7 @@ export function isTheirs(
   tenants: readonly string[],
 ): boolean {
   if (recipient.kind === 'channel' || message.user === undefined) return true
-  // A workspace that is not known now, or gone, cannot be reached anyway.
+  // A workspace that is gone or not known now cannot be reached anyway.
   if (!tenants.includes(message.tenant)) return true
   const linked = (person?.chat ?? []).filter(
     (identity) => identity.platform === platform && tenants.includes(identity.tenant),

@@ -15,7 +15,7 @@ import { whomToPush } from '../push/follow-pushes.ts'
 /** The part of an outbox entry that may concern cards. */
 type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
 
-/** A card made with the request shows it as it was made; only these change what it shows. */
+/** A new card shows the request as created; only these entries change what it shows. */
 const SHOWN: ReadonlySet<AuditType> = new Set([
   'approval.voted',
   'approval.approved',
@@ -25,10 +25,10 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
 ])
 
 /**
- * Carries outbox entries of requests on to their cards: makes those of new ones, raises what the others should show, queues
- * what is to be said under them. Takes versions from the stored requests, never from the entries, calls no platform, and may be repeated
- * and interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
- * @returns whether there may be something to send
+ * Applies outbox entries of requests to their cards: makes the cards of new requests, raises the version that other cards
+ * should show, and queues replies. Versions come from the stored requests, never from the entries. Calls no platform, and may
+ * be repeated or interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
+ * @returns whether there may be cards to send
  */
 export async function followCards(deps: FlowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
   if (deps.chats.length === 0) return false
@@ -41,7 +41,7 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
     return request === undefined ? [] : [{ entry, request, quiet: await quietNow(deps, entry, request) }]
   })
   const about = (await Promise.all(told)).flat()
-  // No card asks about what is over already. A reminder also reaches approvers who had no chat when the request was made.
+  // No card asks about a request that is over. A reminder also reaches approvers who had no chat when the request was made.
   const made = about.filter(({ entry, request }) => asks(entry) && request.status === 'pending')
   await deps.cards.insertNew(await addressCards(deps, made))
   const at = deps.clock.now()
@@ -53,7 +53,7 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
   return about.length > 0
 }
 
-/** Makes the cards that pending requests lack, as when they were asked: a workspace came later, or comes back. */
+/** Makes the cards that pending requests lack because a workspace was connected later or is back. */
 export async function makeCards(deps: FlowDeps, requests: readonly ApprovalRequest[]): Promise<void> {
   const asked = requests.filter(({ sandbox, status }) => !sandbox && status === 'pending')
   const about = asked.map(async (request) => {
@@ -62,7 +62,7 @@ export async function makeCards(deps: FlowDeps, requests: readonly ApprovalReque
   await deps.cards.insertNew(await addressCards(deps, await Promise.all(about)))
 }
 
-/** Towards whom the key was silent when it asked, or reminded, last: at another look the answer is the same. */
+/** Returns the approvers for whom the key was silenced when it last asked or reminded; a later call returns the same. */
 async function quietNow(
   deps: FlowDeps,
   { events }: RequestEntry,
@@ -104,9 +104,9 @@ function isAutomatic({ body }: OutboxEvent): boolean {
 }
 
 /**
- * The same as `followCards` for bootstraps: a card for the owner of the account on every platform that serves it, never for a
- * channel, and for decoys none. May be repeated and interrupted anywhere.
- * @returns whether there may be something to send
+ * Does the same as `followCards` for bootstraps: a card for the account's owner on every platform that serves the account,
+ * never for a channel, and none for decoys. May be repeated or interrupted anywhere.
+ * @returns whether there may be cards to send
  */
 export async function followConsents(
   deps: FlowDeps,
@@ -121,7 +121,7 @@ export async function followConsents(
   const asked = about.filter((bootstrap) => isWaiting(bootstrap, at))
   const cards = await Promise.all(asked.map((bootstrap) => cardsOf(deps, bootstrap)))
   await deps.cards.insertNew(cards.flat())
-  // Version 1 is what a new card shows by itself.
+  // A new card shows version 1 by itself.
   const news = about.filter(({ version }) => version > 1)
   await deps.cards.follow(news.map(({ id, version }) => ({ request_id: id, version, replies: [], at })))
   return true
@@ -137,10 +137,10 @@ async function cardsOf(deps: FlowDeps, bootstrap: Bootstrap): Promise<Card[]> {
 }
 
 /**
- * Sends every chat identity of a person each change of their factors and rights (T34): a thief who took over one of them, or
- * the session, cannot keep it from the others. May be repeated and interrupted anywhere: a message is unique per entry and
- * identity. Identities that were linked later get nothing about earlier changes.
- * @returns whether there may be something to send
+ * Tells every chat identity of a person about each change of their factors and rights (T34): an attacker who took over one
+ * identity, or the session, cannot hide the change from the others. May be repeated or interrupted anywhere: a message is
+ * unique per entry and identity. Identities that were linked later get nothing about earlier changes.
+ * @returns whether there may be cards to send
  */
 export async function followNotices(
   deps: FlowDeps,
@@ -168,16 +168,16 @@ export async function followNotices(
   return cards.length > 0
 }
 
-/** A request, and towards whom its key is silent now (`domain/attention.ts`): they get no card. */
+/** A request with the approvers for whom its key is silenced now (`domain/attention.ts`): they get no card. */
 interface Asked {
   request: ApprovalRequest
   quiet: ReadonlyMap<string, unknown>
 }
 
 /**
- * The cards of new requests: on every platform that serves the account, one for each approver and each delegate who stands in
- * for one of them now, and one for each channel of the account. Where on the platform a person is, is found out when the card is
- * posted. Asks no platform anything.
+ * Makes the cards of new requests: on every platform that serves the account, one for each approver, one for each delegate who
+ * currently stands in for one, and one for each channel of the account. Calls no platform: a person's address is found when
+ * the card is posted.
  */
 async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Card[]> {
   const accounts = [...new Set(asked.map(({ request }) => request.account_id))]
@@ -196,13 +196,13 @@ async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Ca
   return (await Promise.all(cards)).flat()
 }
 
-/** All approvers named, and the delegates it waits for. */
+/** Returns all approvers named and the delegates that the request waits for. */
 async function whomToTell(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   const named = request.requirement.approvers.map(({ user_id }) => user_id)
   return [...new Set([...named, ...(await whomToPush(deps, request, deps.clock.now()))])]
 }
 
-/** The platforms that serve the account, with its channels there. */
+/** Returns the platforms that serve the account, with its channels there. */
 async function servedBy(deps: Pick<FlowDeps, 'accounts' | 'chats'>, accountId: string) {
   const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
   if (tenants.every(({ length }) => length === 0)) return []
@@ -218,7 +218,7 @@ async function servedBy(deps: Pick<FlowDeps, 'accounts' | 'chats'>, accountId: s
   })
 }
 
-/** A card that was not posted yet. */
+/** Makes a card that is not posted yet. */
 function newCard(
   deps: Pick<FlowDeps, 'clock' | 'random'>,
   request: Pick<ApprovalRequest, 'id' | 'account_id' | 'version'>,

@@ -7,7 +7,7 @@ import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
 import { useUp } from './chat-links.ts'
 import { bringToPerson } from './trouble.ts'
 
-/** What a signed-in person shows to use a one-time link. */
+/** What a signed-in person presents to use a one-time link. */
 export interface LinkUse {
   link: ChatLink
   proof: Proof | undefined
@@ -15,8 +15,8 @@ export interface LinkUse {
 }
 
 /**
- * Links the identity that asked for the link to the person who is signed in, after a fresh proof for this very link (T37).
- * From then on cards go there; it never decides and never signs in. Linking again refreshes the names.
+ * Links the identity that asked for the link to the signed-in person, after a fresh proof for this very link (T37). From then
+ * on cards go to that identity; it never decides and never signs in. Linking again refreshes the names.
  * @throws Refusal `identity_taken`, `identity_limit`, `chat_link_invalid`, and those of `proveFactor`
  */
 export async function linkIdentity(
@@ -43,18 +43,18 @@ export async function linkIdentity(
   return linked
 }
 
-/** Whose identity it is taken from, which one, and by whom. */
+/** The removal of a link: whose, which identity, and by whom. */
 export interface Unlinking {
   userId: string
-  /** As `identityKey` writes it. */
+  /** The identity as `identityKey` writes it. */
   key: string
   address?: string
-  /** Said in chat by the identity itself; otherwise the signed-in person does it. */
+  /** Set when the identity itself asked in chat; otherwise the signed-in person did. */
   inChat?: true
 }
 
 /**
- * Takes an identity from its person. Needs no proof: it lowers nothing.
+ * Unlinks an identity from its person. Needs no proof, since it weakens no protection.
  * @throws Refusal `not_found` when the person does not have it
  */
 export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<void> {
@@ -72,6 +72,6 @@ export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<
     return { fields: { chat: others }, audit: [audit] }
   })
   deps.log.info({ user_id: userId, identity: key }, 'chat identity unlinked')
-  // What waits leaves that chat, and goes where another link or the e-mail address leads.
+  // Waiting cards leave that chat and go where another link or the e-mail address leads.
   if (platform !== undefined) await bringToPerson(deps, changed, platform)
 }

@@ -1,18 +1,18 @@
 import type { Log } from '../ports.ts'
 
-/** Part of how long stopping may take (`serve.ts`). */
+/** Milliseconds, a part of the time that stopping may take (`serve.ts`). */
 const SETTLE_MS = 5_000
 
-/** Work that a receiver has begun and does not wait for. */
+/** Tracks work that a receiver has begun and does not wait for. */
 export function createOpenWork() {
   const open = new Set<Promise<unknown>>()
   return {
-    /** Counts it until it ends, well or badly; the caller that began it deals with what it throws. */
+    /** Counts the work until it settles; the caller that began it handles its errors. */
     add(work: Promise<unknown>): void {
       const over: Promise<unknown> = work.catch(() => undefined).finally(() => open.delete(over))
       open.add(over)
     },
-    /** Resolves when nothing is under way any more, or after five seconds. */
+    /** Resolves when all work has settled, or after five seconds. */
     async settled(): Promise<void> {
       let timer: NodeJS.Timeout | undefined
       const enough = new Promise((resolve) => {
@@ -26,11 +26,11 @@ export function createOpenWork() {
 
 export type Background = ReturnType<typeof createBackground>
 
-/** Work that goes on after the platform has its answer. */
+/** Runs work that goes on after the platform has its answer. */
 export function createBackground(log: Log) {
   const open = createOpenWork()
   return {
-    /** What is thrown is logged, with these words. */
+    /** Runs it; an error is logged with the words of `failed`. */
     run: (work: () => Promise<void>, failed: string): void =>
       open.add(work().catch((error: unknown) => log.error({ error }, failed))),
     settled: open.settled,

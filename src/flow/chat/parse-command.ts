@@ -1,35 +1,36 @@
 import { ID_BYTES } from '../../domain/identifier.ts'
 
-/** What `verify` is asked about. */
+/** The subject of a `verify`. */
 export type Asked =
   | { kind: 'request' | 'decision'; id: string }
-  /** Text that looks like JSON; whether it is, turns out when it is read. */
+  /** Text that looks like JSON; the reader finds out whether it is. */
   | { kind: 'receipt'; text: string }
   | { kind: 'nothing' }
   | { kind: 'other' }
 
-/** Everything that can be said to us; the one grammar of all platforms. */
+/** Every command, in the one grammar of all platforms. */
 export type Command =
   | {
       verb: 'verify'
       asked: Asked
       share: boolean
-      /** `/verify` was typed, not the general command: answers name it so. */
+      /** Set when `/verify` was typed instead of the general command; answers then name it so. */
       slash?: true
     }
   | {
       verb: 'help' | 'unknown' | 'pending' | 'link' | 'unlink' | 'browser' | 'channel'
-      /** Words follow a command that takes none: perhaps the name of another person or channel. */
+      /** Set when words follow a command that takes none, perhaps the name of another person or channel. */
       more?: true
     }
 
 const PLAIN_VERBS = ['help', 'pending', 'link', 'unlink', 'browser', 'channel'] as const
 
 /**
- * Reads a command as people type and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
- * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none change nothing; `more` reports them. Never throws.
- * @param baseUrl the service's public origin: links to its approval pages are read as ids. Of another site none is: what is
- * said of the request would seem to be said of that page.
+ * Reads a command as people type it and chat clients send it: any case, a slash or our name in front, odd blanks, ids in back
+ * ticks, quotes or angle brackets, receipts in code fences. Words after a command that takes none change nothing; `more` reports
+ * them. Never throws.
+ * @param baseUrl the service's public origin: links to its approval pages are read as ids. Links to another site are not: the
+ * answer about a request would seem to be about that site's page.
  */
 export function parseCommand(text: string, baseUrl = ''): Command {
   const typed = stripEnds(text, isBlank)
@@ -43,7 +44,7 @@ export function parseCommand(text: string, baseUrl = ''): Command {
   return /[\p{L}\p{N}]/u.test(rest) ? { verb: known, more: true } : { verb: known }
 }
 
-/** The last word, also right behind what closes a pasted text. */
+/** `share` as the last word, also directly after the characters that close a pasted text. */
 const SHARE = /(?<=^|[\s}`>"'’”])share$/i
 
 function readVerify(rest: string, baseUrl: string, slash: boolean): Command {
@@ -53,13 +54,13 @@ function readVerify(rest: string, baseUrl: string, slash: boolean): Command {
   return { verb: 'verify', asked, share: SHARE.test(said), ...(slash ? { slash } : {}) }
 }
 
-/** The id in the address of an approval page of ours, as people copy it from a card; anything else as it is. */
+/** Returns the id in the address of one of our approval pages, as people copy it from a card; any other text unchanged. */
 function withoutPage(text: string, baseUrl: string): string {
   const page = `${baseUrl}/a/`
   return baseUrl !== '' && text.startsWith(page) ? text.slice(page.length).replace(/[?#].*$/s, '') : text
 }
 
-/** One word that means an id, whole or cut. */
+/** One word that is an id, whole or cut off. */
 const ID = new RegExp(`^(req|dec)_\\w{0,${2 * ID_BYTES}}$`, 'i')
 
 function readAsked(text: string): Asked {
@@ -67,14 +68,14 @@ function readAsked(text: string): Asked {
   if (text.startsWith('{')) return { kind: 'receipt', text }
   const prefix = ID.exec(text)?.[1]?.toLowerCase()
   if (prefix === undefined) return { kind: 'other' }
-  // Ids are lower case; phones make the first letter large.
+  // Ids are lower case; phones capitalise the first letter.
   return { kind: prefix === 'req' ? 'request' : 'decision', id: text.toLowerCase() }
 }
 
 const OPENING = new Set('<"“”„«\'‘’‚‹')
 const CLOSING = new Set('>"“”»\'‘’›')
 
-/** Layers of what people and chat clients put around what they quote. */
+/** The most layers of quoting that are removed; people and chat clients add them. */
 const MOST_LAYERS = 4
 
 function unwrap(text: string): string {
@@ -88,7 +89,7 @@ function unwrap(text: string): string {
   return inner
 }
 
-/** A full stop ends a sentence, never an id or a receipt. */
+/** Removes a full stop at the end: it ends a sentence, never an id or a receipt. */
 function withoutEnd(text: string): string {
   return stripEnds(stripEnds(text, isBlank).replace(/[.,;:!?]$/, ''), isBlank)
 }
@@ -97,14 +98,14 @@ function isTick(character: string): boolean {
   return character === '`'
 }
 
-/** What copying leaves unseen at the ends: no part of any command. */
+/** Invisible characters that copying leaves at the ends; no command contains them. */
 const UNSEEN = new Set('\u200b\u200c\u200d\u2060')
 
 function isBlank(character: string): boolean {
   return /\s/.test(character) || UNSEEN.has(character)
 }
 
-/** Character by character: a pattern for the end would try every start of a long text. */
+/** Strips both ends character by character: a regular expression for the end would try every start of a long text. */
 function stripEnds(text: string, isStripped: (character: string) => boolean): string {
   let start = 0
   let end = text.length

@@ -10,20 +10,20 @@ import type { ChatOutcome, ChatPort } from '../ports.ts'
 import type { Lookup } from './find-addresses.ts'
 import type { TroubleWatch } from './trouble.ts'
 
-/** A call that was not accepted. */
+/** A call that the platform did not accept. */
 export interface CardFailure {
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>
-  /** Whole seconds the platform asked for. */
+  /** Whole seconds to wait, as the platform asked. */
   retry_after?: number
   /** The platform's own code. */
   code?: string
-  /** Where the call went. */
+  /** The workspace that the call went to. */
   tenant?: string
-  /** The message is not there any more. */
+  /** The message no longer exists. */
   gone?: true
 }
 
-/** The result of an attempt. `next_at`: when, while it stays due; `patience`: the platform asked for it. */
+/** The result of an attempt. `next_at`: the next attempt, while it stays due; `patience`: the platform asked to wait. */
 export interface CardReport {
   state: Card['state']
   next_at: Date
@@ -33,17 +33,17 @@ export interface CardReport {
 /** How far an attempt has come. */
 export interface CardProgress
   extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'recheck' | 'audit'> {
-  /** An earlier edit, whose answer was lost, may land after this one. */
+  /** An earlier edit with a lost answer may be applied after this one. */
   overtaken?: true
   failure?: CardFailure
 }
 
-/** It rests. `exhausted`: it was given up. */
+/** The states of a card at rest. `exhausted`: it was given up. */
 type Rest = 'idle' | 'unreachable' | 'exhausted'
 
 /**
- * The one write that records the result of an attempt. A process that lost the claim meanwhile may have edited the message to an older
- * version than the new holder did, so the card is edited once more.
+ * Records the result of an attempt in one write. A process that lost the claim meanwhile may have edited the message to an older
+ * version than the new holder did, so the card is then edited once more.
  * @returns undefined when the claim was lost
  */
 export async function recordCard(
@@ -78,10 +78,10 @@ export async function recordCard(
   return { state, next_at, patience }
 }
 
-/** By then an edit that a platform still had in its hands has landed. */
+/** Milliseconds after which an edit that the platform still had to apply has been applied. */
 export const LANDED_MS = 60_000
 
-/** Replies beyond what one claim says keep it due. */
+/** Returns the next state: replies that did not fit into this claim keep the card due. */
 function restOrGoOn(card: Card, { said, dropped, overtaken }: CardProgress, rest: Rest, now: Date) {
   const state = rest === 'exhausted' ? 'idle' : rest
   const done = new Set([...said, ...dropped])
@@ -100,7 +100,7 @@ function timesOf(step: CardStep, now: Date) {
   return { state: step.state, tries: step.tries, next_at, again_at: step.ask_patience ? next_at : soon }
 }
 
-/** First message, recipient not found, given up: what the trail answers later. Never where on the platform a person is. */
+/** Makes the audit entries: first message, recipient not found, given up. They never say where on the platform a person is. */
 function auditOf(
   deps: FlowDeps,
   card: Card,
@@ -124,7 +124,7 @@ function auditOf(
   ]
 }
 
-/** What follows a call that was not accepted. `misleads`: the message asks about what is over. */
+/** Returns the step after a call that was not accepted. `misleads`: the message still asks about a request that is over. */
 export function stepAfter(
   { random }: Pick<FlowDeps, 'random'>,
   { tries }: Card,
@@ -137,26 +137,26 @@ export function stepAfter(
 
 export type AttemptDeps = FlowDeps & { lookup: Lookup; troubles: TroubleWatch }
 
-/** One claimed card in the hands of this process. */
+/** A card that this process has claimed. */
 export interface Job {
   deps: AttemptDeps
   chat: ChatPort
   card: Card
   progress: CardProgress
-  /** Moves on while calls are made. */
+  /** Extended while calls are made. */
   leaseEnds: Date
 }
 
-/** Longest a call may take, waiting for its turn included, and the store afterwards. */
+/** The most milliseconds that a call may take, including its wait for a turn and the write afterwards. */
 const CALL_MS = 20_000
 
-/** What a process that was killed had in hand waits for so long; who takes longer asks for more. */
+/** Milliseconds for which the cards of a killed process wait; a process that needs longer extends its lease. */
 export const CARD_LEASE_MS = CALL_MS + 5_000
 
 export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
 export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
-/** A call that could outlive the lease would run beside that of the process that takes over, so it first gets a longer one. */
+/** Makes a call. The lease is extended first if the call could outlive it and run beside that of another process. */
 export async function call<T>(job: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
   if (!isLate(job) || ((await extend(job)) && !isLate(job))) return attempt()
   return { ok: false, outcome: 'interrupted', duration_ms: 0 }
@@ -166,7 +166,7 @@ function isLate({ deps, leaseEnds }: Job): boolean {
   return deps.clock.now().getTime() + CALL_MS > leaseEnds.getTime()
 }
 
-/** What was done is recorded also where the store cannot do that now: else it would be done again. */
+/** Extends the lease. If the store cannot, the calls made so far are still recorded, or they would be repeated. */
 async function extend(job: Job): Promise<boolean> {
   const { deps, card } = job
   job.leaseEnds = new Date(deps.clock.now().getTime() + CARD_LEASE_MS)
@@ -203,8 +203,8 @@ export function note(
 }
 
 /**
- * Notes, for the workspace or the channel and not for this card, whether it takes anything from the app. An edit says
- * nothing of a channel: it may be refused, and pass, where a post does not.
+ * Notes, for the workspace or channel rather than for this card, whether it accepts messages from the app. An edit tells
+ * nothing about a channel: edits may be refused where posts are accepted, and the reverse.
  */
 export async function notePlace({ deps, card, progress }: Job): Promise<void> {
   const { failure, message, attempts, gone } = progress

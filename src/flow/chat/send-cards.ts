@@ -12,8 +12,8 @@ import { type CardProgress, type CardReport, note, recordCard, stepAfter } from 
 import { createTroubleWatch } from './trouble.ts'
 
 /**
- * Posts and edits cards that are due. One card per recipient on a platform at a time, so a slow recipient delays no
- * other one; a recipient whom the platform asked patience for is paused. Without platforms it does nothing.
+ * Creates the loop that posts and edits due cards. It handles one card per recipient and platform at a time, so a slow recipient
+ * delays no other; a recipient for whom the platform asked to wait is paused. Without platforms it does nothing.
  */
 export function createCardLoop(
   deps: FlowDeps,
@@ -43,7 +43,7 @@ export function createCardLoop(
   )
 }
 
-/** Lanes that must wait: taken by an attempt, or paused. No account takes them all by a workspace that hangs. */
+/** Creates the slots by recipient: busy with an attempt, or paused. No account can take them all with a workspace that hangs. */
 function createRecipientSlots(total: number, perAccount: number) {
   const accounts = createCount(perAccount)
   const taken = new Set<string>()
@@ -70,7 +70,7 @@ function createRecipientSlots(total: number, perAccount: number) {
 
 const DAY_MS = 86_400_000
 
-/** Tells a change of a person's factors to one of their identities, unless they have unlinked it since. Posted once. */
+/** Tells one identity of a person about a change of their factors, unless it was unlinked since. Posted once. */
 async function attemptNotice(
   deps: FlowDeps,
   chat: ChatPort,
@@ -95,7 +95,7 @@ async function attemptNotice(
   return recordCard(deps, card, { ...progress, ...posted }, 'idle')
 }
 
-/** Another person may have linked it meanwhile: what changes about this person is none of their business. */
+/** Checks that the identity is still linked to the person: it may have been linked by another person since. */
 async function isStillTheirs({ users }: FlowDeps, { recipient, platform }: Card): Promise<boolean> {
   if (recipient.kind !== 'identity') return false
   const theirs = identityKey({ platform, ...recipient })

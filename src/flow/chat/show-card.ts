@@ -9,23 +9,23 @@ import type { FlowDeps } from '../deps.ts'
 import { partIn } from '../people/delegates.ts'
 import { viewCard, viewConsent } from './view-card.ts'
 
-/** What a card is about. */
+/** The subject of a card. */
 export type CardSubject = ApprovalRequest | Bootstrap
 
-/** What a card has to say about the request as it is stored now. */
+/** What a card shows of the request in its stored state. */
 export interface Showing {
   request: CardSubject
-  /** Whose card it is; undefined for a channel's, and for a person who is gone. */
+  /** The person whose card it is; undefined for a channel and for a person who is gone. */
   person: User | undefined
   view: CardView | ConsentView
 }
 
-/** Does an approver's card speak to a person whom the request does not concern any more, or who is gone? */
+/** Checks whether an approver's card belongs to a person who is gone or whom the request no longer concerns. */
 export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view }: Showing): boolean {
   return recipient.kind === 'approver' && !isKind(view, 'consent') && view.audience === 'channel'
 }
 
-/** The request, or an agent's request for a key. */
+/** Finds the request, or an agent's request for a key. */
 export async function findSubject(
   { requests, bootstraps }: Pick<FlowDeps, 'requests' | 'bootstraps'>,
   { request_id }: Pick<Card, 'request_id'>,
@@ -34,8 +34,8 @@ export async function findSubject(
 }
 
 /**
- * Reads who is named on the card and draws it. Whom the request does not concern any more, since they stand in for no
- * approver named in it now, reads no more than a channel.
+ * Reads the people named on the card and draws it. A person whom the request no longer concerns, because they stand in for no
+ * approver named in it, sees no more than a channel does.
  */
 export async function showCard(
   deps: FlowDeps,
@@ -44,7 +44,7 @@ export async function showCard(
 ): Promise<Showing & { view: CardView }> {
   const person = recipient.kind === 'approver' ? await deps.users.find(recipient.user_id) : undefined
   const part = person === undefined ? undefined : await partIn(deps, person, request)
-  // Whom the request does not concern any more is no channel that an account trusts with names.
+  // A person whom the request no longer concerns is not shown the names that the account allows its channels.
   const inChannel = recipient.kind === 'channel' ? await deps.accounts.find(request.account_id) : undefined
   const namesInChannels = inChannel?.names_in_channels
   const voters = request.votes.flatMap(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])
@@ -61,12 +61,12 @@ export async function showCard(
   return { request, person, view }
 }
 
-/** Who is asked where more than one person is: one alone knows. */
+/** Returns the approvers if there is more than one; a single approver knows who is asked. */
 function othersAsked({ requirement: { approvers } }: ApprovalRequest): string[] {
   return approvers.length > 1 ? approvers.map(({ user_id }) => user_id) : []
 }
 
-/** As `showCard`, whatever the card is about. */
+/** Does the same as `showCard` for any subject. */
 export async function showSubject(
   deps: FlowDeps,
   card: Pick<Card, 'recipient'>,
@@ -78,7 +78,7 @@ export async function showSubject(
   return { request: subject, person, view: viewConsent(subject, deps.settings.baseUrl) }
 }
 
-/** No person is asked any more. Past its time counts, although the expiry may not be written yet (T75). */
+/** Checks whether no person is asked any more. A lapsed request counts, although its expiry may not be written yet (T75). */
 export function isOver(
   { status, expires_at }: Pick<CardSubject, 'status' | 'expires_at'>,
   now: Date,
@@ -86,12 +86,12 @@ export function isOver(
   return status !== 'pending' || expires_at <= now
 }
 
-/** A decision is news for so long; after that the card alone says it. */
+/** Milliseconds for which a reply tells of a decision; later only the card shows it. */
 const TELLING_MS = 86_400_000
 
 /**
- * A line under the card. @returns undefined when it need not be said any more: decided, lapsed, voted already, or told to
- * a person whom it no longer concerns
+ * Draws a reply under the card. @returns undefined when it is no longer needed: decided, expired, already voted, or for a
+ * person whom the request no longer concerns
  */
 export function showReply(
   { request, person, view }: Showing,

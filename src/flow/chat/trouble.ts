@@ -15,7 +15,7 @@ import type { FlowDeps } from '../deps.ts'
 import { waiterFor } from '../people/delegates.ts'
 import { makeCards } from './follow-cards.ts'
 
-/** The workspace, or a channel of the account, takes nothing from the app: told to its webhooks and its owner, once. */
+/** Notes that the workspace or channel accepts nothing from the app, and tells webhooks and the account's owner once. */
 export async function beginTrouble(
   deps: FlowDeps,
   accountId: string,
@@ -30,7 +30,7 @@ export async function beginTrouble(
     deps.log.warn({ account_id: accountId, ...place, reason }, 'a chat workspace or channel takes no cards')
 }
 
-/** It takes cards (again): told to every account that was told otherwise, and their cards are tried at once. */
+/** Notes that it accepts cards again, tells every account that was told otherwise, and has their cards tried at once. */
 export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void> {
   for (const account of await deps.accounts.inTrouble()) {
     for (const trouble of (account.chat_troubles ?? []).filter((one) => isTroubleOf(one, place))) {
@@ -43,7 +43,7 @@ export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void
   }
 }
 
-/** What failed in the workspace, or found no place in the channel, is tried now. */
+/** Makes the cards due that failed in the workspace or channel. */
 async function bringTo(
   { cards, clock }: FlowDeps,
   accountId: string,
@@ -55,8 +55,8 @@ async function bringTo(
 }
 
 /**
- * The app came to channels of a workspace (`here`), or was taken out of them. A platform may report many at once, such as all
- * of a team: `isMeant` says which.
+ * Notes that the app was added to channels of a workspace (`here`) or removed from them. A platform may report many at once,
+ * such as all channels of a team; `isMeant` selects them.
  */
 export async function noteChannels(
   deps: FlowDeps,
@@ -86,7 +86,7 @@ function tell(
 ) {
   const { platform, tenant, channel, reason } = trouble
   const data = troubleData(trouble, type === 'chat.restored' ? at : undefined)
-  // What names the owner is a notice to them as well (`domain/factor-notice.ts`).
+  // An entry that names the owner is also a notice to them (`domain/factor-notice.ts`).
   const where = channel === undefined ? '' : `, ${trouble.name ?? channel}`
   const name = `${PLATFORM_NAMES[platform]}${where}: ${reason}`
   const audit: AuditEntry = {
@@ -103,14 +103,15 @@ function tell(
 
 const REFUSED: ReadonlySet<string | undefined> = new Set(['unavailable', 'unreachable'])
 
-/** So long what is in trouble is remembered: a card that is accepted at once costs no look. */
+/** Milliseconds for which known troubles are remembered, so that an accepted card needs no query. */
 const REMEMBERED_MS = 60_000
 
 export type TroubleWatch = ReturnType<typeof createTroubleWatch>
 
 /**
- * Notes what attempts at cards say about the workspaces and channels they went to: one watch of this process. A card that was refused before and is accepted now ends the trouble at once; any other, within
- * a minute, also one that another process or an earlier run has noted.
+ * Creates the watch of this process, which notes what attempts at cards tell about their workspaces and channels. An accepted
+ * card that was refused before ends the trouble at once; any other accepted card ends it within a minute, even if another process
+ * or an earlier run noted it.
  */
 export function createTroubleWatch(deps: FlowDeps) {
   let known: readonly ChatTrouble[] = []
@@ -121,7 +122,7 @@ export function createTroubleWatch(deps: FlowDeps) {
       known = (await deps.accounts.inTrouble()).flatMap(({ chat_troubles = [] }) => chat_troubles)
       until = now + REMEMBERED_MS
     }
-    // What one method may not do, others may.
+    // A missing scope concerns one method; other methods may still work.
     return known.some((one) => isTroubleOf(one, place) && one.reason !== 'missing_scope')
   }
   const quietly = async (work: () => Promise<void>): Promise<void> => {
@@ -130,13 +131,13 @@ export function createTroubleWatch(deps: FlowDeps) {
     )
   }
   return {
-    /** It refused the app itself. */
+    /** Reports that the place refused the app itself. */
     failed: ({ account_id, platform }: Card, where: Omit<ChatPlace, 'platform'>, reason: string) =>
       quietly(async () => {
         await beginTrouble(deps, account_id, { platform, ...where, reason })
         until = Number.NEGATIVE_INFINITY
       }),
-    /** It accepted something. */
+    /** Reports that the place accepted a call. */
     worked: ({ platform, attempts }: Card, { tenant, channel }: Omit<ChatPlace, 'platform'>) =>
       quietly(async () => {
         const workspace = { platform, tenant }
@@ -149,12 +150,12 @@ export function createTroubleWatch(deps: FlowDeps) {
   }
 }
 
-/** Requests that are brought at once: the oldest, as in a waiting list. */
+/** The most requests handled at once, the oldest first. */
 const MOST = 500
 
 /**
- * Brings what waits in an account to a workspace that has just got the app: cards that were never made, and those for which
- * there was no place.
+ * Brings the waiting requests of an account to a workspace that has just been connected: makes missing cards and retries those
+ * that had no address.
  */
 export async function bringToAccount(
   deps: FlowDeps,
@@ -168,12 +169,12 @@ export async function bringToAccount(
   await deps.cards.hurry(accountId, platform, deps.clock.now())
 }
 
-/** Cards brought to one person at once: of what ends first, as in their waiting list. */
+/** The most cards brought to one person at once, the soonest deadline first. */
 const MOST_CARDS = 100
 
 /**
- * What waits for a person who can be reached from now on is posted, what was addressed by e-mail no longer asks to link, and
- * what could not be edited while they were away is. Never throws: what made them reachable stands without that, too.
+ * Brings a person who has just become reachable their waiting cards: unposted ones are posted, those addressed by e-mail no
+ * longer ask to link, and edits that failed are made. Never throws, since the change that made them reachable stands anyway.
  */
 export async function bringToPerson(deps: FlowDeps, person: User, platform: ChatPlatform): Promise<void> {
   const { cards, requests, clock, log } = deps

@@ -9,7 +9,7 @@ import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
 import type { VerifyResult } from '../../signing/verify.ts'
 
-/** What a valid receipt says: nothing that the caller wrote. */
+/** The statements of a valid receipt, none of them written by the caller. */
 export interface ReceiptFactsView {
   request_id: string
   decision_id: string
@@ -19,7 +19,7 @@ export interface ReceiptFactsView {
   /** 16 hex characters, a reference and not a name. */
   approver: string
   key_id: string
-  /** How far the action and context that were pasted are known to be those that were decided on; an id alone compares nothing. */
+  /** Whether the pasted action and context are those that were decided on; absent for an id, which is compared with nothing. */
   checked?: string
   /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anyone. */
   public_check: string
@@ -37,19 +37,19 @@ export interface VerdictView {
     | 'expired'
     | 'withdrawn'
     | 'unknown'
-  /** What was asked about: an id, or words for a pasted receipt. Visible form of what the person typed. */
+  /** The subject: an id, or words for a pasted receipt. The visible form of what the person typed. */
   asked: string
-  /** Our words: the verdict, then what to do with it. */
+  /** Our own words: the verdict, followed by what to do with it. */
   heading: string
   sentence: string
   facts?: ReceiptFactsView
-  /** What was decided, in visible form: for a person who may read the request, where no one else reads along. */
+  /** The action in visible form, for a person who may read the request, and only where no one else reads along. */
   action?: string
-  /** The key was revoked after the decision. */
+  /** Set when the key was revoked after the decision. */
   key_revoked_at?: Date
 }
 
-/** The verdict on a stored request, as `verifyDecision` gives it. `baseUrl` has no slash at the end. */
+/** Draws the verdict of `verifyDecision` on a stored request. `baseUrl` has no slash at the end. */
 export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): VerdictView {
   const head = { asked: visibleString(asked) }
   if (!verdict.valid) return { ...head, ...refused(withoutReceipt(verdict), verdict.error) }
@@ -61,10 +61,10 @@ export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): V
   }
 }
 
-/** What a platform makes of an emoji, a channel or a mention before we see them. */
+/** Emoji, channels and mentions as a platform rewrites them before we see them. */
 const REWRITTEN = /:[+a-z-][a-z0-9_+'-]*:|<[#!@][^>]*>/
 
-/** The verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is said here, in words. */
+/** Draws the verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is added here in words. */
 export function viewPastedReceipt(text: string, result: VerifyResult, baseUrl: string): VerdictView {
   const head = { asked: 'a pasted receipt' }
   if (!result.valid) {

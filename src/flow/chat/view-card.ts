@@ -12,29 +12,29 @@ import { hasHidden, visibleString } from '../../domain/text.ts'
 import { mixedDirection } from '../../domain/text-direction.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
-/** For whom a card is drawn. */
+/** The reader for whom a card is drawn. */
 export interface CardAudience {
   audience: CardView['audience']
-  /** Whose card it is; a channel's has no person. */
+  /** The person whose card it is; absent for a channel. */
   personId?: string | undefined
-  /** Whose vote theirs is, or would be, when they stand in for an approver. */
+  /** The approver for whom the person stands in, if they do. */
   principalId?: string | undefined
-  /** Names by user id: of who is asked, of who voted, of those for whom they did, and of the principal. */
+  /** Names by user id: of the people asked, the voters, those they voted for, and the principal. */
   names: ReadonlyMap<string, string>
-  /** The account has its channels read names; approvers always do. */
+  /** The account shows names in its channels; approvers always see them. */
   namesInChannels?: boolean | undefined
   /** The service's public origin, without a slash at the end. */
   baseUrl: string
 }
 
 /**
- * What a card shows of a stored request; a function of these two arguments alone, so that two renderings of one version
- * are equal. Approvers learn by name who voted and who has not, and read the comment; a channel learns the decider's reference
- * only, as anyone does from the receipt, unless its account tells it names, and never a comment, since it may quote the context.
+ * Draws what a card shows of a stored request. The result depends on the arguments alone, so that two renderings of one version
+ * are equal. Approvers see by name who voted and who has not, and the comment; a channel sees only the decider's reference, which
+ * the receipt shows as well, unless its account shows names there, and never the comment, since it may quote the context.
  */
 export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   const forApprover = to.audience === 'approver'
-  // Only what is shown is warned about, and a decided card shows no context.
+  // Warnings concern only text that is shown, and a decided card shows no context.
   const withContext = forApprover && request.status === 'pending'
   const context: Record<string, unknown> = withContext ? contextOf(request) : {}
   const page = `${to.baseUrl}/a/${request.id}`
@@ -64,12 +64,12 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
   }
 }
 
-/** Is this reader told names? */
+/** Checks whether this reader sees names. */
 function readsNames({ audience, namesInChannels }: CardAudience): boolean {
   return audience === 'approver' || namesInChannels === true
 }
 
-/** Who approved and who has not voted. The sandbox votes in the owner's place: no name may stand under that. */
+/** Lists who approved and who has not voted. The sandbox votes in the owner's place, so no name may stand there. */
 function peopleOf(
   { status, votes, requirement }: ApprovalRequest,
   to: CardAudience,
@@ -107,7 +107,7 @@ function statusOf(request: ApprovalRequest, to: CardAudience): CardStatus {
   const comment = hidden ? null : visibleString(decision.comment ?? '')
   const closing = request.votes.find((vote) => vote.decision_id === decision.id)
   const decider = closing?.user_id
-  // The sandbox votes in the owner's place; no name may stand under what no person decided.
+  // The sandbox votes in the owner's place: no name may stand under a decision that no person made.
   if (decider === undefined || decision.method === 'sandbox') return { ...head, comment, ...tail }
   const name = names.get(decider)
   const principal = closing?.on_behalf_of === decider ? undefined : names.get(closing?.on_behalf_of ?? '')
@@ -121,12 +121,12 @@ function statusOf(request: ApprovalRequest, to: CardAudience): CardStatus {
   }
 }
 
-/** A name stands on a line of ours: line breaks in it would make lines of its own. */
+/** Returns a name as one line: a line break in it could fake a line of ours. */
 function nameLine(name: string): string {
   return visibleString(name).replace(/\s+/g, ' ')
 }
 
-/** For whom the person is asked, and whether they need not be any more: they acted, or another person cast this vote. */
+/** Returns for whom the person is asked, and whether that is settled: they voted, or another person cast this vote. */
 function placeOf(
   { votes }: ApprovalRequest,
   { personId, principalId, names }: CardAudience,
@@ -156,7 +156,7 @@ function warnings(
   return hidden
 }
 
-/** Every text in a JSON value that the caller wrote, names of fields included. */
+/** Collects every text in the caller's JSON value, including names of fields. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (Array.isArray(value)) return value.flatMap(textsOf)
@@ -165,8 +165,8 @@ function textsOf(value: unknown): string[] {
 }
 
 /**
- * A context as rows, known keys first, then the caller's own in the order of the signed text, all in visible form (T43).
- * Findings that are more than detector, severity and snippet are also a row: nothing is left out.
+ * Draws a context as rows in visible form (T43): known keys first, then the caller's own in the order of the signed text.
+ * Findings with more than detector, severity and snippet also get a row: nothing is left out.
  */
 function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findings: CardFinding[] } {
   const findings = findingsOf(context.risk_arg_findings)
@@ -182,18 +182,18 @@ function contextRows(context: Record<string, unknown>): { rows: CardRow[]; findi
   return { rows: [...known, ...others], findings: findings.list }
 }
 
-/** What stands on one line, such as a name: line breaks in it are named like other characters that are not seen. */
+/** Returns a text as one line, such as a name: line breaks are named like other invisible characters. */
 function oneLine(text: string): string {
   return visibleString(text).replaceAll('\n', '[U+000A]').replaceAll('\t', '[U+0009]')
 }
 
-/** Texts as they are; everything else as JSON, so that the number 5 is told apart from the text "5". */
+/** Shows texts as they are and everything else as JSON, so that the number 5 differs from the text "5". */
 function shownValue(value: unknown): { text: string; code: boolean } {
   if (typeof value === 'string') return { text: visibleString(value), code: false }
   return { text: visibleJson(value), code: true }
 }
 
-/** Our own indentation is layout; what the caller wrote within a line is made visible. */
+/** Formats JSON with our own indentation; the caller's text within a line is made visible. */
 function visibleJson(value: unknown): string {
   const lines = JSON.stringify(value, null, 2).split('\n')
   return lines
@@ -229,7 +229,7 @@ function part(item: Record<string, unknown>, key: string): string {
   return typeof text === 'string' ? text : ''
 }
 
-/** What a card shows of a bootstrap as it is stored: two renderings of one version are equal, on every platform. */
+/** Draws what a card shows of a stored bootstrap; two renderings of one version are equal on every platform. */
 export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView {
   const look_alike = mixedScriptWarning(bootstrap.client_name)
   return {

@@ -9,7 +9,7 @@ import { readHistory } from '../read-history.ts'
 import { answerHelp, answerPending } from './answer-command.ts'
 import type { ChatAnswer } from './chat-answer.ts'
 
-/** A request that was decided, as its people may read it. `action` is the visible form, in full. */
+/** A decided request as its people may see it. `action` is its complete visible form. */
 export interface DecidedRow {
   decision: Outcome
   at: Date
@@ -17,15 +17,15 @@ export interface DecidedRow {
   url: string
 }
 
-/** What a person finds who opens the app itself. Who is not linked finds how to be. */
+/** The home view of the app. A person who is not linked sees how to link. */
 export interface HomeView {
   pending?: ChatAnswer & { kind: 'pending' }
-  /** The latest first. */
+  /** Newest first. */
   decided: DecidedRow[]
   help: ChatAnswer & { kind: 'help' }
 }
 
-/** What waits for the person, what was decided last, who they are here and what they can type. */
+/** Reads what the home view shows: waiting requests, recent decisions, the linked person and the commands. */
 export async function viewHome(deps: FlowDeps, identity: ChatIdentity): Promise<HomeView> {
   const person = await deps.users.findByIdentity(identityKey(identity))
   const help = answerHelp(identity.platform, person, 'help')
@@ -34,12 +34,12 @@ export async function viewHome(deps: FlowDeps, identity: ChatIdentity): Promise<
   return { pending, decided, help }
 }
 
-/** Accounts and their requests that are looked through for decisions, and decisions that are shown. */
+/** Limits: accounts and requests searched for decisions, and decisions shown. */
 const MOST_ACCOUNTS = 10
 const LOOKED_AT = 20
 const MOST_DECIDED = 5
 
-/** Of the accounts in which they work: the one that invited them first, and their own. No dry runs: no person decided those. */
+/** Finds the latest decisions in the person's accounts, without sandbox requests, which no person decided. */
 async function decidedLast(deps: FlowDeps, person: User): Promise<DecidedRow[]> {
   const open = (await accountsOf(deps, person)).slice(0, MOST_ACCOUNTS)
   const queries = open.map(({ account }) => ({ account: account.id, sandbox: false, limit: LOOKED_AT }))
