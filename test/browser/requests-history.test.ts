@@ -207,6 +207,8 @@ describeInBrowser('the history of requests', () => {
     await open('/requests?status=lost')
     await visitor.page.getByText('It must be pending, approved').waitFor()
     expect(await visitor.page.getByLabel('Status').inputValue()).toBe('lost')
+    const frame = `getComputedStyle(document.querySelector('select[name=status]')).borderTopWidth`
+    expect(await visitor.page.evaluate(frame), 'the frame of a refused choice').toBe('2px')
     await visitor.page.setViewportSize({ width: 768, height: 1024 })
     const tops = `[...document.querySelectorAll('.filter-fields :is(.input, .select)')].map((box) => box.getBoundingClientRect().top)`
     expect(new Set(await visitor.page.evaluate<number[]>(tops)).size, 'labels in line on a tablet').toBe(2)

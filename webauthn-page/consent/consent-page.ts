@@ -60,7 +60,7 @@ export class ConsentPage {
 
   #openPanel(consent: Consent, user: User): HTMLElement {
     const clock = Date.parse(consent.server_time) - steadyNow()
-    const time = timeLeft({ review: consent, clock }, () => this.#lookNow())
+    const time = timeLeft({ review: consent, clock }, () => setTimeout(() => this.#lookNow(), 1000))
     this.#stopClock = time.stop
     const form = consentForm(consent, {
       user,

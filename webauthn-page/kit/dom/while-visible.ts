@@ -17,10 +17,12 @@ export function whileVisible(element: HTMLElement, period: number, look: () => P
     if (looking || document.visibilityState !== 'visible') return
     looking = true
     asked = false
-    const more = await look()
-    looking = false
-    if (more) follow(asked ? 0 : period)
-    else over.abort()
+    try {
+      if (!(await look())) over.abort()
+    } finally {
+      looking = false
+      follow(asked ? 0 : period)
+    }
   }
   const seen = (): void => {
     if (document.visibilityState === 'visible') follow(0)
