@@ -115,19 +115,19 @@ export function createAccountStore(connection: StoreConnection, wake: Wake = noW
     async insert({ id, ...rest }: Account): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
-    /** To be called before the account's webhook is stored: from then on no request is made without looking for one. */
+    /** Notes that the account may have webhooks. Call it before storing one: every later request then looks for webhooks. */
     async willHaveWebhook(id: string): Promise<void> {
       await model.updateOne({ _id: id, no_webhooks: true }, { $unset: { no_webhooks: 1 } })
     },
     find,
-    /** The account this person owns and all that have them as a member, invited ones included; oldest first. */
+    /** Returns the account this person owns and those in which they are a member or invited, oldest first. */
     async ofPerson(userId: string): Promise<Account[]> {
-      // Two reads, since each has an index and both together have none. An account never changes its owner.
+      // Two reads, because each condition has an index and their `$or` has none. An account never changes its owner.
       const mine = [{ owner_id: userId }, { 'members.user_id': userId }]
       const reads = await Promise.all(mine.map((part) => read(model, part)))
       return mergeNewest(reads, Number.MAX_SAFE_INTEGER).reverse()
     },
-    /** Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again. */
+    /** Replaces the given fields if the account still has that version. @returns undefined when it has not: read it again. */
     async change(
       id: string,
       version: number,
@@ -148,7 +148,7 @@ function channels(
   writer: Writer,
 ) {
   return {
-    /** Adds a channel, unless the account has it or has `most` already; the entry is written with it only. */
+    /** Adds a channel and its audit entry, unless the account has the channel already or has `most` channels. */
     async addChannel(
       id: string,
       channel: AccountChannel,
@@ -165,9 +165,9 @@ function channels(
       if (added) return 'added'
       return hasChannel(await find(id), channel) ? 'known' : 'full'
     },
-    /** Accounts that have a channel in that workspace. */
+    /** Returns the accounts that have a channel in that workspace. */
     withChannels: (tenant: string) => read(model, { 'channels.tenant': tenant }),
-    /** What is said of the channel ends with it. @returns false when the account does not have the channel. */
+    /** Removes a channel and its reported trouble. @returns false when the account does not have the channel. */
     removeChannel(
       id: string,
       { platform, tenant, channel }: ChatChannel,
@@ -180,7 +180,7 @@ function channels(
   }
 }
 
-/** What the trail and webhooks get about a change. */
+/** The audit entry and the webhook event that report a change. */
 interface Told {
   audit: AuditEntry
   event: OutboxEvent
@@ -188,7 +188,7 @@ interface Told {
 
 function troubles(model: mongoose.Model<AccountDocument>, writer: Writer) {
   return {
-    /** @returns false when that place is in trouble already, or is a channel that the account does not have (any more), or so many are. */
+    /** Notes a trouble. @returns false if the place has one, its channel is not the account's (any more), or the list is full. */
     beginTrouble(id: string, trouble: ChatTrouble, { audit, event }: Told): Promise<boolean> {
       const place = placeOf(trouble)
       const held = place.channel === null ? {} : { channels: trusted({ $elemMatch: place }) }
@@ -196,19 +196,19 @@ function troubles(model: mongoose.Model<AccountDocument>, writer: Writer) {
       const free = { _id: id, ...held, chat_troubles: trusted({ $not: { $elemMatch: place } }), ...hasRoom }
       return writer.update(free, withOutbox({ $push: { chat_troubles: trouble } }, [audit], [event]))
     },
-    /** Without `told` nothing is told. @returns false when it had ended. */
+    /** Ends a trouble; without `told`, no audit entry or event is written. @returns false when it had ended already. */
     endTrouble(id: string, ended: ChatPlace, told?: Told): Promise<boolean> {
       const place = placeOf(ended)
       const holding = { _id: id, chat_troubles: trusted({ $elemMatch: place }) }
       const pull = { $pull: { chat_troubles: place } }
       return writer.update(holding, told === undefined ? pull : withOutbox(pull, [told.audit], [told.event]))
     },
-    /** Accounts that have a workspace or channel in trouble. */
+    /** Returns the accounts that have a workspace or channel in trouble. */
     inTrouble: () => read(model, { 'chat_troubles.since': trusted({ $exists: true }) }),
   }
 }
 
-/** As a filter: of a whole workspace there is no channel. */
+/** Turns a place into a filter. The trouble of a whole workspace has no channel. */
 function placeOf({ platform, tenant, channel }: ChatPlace) {
   return { platform, tenant, channel: channel ?? null }
 }

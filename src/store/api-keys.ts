@@ -56,7 +56,7 @@ keySchema.index(
 
 addOutbox(keySchema)
 
-/** The gap between two notes of a key's use, so that a busy key costs one write a minute. */
+/** Milliseconds between two writes of a key's last use, so that a busy key costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
 export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
@@ -65,7 +65,7 @@ export type ApiKeyStore = ReturnType<typeof createApiKeyStore>
 export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
   const writer = createWriter(model, wake, recordOf)
-  // Each time again in the store, so that revoking is immediate; a revoked key is not found (T54).
+  // Every look-up asks the store, so that a revocation takes effect at once; a revoked key is not found (T54).
   const byHash = createLookup<KeyDocument>(connection, 'api_keys', {
     field: 'key_hash',
     only: { revoked_at: null },
@@ -74,7 +74,7 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
     ...reads(model, createLookup<KeyDocument>(connection, 'api_keys')),
     ...writes(model, writer),
     ...bootstrapWrites(writer),
-    /** By HMAC; a revoked key is not found. */
+    /** Finds a key by its HMAC; a revoked key is not found. */
     async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
       return recordIn(await byHash(activeByHash(hash).key_hash))
     },
@@ -92,18 +92,18 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
       const found = await model.find(filter).sort(OLDEST_FIRST).lean<KeyDocument[]>()
       return found.map(recordOf)
     },
-    /** How many keys of the account are not revoked; the internal pseudo-key does not count. */
+    /** Counts the account's keys that are not revoked, without the internal pseudo-key. */
     async countLive(accountId: string): Promise<number> {
       const live = { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
       return model.countDocuments(live)
     },
-    /** Which of these keys are revoked: one query for all waiters of a process (T54). */
+    /** Returns the revoked ones among these keys: one query for all waiters of a process (T54). */
     async revokedAmong(ids: readonly string[]): Promise<string[]> {
       const filter = { _id: trusted({ $in: [...ids] }), revoked_at: trusted({ $ne: null }) }
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
       return found.map((document) => document._id)
     },
-    /** Keys that were revoked in that time, by the clock of the process that did it. */
+    /** Returns the keys revoked between the two times, by the clock of the process that revoked them. */
     async revokedBetween(since: Date, until: Date): Promise<string[]> {
       const filter = { revoked_at: trusted({ $gte: since, $lte: until }) }
       const found = await model.find(filter, { _id: 1 }).lean<{ _id: string }[]>()
@@ -117,7 +117,7 @@ type Writer = ReturnType<typeof createWriter<KeyDocument, ApiKey>>
 function writes(model: KeyModel, writer: Writer) {
   return {
     insert: (key: ApiKey) => writer.insert(documentOf(key)),
-    /** Changes a key of the account that is not revoked; `null` removes. @returns undefined when there is none such. */
+    /** Changes an unrevoked key of the account; `null` removes a field. @returns undefined when there is no such key. */
     change: (
       id: string,
       accountId: string,
@@ -128,13 +128,13 @@ function writes(model: KeyModel, writer: Writer) {
         { _id: id, account_id: accountId, internal: null, revoked_at: null },
         withOutbox(replacing(fields), [audit]),
       ),
-    /** @returns the key after revocation, or undefined when there is none such or it was revoked already. */
+    /** @returns the key after revocation; undefined when there is no such key or it was revoked already. */
     revoke: (id: string, accountId: string | undefined, at: Date, event: OutboxEvent, audit: AuditEntry) =>
       writer.change(
         { _id: id, revoked_at: null, ...(accountId === undefined ? {} : { account_id: accountId }) },
         withOutbox({ $set: { revoked_at: at } }, [audit], [event]),
       ),
-    /** The account's internal pseudo-key, made on first use; concurrent calls get the same one. */
+    /** Returns the account's internal pseudo-key, made on first use; concurrent calls get the same key. */
     async internalKey(fresh: ApiKey): Promise<ApiKey> {
       const mine = { account_id: fresh.account_id, internal: true as const }
       const existing = recordIn(await model.findOne(mine).lean<KeyDocument>())
@@ -145,10 +145,10 @@ function writes(model: KeyModel, writer: Writer) {
   }
 }
 
-/** Keys whose last note is remembered; beyond that the oldest note is made once more. */
+/** Keys whose last write a process remembers; past that, the oldest is forgotten, and its next use goes to the store. */
 const MOST_TOUCHED = 10_000
 
-/** Notes the use of a key, at most once a minute for each process, and never failing the request. */
+/** Writes the use of a key, at most once a minute per process. Rejects when the write fails: no reason to fail the request. */
 function createTouch(model: KeyModel): (id: string, at: Date) => Promise<void> {
   const noted = new Map<string, number>()
   return async (id, at) => {
@@ -167,14 +167,14 @@ function createTouch(model: KeyModel): (id: string, at: Date) => Promise<void> {
   }
 }
 
-/** What bootstraps need: a key that exists once, whichever process makes it, and another secret for one that got lost. */
+/** Writes for bootstraps: inserting a key once, whichever process makes it, and replacing a secret that got lost. */
 function bootstrapWrites(writer: Writer) {
   return {
     /** @returns false when a key with this id exists already. */
     insertNew: (key: ApiKey) => writer.insertNew(documentOf(key), '_id'),
     /**
-     * Another secret in place of the one it was read with, for a key that was never used or revoked and is not older than
-     * `madeSince`; its webhook secret changes too. @returns false when not so
+     * Replaces the secret `was` of a key that was never used or revoked and is younger than `madeSince`; its webhook secret
+     * changes too. @returns false when the key does not meet these conditions
      */
     replaceUnused(
       id: string,

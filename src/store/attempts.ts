@@ -6,9 +6,9 @@ import { isDuplicateKey } from './failures.ts'
 import { date, text } from './fields.ts'
 
 interface AttemptDocument {
-  /** What is tried, and by whom or on whom. */
+  /** The kind of attempt, and who makes it or against whom. */
   _id: string
-  /** The latest that were let through, newest first: never more than the limit. */
+  /** The latest attempts that were let through, newest first; at most the limit. */
   taken: { at: Date; token: string }[]
   expires_at: Date
 }
@@ -26,22 +26,22 @@ const attemptSchema = new Schema<AttemptDocument>(
 )
 attemptSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** So many within that time, wherever on the clock it begins. */
+/** At most `most` attempts in any window of `seconds`: a sliding window. */
 export interface Allowance {
   most: number
   seconds: number
 }
 
-/** An attempt that was let through or not; `token` takes it back. */
+/** The outcome of an attempt; `giveBack` takes the `token`. */
 export type Attempt = LimitState & { token: string }
 
-/** Lost races in a row: each means that another attempt was let through or a counter lapsed. */
+/** Races an attempt may lose in a row; each loss means that another attempt was let through or a counter lapsed. */
 const MAX_TRIES = 16
 
 /**
- * Attempts per subject (`totp:<address>`, …) in sliding windows, on mongoose: however a stretch of that length is laid, no more
- * than `most` are let through in it. One atomic upsert each, so that all processes count together (T26). An attempt that
- * is refused counts for nothing.
+ * Attempts per subject (`totp:<address>`, …) in sliding windows, on mongoose: any stretch of `seconds` lets through at most
+ * `most` attempts. Each attempt is one atomic upsert, so that all processes share one count (T26). A refused attempt does
+ * not count.
  */
 export function createAttemptStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<AttemptDocument>('Attempt', attemptSchema, 'attempts')
@@ -64,21 +64,21 @@ export function createAttemptStore(connection: StoreConnection, clock: Clock) {
           .lean<AttemptDocument>()
           .catch(unlessDuplicate)
         if (taken !== undefined) return stateOf(taken, { allowed: true, most, seconds, at, token })
-        // The upsert met a document it did not match: one without room, or one of a first attempt made at this moment.
+        // The filter did not match the existing document: it has no room, or another first attempt has just inserted it.
         const full = await model.findOne({ _id: subject }).lean<AttemptDocument>()
         if (full !== null && !roomIn(full, most, since))
           return stateOf(full, { allowed: false, most, seconds, at, token })
       }
       throw new Error(`attempts of ${subject.split(':', 1)[0]} could not be counted`)
     },
-    /** Takes one that was let through back; what is gone stays gone. */
+    /** Uncounts an attempt that was let through; does nothing when it has left the list. */
     async giveBack(subject: string, { token }: Pick<Attempt, 'token'>): Promise<void> {
       await model.updateOne({ _id: subject }, { $pull: { taken: { token } } })
     },
   }
 }
 
-/** Fewer than `most`, or the last of them is older than the window. */
+/** The filter for a subject with room: fewer than `most` attempts, or the `most`-th newest is older than the window. */
 function hasRoom(most: number, since: Date): mongoose.QueryFilter<AttemptDocument> {
   const last = `taken.${most - 1}`
   const { trusted } = mongoose
@@ -94,7 +94,7 @@ function unlessDuplicate(error: unknown): undefined {
   if (!isDuplicateKey(error)) throw error
 }
 
-/** What is left, and when the oldest that counts no longer does. */
+/** Computes how many attempts are left, and when the oldest counted one leaves the window. */
 function stateOf(
   { taken }: AttemptDocument,
   about: Allowance & { allowed: boolean; at: Date; token: string },

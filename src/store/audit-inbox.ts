@@ -13,18 +13,18 @@ addOutbox(inboxSchema)
 export type AuditLog = ReturnType<typeof createAuditInbox>
 
 /**
- * Audit entries of changes that have no document of their own (the others travel inside their document) wait here until they
- * are in the trail, then they are gone.
+ * Holds audit entries of changes without a document of their own (other entries travel inside their document) until they are
+ * in the trail; then they are deleted.
  */
 export function createAuditInbox(connection: StoreConnection, wake: Wake = noWake) {
   connection.model('AuditInbox', inboxSchema, 'audit_inbox')
   const insert = createInserter<InboxDocument>(connection, 'audit_inbox')
   return {
-    /** One call is one write; calling again with the same entries writes nothing twice. */
+    /** Appends the entries in one write; repeating the call with the same entries changes nothing. */
     async append(...audit: AuditEntry[]): Promise<void> {
       const [first] = audit
       if (first === undefined) return
-      // Taken: the same batch, written by an attempt that did not hear back.
+      // If the id is taken, an earlier attempt wrote this batch but never got the answer.
       await insert({ _id: first.eid, audit, ...outboxToken({ audit }) })
       wake()
     },

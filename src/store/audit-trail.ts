@@ -19,23 +19,23 @@ const recordSchema = new Schema<RecordDocument>(
   },
   STRICT_SCHEMA,
 )
-// Sparse: erased records have no entry, and none of them may block another.
+// Sparse: erased records have no `eid`, and must not collide with one another.
 recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
 recordSchema.index({ 'entry.account_id': 1, _id: -1 })
 recordSchema.index({ 'entry.account_id': 1, 'entry.at': -1, _id: -1 })
 recordSchema.index({ 'entry.subject': 1, _id: -1 })
 recordSchema.index({ 'entry.type': 1, _id: -1 })
 
-/** Foreign documents have other ids; a number so large that it has no successor must not become the head either. */
+/** Ids of records: a foreign document has another kind of id, and an id too large for a successor must not become the head. */
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 
-/** Linking to it would hide that it was put there from outside. */
+/** Why such a document is refused as the head: a record linked to it would hide that it was put there from outside. */
 const NO_HEAD = 'the audit trail ends in a document that is not a record; run: countersign audit check'
 
-/** Nothing is lost, and nothing is sealed: a trail that began again behind it would look whole. */
+/** The last record is damaged. Entries are kept but not sealed: a trail that went on without that record would look whole. */
 class DamagedTrailError extends Error {
   override readonly name = 'DamagedTrailError'
-  /** As the store's own, so that it is told once and for what it is. */
+  /** The store's own code for damage, so that the error is reported as damage, and only once. */
   readonly code = 366
 
   constructor(told: string) {
@@ -47,7 +47,7 @@ class DamagedTrailError extends Error {
 
 /**
  * The audit trail on mongoose; its documents are inserted and read, never changed.
- * @param partial leaves out what is damaged, for who looks at that
+ * @param partial leaves out damaged records, for a reader that checks for damage itself
  */
 export function createAuditTrail(connection: StoreConnection, { partial = false } = {}): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
@@ -95,7 +95,7 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
 
 type Find = (filter: mongo.Filter<RecordDocument>, sort: mongo.Sort, limit: number) => Promise<AuditRecord[]>
 
-/** The pages that people see. */
+/** Reads the pages shown to people. */
 function createList(find: Find): AuditTrail['list'] {
   return async ({ account_id, type, subject, from, to, before, limit }) => {
     const about = given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject })
@@ -113,7 +113,7 @@ function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {
   return { _id: seq, ...rest }
 }
 
-/** Whatever else a document holds stays visible: who checks the trail must see it. */
+/** Keeps unknown fields: a check of the trail must see them. */
 function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
   return { seq: _id, ...rest }
 }

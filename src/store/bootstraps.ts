@@ -29,7 +29,7 @@ const consentFields = new Schema(
   part,
 )
 
-/** Collection `bootstraps`. Neither the `bootstrap_id` nor a key is ever in it, nor an e-mail address. */
+/** Collection `bootstraps`. It never holds a `bootstrap_id`, a key or an e-mail address. */
 const bootstrapSchema = new Schema<BootstrapDocument>(
   {
     _id: text,
@@ -68,7 +68,7 @@ addOutbox(bootstrapSchema)
 type BootstrapModel = mongoose.Model<BootstrapDocument>
 type Filter = mongoose.QueryFilter<BootstrapDocument>
 
-/** What the owner's consent changes; `key_id` and `collect_by` come with an approval. */
+/** The change that the owner's consent makes; `key_id` and `collect_by` are present for an approval. */
 export interface ConsentChange {
   consent: Consent
   key_id?: string
@@ -90,7 +90,7 @@ export function createBootstrapStore(connection: StoreConnection, wake: Wake = n
   return {
     ...reads(model),
     ...writes(model, wake),
-    /** Deletes settled ones that ended before then and whose outbox was carried on. @returns how many */
+    /** Deletes settled bootstraps that expired before `before` and whose outbox the relay has emptied. @returns how many */
     deleteOld(before: Date, limit: number): Promise<number> {
       const old = { status: { $in: [...SETTLED] }, expires_at: { $lt: before }, outbox_token: null }
       return deleteSome(connection.collection('bootstraps'), old, limit)
@@ -104,7 +104,7 @@ function reads(model: BootstrapModel) {
       .find(filter)
       .sort({ [by]: 1, _id: 1 })
       .limit(limit)
-    // Without a limit it is a list that its owner looks at.
+    // Without a limit the list is for its owner, and must not leave out a damaged document without a word.
     const read = limit === 0 ? query.lean<BootstrapDocument[]>() : leanSound<BootstrapDocument[]>(query)
     return (await read).map(recordOf)
   }
@@ -116,20 +116,20 @@ function reads(model: BootstrapModel) {
       if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a hash')
       return recordIn(await model.findOne({ secret_hash: hash }).lean<BootstrapDocument>())
     },
-    /** Pending and unexpired, for this account, the oldest first. */
+    /** Returns the account's pending, unexpired bootstraps, oldest first. */
     waitingFor: (accountId: string) =>
       oldest({ account_id: String(accountId), status: 'pending', $expr: UNEXPIRED }, 'created_at'),
-    /** Approved after `since`, and not noted as collected. */
+    /** Returns approved bootstraps not noted as collected whose `expires_at` lies after `since`. */
     uncollected: (since: Date, limit: number) =>
       oldest(
         { status: 'approved', expires_at: trusted({ $gt: since }), collected: null },
         'expires_at',
         limit,
       ),
-    /** Pending and past their time, the longest lapsed first; `now` narrows the search only. */
+    /** Returns pending bootstraps past their expiry, the longest lapsed first; `now` only narrows the search. */
     lapsed: (now: Date, limit: number) =>
       oldest({ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
-    /** When the time of the next pending one is up. */
+    /** Returns when the next pending bootstrap expires. */
     async nextExpiry(): Promise<Date | undefined> {
       const query = model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
       return (await leanSound<BootstrapDocument | null>(query))?.expires_at
@@ -137,7 +137,7 @@ function reads(model: BootstrapModel) {
   }
 }
 
-/** @returns of a change: undefined when its condition does not hold (any more) */
+/** Changes return undefined when their condition does not hold (any more). */
 function writes(model: BootstrapModel, wake: Wake) {
   const { insert, change: update } = createWriter<BootstrapDocument, Bootstrap>(model, wake, recordOf)
   return {
@@ -148,8 +148,8 @@ function writes(model: BootstrapModel, wake: Wake) {
       return update({ _id: id, status: 'pending', $expr: UNEXPIRED }, withOutbox(change, audit, events))
     },
     /**
-     * Counts a wrong matching code after `before` others; with `rejection` this one rejects.
-     * @returns undefined when another process counted meanwhile, or it is no longer pending and unexpired
+     * Counts a wrong matching code after `before` earlier ones; with `rejection`, this one rejects the bootstrap.
+     * @returns undefined when another process counted meanwhile, or the bootstrap is no longer pending and unexpired
      */
     countWrongCode(id: string, before: number, rejection?: AuditEntry) {
       const open = { _id: id, status: 'pending', wrong_codes: before, $expr: UNEXPIRED } as const
@@ -160,7 +160,7 @@ function writes(model: BootstrapModel, wake: Wake) {
     /** Pending and past its time → expired. */
     expire: (id: string, audit: AuditEntry) =>
       update({ _id: id, status: 'pending', $expr: EXPIRED }, withOutbox(closing('expired'), [audit])),
-    /** Takes a poll. @returns false when the last one was later than `before`. */
+    /** Notes a poll at `at`. @returns false when the last poll was later than `before`. */
     async poll(id: string, before: Date, at: Date): Promise<boolean> {
       const rested = [{ polled_at: null }, { polled_at: trusted({ $lte: before }) }]
       const taken = await model.updateOne({ _id: id, $or: rested }, { $set: { polled_at: at } })
@@ -175,10 +175,10 @@ function writes(model: BootstrapModel, wake: Wake) {
   }
 }
 
-/** Every status but pending, named one by one: that is where an index can begin. */
+/** Every status but pending, listed by name so that a query can use the index. */
 const SETTLED = ['approved', 'rejected', 'expired'] as const satisfies readonly Bootstrap['status'][]
 
-/** It stops to be pending. */
+/** The update that ends the pending state. */
 function closing(status: Bootstrap['status'], more: object = {}) {
   return { $set: { status, ...more }, $inc: { version: 1 } }
 }

@@ -52,7 +52,7 @@ const cardSchema = new Schema<CardDocument>(
     platform: text,
     recipient: { type: recipientFields, required: true },
     notice: noticeFields,
-    /** With the request's id the name under which a card exists once. */
+    /** Unique together with the request's id: one card per request and recipient. */
     recipient_key: text,
     wanted: number,
     shown: number,
@@ -80,37 +80,37 @@ const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
 /** News for the cards of a request. */
 export interface CardNews {
   request_id: string
-  /** They should show this version; absent when nothing changed that a card shows. */
+  /** The version the cards should show; absent when nothing changed that a card shows. */
   version?: number
-  /** Lines to be said once under every card; known ones are not queued again. */
+  /** Lines to post once under every card; a card does not queue a line it already knows. */
   replies: Omit<CardReply, 'state'>[]
-  /** People under whose cards no reminder is said. */
+  /** People under whose cards no reminder is posted. */
   unreminded?: readonly string[]
   at: Date
 }
 
-/** How an attempt at a card ends in the store. */
+/** The outcome of an attempt at a card, as the store writes it. */
 export interface CardResult {
   state: Exclude<Card['state'], 'leased'>
   next_at: Date
-  /** When it is due instead, if there is news since the claim. */
+  /** When the card is due instead, if it has got news since the claim. */
   again_at: Date
-  /** `Card.news` as it was claimed. */
+  /** `Card.news` at the time of the claim. */
   news: number
   tries: number
   /** The version that the message shows now. */
   shown: number
-  /** It was posted or edited just now: doubts about what it shows are over. */
+  /** The message was posted or edited just now, so what it shows is no longer in doubt. */
   certain: boolean
   message?: MessageRef
   posted_at?: Date
-  /** The message is not there any more. */
+  /** The message no longer exists on the platform. */
   gone?: true
-  /** Of a post whose answer was lost; absent: as it was. */
+  /** Whether a post whose answer was lost may exist; absent: unchanged. */
   perhaps_posted?: boolean
-  /** To be edited once more, whatever it shows. */
+  /** The message must be edited once more, whatever it shows. */
   recheck?: true
-  /** Ids of replies that were said, or need not be said any more. */
+  /** Ids of replies that were posted (`said`), or need not be posted any more (`dropped`). */
   said: string[]
   dropped: string[]
   attempts: CardAttempt[]
@@ -119,25 +119,25 @@ export interface CardResult {
 
 export interface CardClaim extends Lease {
   platforms: readonly ChatPlatform[]
-  /** `recipientKey` cards that must wait: an attempt is at another one, or the platform asked for patience. */
+  /** `recipientKey`s whose cards must wait: another of their cards is being attempted, or the platform is rate limiting. */
   busyRecipients: readonly string[]
-  /** Accounts that have enough attempts under way. */
+  /** Accounts that already have their maximum of attempts under way. */
   busyAccounts: readonly string[]
 }
 
 /** A card that this process has claimed. */
 export type ClaimedCard = Claimed<Card>
 
-/** Cards on mongoose: a queue whose documents take news, and come back to it. */
+/** Cards on mongoose: a queue whose documents become due again when they get news. */
 export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
   const queue = createQueue(connection, 'Card', recordOf<CardDocument>)
   return {
     ...reads(model),
     ...news(model, connection.collection('cards'), wake),
-    /** Those whose {request, platform, recipient} exists already are left out. */
+    /** Inserts the cards, except those whose {request, platform, recipient} exists already. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
-    /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
+    /** Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. */
     claim: ({ platforms, busyRecipients, busyAccounts, ...lease }: CardClaim & Choice<Card>) =>
       queue.claim(lease, {
         ...onPlatforms(platforms),
@@ -153,7 +153,7 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
       if (state !== undefined && result.audit.length > 0) wake()
       return state
     },
-    /** @returns false when the claim is no longer the newest */
+    /** Extends the lease. @returns false when the claim is no longer the newest */
     async extend(id: string, fence: number, leaseEnds: Date): Promise<boolean> {
       const mine = { _id: id, fence, state: 'leased' } as const
       return (await model.updateOne(mine, { $set: { next_at: leaseEnds } })).matchedCount === 1
@@ -182,15 +182,15 @@ function reads(model: CardModel) {
 function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wake: Wake) {
   return {
     /**
-     * Raises `wanted` of every card of these requests, never lowers it, adds replies not yet known, and makes due what has
-     * something to do. Doing it again changes nothing.
+     * Raises (never lowers) `wanted` of every card of these requests, adds replies not yet known, and makes every card with
+     * work due. Idempotent.
      */
     async follow(all: readonly CardNews[]): Promise<void> {
-      // One after the other, in this order: news for a card counts before a look whether it has to wake.
+      // In order: a card's news must be written before the update that decides whether to make it due.
       const writes = all.flatMap(followWrites)
       if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
     },
-    /** The message may show an older version than `shown` says, or one that waits for its next try: has it edited now. */
+    /** Makes a card due now, because its message may show an older version than `shown` says; also if it waits for a retry. */
     async doubt(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
       const now = { $set: { state: 'due', next_at: at, tries: 0 } }
@@ -198,7 +198,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, now)
       wake('cards')
     },
-    /** The cards of these requests for that `recipientKey` are posted or edited once more: their recipient changed. */
+    /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
     async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
       const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
       await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
@@ -206,7 +206,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, { ...cards, state: RESTING }, fresh)
       wake('cards')
     },
-    /** Their recipient may be reached now: those that found no one to go to are tried again. */
+    /** Makes unreachable cards due again, because their recipient may be reachable now. */
     async wake({ requestIds, ...which }: WokenCards, at: Date): Promise<void> {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
@@ -214,7 +214,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, due)
       wake('cards')
     },
-    /** What failed for this account on the platform is tried now. */
+    /** Makes the account's failed cards on the platform due now. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
       const late = { ...failed, next_at: trusted({ $gt: at }) }
@@ -229,7 +229,7 @@ type WokenCards =
   | { requestIds: readonly string[]; platform: ChatPlatform }
   | { requestIds?: undefined; recipient: string }
 
-/** First what wakes no card, then waking: a card that gets news between the two is under way or waiting, and so looks again. */
+/** First the news, then the writes that make cards due: a card they do not match is leased or due, and will see its news. */
 function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {
   const told = { $inc: { news: 1 } }
   const raise =
@@ -254,7 +254,7 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
   const hasToDo = { $or: [{ $expr: BEHIND }, { 'replies.state': 'due' }] }
   const fresh = { $set: { state: 'due', next_at: at, tries: 0 } }
   const wake = { filter: { request_id, state: RESTING, ...hasToDo }, update: fresh }
-  // What failed is tried again with the change; who was asked for patience (no failure) keeps it.
+  // A failed card is retried at once with the change; a rate-limited one (no failure, so `tries` is 0) keeps waiting.
   const failed = { request_id, state: 'due', tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
   const hurry = { filter: failed, update: { $set: { next_at: at, tries: 0 } } }
   return [...raise, ...queue, wake, hurry].map((updateMany) => ({ updateMany })) as CardWrites

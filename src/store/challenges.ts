@@ -5,7 +5,7 @@ import { date, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 import { recordIn } from './record.ts'
 
-/** What a challenge may be used for; another purpose never accepts it (T19). */
+/** The use a challenge is issued for; no other use accepts it (T19). */
 export type ChallengePurpose =
   | 'sign-in'
   | 'enroll'
@@ -16,7 +16,7 @@ export type ChallengePurpose =
   | 'step-up'
   | 'chat.install'
 
-/** A WebAuthn challenge as the server keeps it: hashed, single use, five minutes (T33). `chat.install`: an OAuth state. */
+/** A WebAuthn challenge (for `chat.install`, an OAuth state) as stored: hashed, single use, valid for five minutes (T33). */
 export interface Challenge {
   /** Hex SHA-256 of the challenge bytes. */
   id: string
@@ -27,13 +27,13 @@ export interface Challenge {
    * and with which outcome.
    */
   subject?: string
-  /** The session that asked; absent where there is none yet, in sign-in and enrolment. */
+  /** The session that asked for it; absent in sign-in and enrolment, where no session exists yet. */
   session_id?: string
   /** The statement whose hash is the challenge, of a decision, a consent or a batch. */
   intent_json?: string
-  /** Batch: what the person was shown of each request, in the order of the statement. */
+  /** Batch: each request as shown to the person, in the order of the batch statement. */
   shown?: ShownItem[]
-  /** Set-up by the first owner: what the person typed before the ceremony. Enrolment: the handle offered. */
+  /** Set-up of the first owner: what they typed before the ceremony. Enrolment: the user handle offered. */
   profile?: { email: string; name: string; user_handle: string }
   expires_at: Date
 }
@@ -44,11 +44,11 @@ export interface ShownItem {
   decision: Outcome
   /** RFC 8785 text of the request's own intent. */
   intent_json: string
-  /** User id of whose vote it would be. */
+  /** User id of the person whose vote it would be. */
   whose: string
-  /** Decision ids of the votes cast until then. */
+  /** Decision ids of the votes cast so far. */
   votes: string[]
-  /** The factors with which the person could decide it. */
+  /** The factors with which the person could decide the request. */
   methods: ('passkey' | 'totp')[]
 }
 
@@ -89,7 +89,7 @@ const challengeSchema = new Schema<ChallengeDocument>(
 )
 challengeSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** WebAuthn challenges on mongoose. Reading one deletes it: two equal answers can never both find it (T33). */
+/** WebAuthn challenges on mongoose. Reading a challenge deletes it, so a replayed answer never finds it (T33). */
 export function createChallengeStore(connection: StoreConnection) {
   const model = connection.model<ChallengeDocument>('Challenge', challengeSchema, 'challenges')
   return {
@@ -97,8 +97,8 @@ export function createChallengeStore(connection: StoreConnection) {
       await model.create({ _id: id, ...rest })
     },
     /**
-     * Reads and deletes in one step, before anything is verified (T33). Expired ones (by the database's clock) and those of
-     * another purpose are not found.
+     * Reads and deletes a challenge in one step, before anything is verified (T33). A challenge that expired (by the
+     * database's clock) or has another purpose is not found.
      */
     async take(id: string, purpose: ChallengePurpose): Promise<Challenge | undefined> {
       const open = { _id: id, purpose, $expr: UNEXPIRED }

@@ -5,23 +5,23 @@ import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
 import { shareTrips } from './shared-trips.ts'
 
-/** What a look on behalf of a waiter finds: the request, and whether the key that asked for it has been revoked. */
+/** What a read for a waiter finds: the request, and whether the waiter's key has been revoked. */
 interface News {
   request: ApprovalRequest | undefined
   revoked: boolean
 }
 
-/** One waiter's eye on one request and on its own key. */
+/** One waiter's watch on a request and on the waiter's own key. */
 export interface Watch {
   /**
-   * Looks as soon as the request may have another version than this, the key was revoked, `deadline` came or the signal
-   * was stopped. Nothing that happens between two calls is missed. @returns undefined when `signal` aborted
+   * Waits until the request may have another version than this, the key was revoked, `deadline` came or the change signal
+   * was stopped, then reads both. No change between two calls is missed. @returns undefined when `signal` aborted
    */
   next(version: number, deadline: Date, signal: AbortSignal): Promise<News | undefined>
   close(): void
 }
 
-/** One who watches. `version`: what it waits beyond, while it waits. `looked`: when that was read. `told`: something happened. */
+/** `version`: the version the watcher knows while it waits. `looked`: when it was last compared. `told`: a read is due. */
 interface Watcher {
   requestId: string
   keyId: string
@@ -31,21 +31,21 @@ interface Watcher {
   wake: () => void
 }
 
-/** How often other processes' changes are looked for, and how long a slow store is left alone at most. */
+/** Milliseconds between polls for other processes' changes, and the longest pause that a slow store gets. */
 const POLL_MS = 100
 const LONGEST_PAUSE_MS = 400
 
-/** How late a write may become visible, seen from the time it notes, and still be found by the next look at what is new. */
+/** How long after its own timestamp a write may become visible, and still be found by the next poll for changes. */
 const LATE_MS = 1_000
 
-/** And by the next look that reaches back further, of which there is one a second: a store may take its time with a write. */
+/** The same for the poll that reaches back further, once a second: a store may take its time with a write. */
 const VERY_LATE_MS = 10_000
 const FAR_LOOK_MS = 1_000
 
-/** How often every waiter's request and key are looked at: for what was deleted, came later than that, or notes no time. */
+/** How often every waiter's request and key are compared, to find what was deleted, came later still, or has no timestamp. */
 const WHOLE_MS = 10_000
 
-/** Requests read at once: enough to be few commands, few enough to be small ones. */
+/** Requests read in one command: a compromise between few commands and small ones. */
 const BATCH = 200
 
 interface Stores {
@@ -56,9 +56,9 @@ interface Stores {
 export type ChangeSignal = ReturnType<typeof createChangeSignal>
 
 /**
- * Wakes those who wait for a request: at once for changes made by this process, by polling for those of others. One poller
- * per process for all waiters (T67): two commands a tenth of a second for what has changed, every ten seconds two for each 200
- * waiters, and none while no request is waited for.
+ * Wakes those who wait for a request: at once for changes made by this process, by polling for changes by others. One poller
+ * per process serves all waiters (T67): two commands every tenth of a second to find changes, two for each 200 waiters every
+ * ten seconds, and none while nobody waits.
  */
 export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = createWatchers()
@@ -86,7 +86,7 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
     return {
       async next(version, deadline, signal) {
         if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, deadline, signal)
-        // Before the look: what happens while it is under way must lead to another one.
+        // Reset before the read: a change during the read must lead to another read.
         watcher.told = false
         return signal.aborted ? undefined : look(watcher)
       },
@@ -96,9 +96,9 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   return {
     /** Tells waiters in this process that a request changed or a key was revoked. */
     changed: (id: string): void => watchers.of(id).forEach(tell),
-    /** True from shutdown on: waiting on is of no use. */
+    /** True from shutdown on: waiting any longer is of no use. */
     stopped: () => stopped,
-    /** Watches from now on: open it before the first read, and close it. */
+    /** Begins a watch: open it before the first read of the request, and close it afterwards. */
     watch,
     /** Wakes all waiters, for good. */
     stop(): void {
@@ -115,12 +115,12 @@ function tell(watcher: Watcher): void {
 }
 
 /**
- * Tells those whose request has moved on or whose key was revoked. What moved since the last look is read by two queries, and
- * some waiters' requests and keys: those that were not looked at for long, or all when too much has moved.
+ * Tells the waiters whose request changed or whose key was revoked. Two queries read what changed since the last poll; then
+ * waiters not compared for long are compared one by one, or all of them when too much has changed.
  */
 function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY
-  // By a clock that is never set: the other one follows the database's, backwards too.
+  // By the monotonic clock: `clock` follows the database's, which may also go backwards.
   let lastBegun = Number.NEGATIVE_INFINITY
   let lastFar = Number.NEGATIVE_INFINITY
   return async () => {
@@ -136,7 +136,7 @@ function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Pro
   }
 }
 
-/** A batch at most, so that no look at what is new has to wait for thousands. */
+/** Returns the waiters due for a comparison, at most a batch, so that the next poll need not wait for thousands. */
 function longestUnseen({ waiting }: Watchers, now: number): Watcher[] {
   const due: Watcher[] = []
   for (const watcher of waiting) {
@@ -146,13 +146,13 @@ function longestUnseen({ waiting }: Watchers, now: number): Watcher[] {
   return due
 }
 
-/** Those who do not wait just now are told as well: their next wait begins with a look. @returns false when too much has moved */
+/** Tells watchers of changes, also those not waiting now: their next wait reads at once. @returns false if too much has moved */
 async function tellNews(
   { requests, apiKeys }: Stores,
   watchers: Watchers,
   { from, to }: { from: number; to: number },
 ): Promise<boolean> {
-  // Without an end, what was written while the database's clock was ahead would be news for as long as that.
+  // With no end, a write made while the database's clock was ahead would stay news until time caught up with it.
   const [since, until] = [new Date(from), new Date(to)]
   const [moved, revoked] = await Promise.all([
     requests.movedBetween(since, until),
@@ -164,7 +164,7 @@ async function tellNews(
   return moved !== undefined
 }
 
-/** Looks at each of them, some at a time: thousands of answers at once would outlive the cheap collection of garbage. */
+/** Compares waiters' requests and keys, in batches: thousands of answers at once would survive the cheap garbage collection. */
 async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<void> {
   for (let first = 0; first < waiting.length; first += BATCH) {
     const some = waiting.slice(first, first + BATCH)
@@ -182,7 +182,7 @@ async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly 
 
 type Watchers = ReturnType<typeof createWatchers>
 
-/** All watchers, by the ids they watch, and those of them who wait. */
+/** All watchers by the ids they watch, and the set of those that wait now. */
 function createWatchers() {
   const byId = new Map<string, Set<Watcher>>()
   return {
@@ -203,8 +203,8 @@ function createWatchers() {
 }
 
 /**
- * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. The key is read in
- * the same moment as the request (T54).
+ * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. A waiter's key
+ * is read at the same moment as its request (T54).
  */
 function createSharedLook({
   requests,

@@ -5,22 +5,22 @@ import { date, text } from './fields.ts'
 
 const { trusted } = mongoose
 
-/** Where a person, or a channel, can be written to on a platform that has to be met first (Teams conversation references). */
+/** How to write to a person or channel on a platform where they must contact the app first (Teams conversation references). */
 export interface ChatConversation {
   platform: ChatPlatform
   tenant: string
   /** A person's or a channel's id on the platform. */
   who: string
   kind: 'person' | 'channel'
-  /** The platform's own reference as JSON text; opaque here; only the adapter reads it. */
+  /** The platform's own reference as JSON text; only the adapter reads it. */
   reference: string
-  /** Normalised; as the platform's directory says it: addresses a card, proves nothing (T37). */
+  /** Normalised address from the platform's directory: it may address a card, but proves nothing (T37). */
   email?: string
-  /** As the platform names them; never safe markup. */
+  /** The platform's name for them; never safe as markup. */
   name?: string
-  /** What the directory, which has not told the address yet, calls the person. */
+  /** The directory's id for the person, as long as the directory has not told their address. */
   unasked?: string
-  /** How often it had no answer then. */
+  /** How often the directory was asked and had no answer. */
   unanswered?: number
   seen_at: Date
 }
@@ -53,7 +53,7 @@ conversationSchema.index(
   { partialFilterExpression: { unasked: { $exists: true } }, name: 'unasked' },
 )
 
-/** How many of a tenant are known. */
+/** How many conversations of a tenant are known. */
 export interface ConversationCounts {
   people: number
   channels: number
@@ -61,14 +61,14 @@ export interface ConversationCounts {
 
 export type ChatConversationStores = ReturnType<typeof createChatConversationStores>
 
-/** Conversations of platforms that must be met before they can be written to: one document each, replaced whenever it is seen. */
+/** Conversations on platforms where people must contact the app first: one document each, replaced at every contact. */
 export function createChatConversationStores(connection: StoreConnection) {
   const model = connection.model<ConversationDocument>(
     'ChatConversation',
     conversationSchema,
     'chat_conversations',
   )
-  /** Those of one tenant. */
+  /** The conversations of one tenant. */
   return (platform: ChatPlatform, tenant: string) => {
     const named = (who: string) => ({ _id: `${platform}:${tenant}:${who}` })
     return {
@@ -77,15 +77,15 @@ export function createChatConversationStores(connection: StoreConnection) {
         const { _id } = named(conversation.who)
         await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
       },
-      /** Adds what the directory told of a conversation that is there; one that was removed stays removed. */
+      /** Adds the directory's facts to an existing conversation; a removed one stays removed. */
       async describe(who: string, known: Partial<Pick<ChatConversation, 'email' | 'name'>>): Promise<void> {
         await model.updateOne(named(who), { $set: known, $unset: { unasked: 1, unanswered: 1 } })
       },
-      /** The directory had no answer about that person once more. */
+      /** Counts one more time that the directory had no answer about that person. */
       async noteUnanswered(who: string): Promise<void> {
         await model.updateOne(named(who), { $inc: { unanswered: 1 } })
       },
-      /** Some whose address the directory has not told yet, without those for whom it had no answer so many times. */
+      /** Returns some conversations without an address, except those the directory failed to answer `times` times. */
       async unasked({ limit, times }: { limit: number; times: number }): Promise<ChatConversation[]> {
         const few = trusted({ $not: { $gte: times } })
         const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
@@ -94,13 +94,13 @@ export function createChatConversationStores(connection: StoreConnection) {
       async find(who: string): Promise<ChatConversation | undefined> {
         return present(await model.findOne(named(who)).lean<ConversationDocument>())
       },
-      /** @returns the one person with that address; undefined as well when there are several: a guess addresses no card */
+      /** @returns the only person with that address; undefined when several have it: no card is addressed by a guess */
       async findByEmail(email: string): Promise<ChatConversation | undefined> {
         const people = { platform, tenant, email, kind: 'person' as const }
         const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
         return found === undefined || others.length > 0 ? undefined : present(found)
       },
-      /** The one seen last: tells by which service address the tenant is reached. */
+      /** Returns the conversation seen last, whose service address is the one to reach the tenant by. */
       async newest(): Promise<ChatConversation | undefined> {
         const query = model.findOne({ platform, tenant }).sort({ seen_at: -1 })
         return present(await query.lean<ConversationDocument>())

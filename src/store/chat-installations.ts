@@ -9,12 +9,12 @@ const { trusted } = mongoose
 /** A workspace in which the app is installed. */
 export interface ChatInstallation {
   platform: ChatPlatform
-  /** Slack `team_id` (of an organisation-wide installation the enterprise id), Teams `tid`. */
+  /** Slack `team_id` (the enterprise id for an organisation-wide installation), Teams `tid`. */
   tenant: string
   workspace_name: string
-  /** Accounts whose cards it gets: those whose owners installed it. */
+  /** Accounts whose owners installed the app here; their cards go to this workspace. */
   account_ids: string[]
-  /** The platform's tokens, sealed; opaque here; only the adapter reads it. */
+  /** The platform's tokens, sealed; only the adapter reads them. */
   sealed: string
   installed_at: Date
 }
@@ -38,7 +38,7 @@ const installationSchema = new Schema<InstallationDocument>(
 )
 installationSchema.index({ platform: 1, account_ids: 1 })
 
-/** Accounts of one workspace: each gets an entry in the trail when the app is removed there. */
+/** Most accounts of one workspace: each gets an audit entry when the app is removed there. */
 const MOST_ACCOUNTS = 500
 
 export type ChatInstallationStore = ReturnType<typeof createChatInstallationStore>
@@ -51,7 +51,7 @@ export function createChatInstallationStore(connection: StoreConnection) {
     'chat_installations',
   )
   return {
-    /** Inserts, or replaces name and tokens and adds the account. @returns false when `most` accounts have it already */
+    /** Inserts it, or replaces its name and tokens and adds the account. @returns false when `most` accounts have it already */
     async put(fresh: ChatInstallation, most = MOST_ACCOUNTS): Promise<boolean> {
       const { account_ids, ...rest } = fresh
       const _id = `${rest.platform}:${rest.tenant}`
@@ -59,7 +59,7 @@ export function createChatInstallationStore(connection: StoreConnection) {
       const hasRoom = { [`account_ids.${most - 1}`]: trusted({ $exists: false }) }
       const known = { _id, $or: [{ account_ids: trusted({ $all: account_ids }) }, hasRoom] }
       const change = async () => (await model.updateOne(known, added)).matchedCount === 1
-      // The last time for one that was inserted in between.
+      // The last attempt is for an installation that was inserted in between.
       return (await change()) || (await unlessTaken(() => model.create({ _id, ...fresh }))) || change()
     },
     async find(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
@@ -69,14 +69,14 @@ export function createChatInstallationStore(connection: StoreConnection) {
       const found = await model.find({ platform }).sort({ _id: 1 }).lean<InstallationDocument[]>()
       return found.flatMap((document) => present(document) ?? [])
     },
-    /** Those of an account, by tenant. */
+    /** Returns the account's installations, ordered by tenant. */
     async ofAccount(platform: ChatPlatform, accountId: string): Promise<ChatInstallation[]> {
       const query = model.find({ platform, account_ids: accountId }).sort({ _id: 1 })
       return (await query.lean<InstallationDocument[]>()).flatMap((document) => present(document) ?? [])
     },
     /**
-     * Takes the account away from it; what no account has any more is deleted, with its tokens.
-     * @returns what it was before; undefined when the account did not have it
+     * Removes the account from an installation; one that no account has any more is deleted, with its tokens.
+     * @returns the installation before the change; undefined when the account did not have it
      */
     async leave(
       platform: ChatPlatform,
@@ -88,11 +88,11 @@ export function createChatInstallationStore(connection: StoreConnection) {
       const before = await model
         .findOneAndUpdate({ _id, account_ids: accountId }, change)
         .lean<InstallationDocument>()
-      // An owner may have installed it again since: then an account has it.
+      // An owner may have installed the app again since; then an account has it and it stays.
       await model.deleteOne({ _id, account_ids: trusted({ $size: 0 }) })
       return present(before)
     },
-    /** Not one that was installed again since. @returns what was removed */
+    /** Removes an installation, unless it was installed again since. @returns the removed one */
     async remove({
       platform,
       tenant,

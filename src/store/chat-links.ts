@@ -5,7 +5,7 @@ import { isDuplicateKey } from './failures.ts'
 import { date, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 
-/** Kind and identity are its name: there is one open link of both. */
+/** The `_id` is kind and identity: there is at most one open link for each pair. */
 type ChatLinkDocument = Omit<ChatLink, 'id'> & { _id: string; link_id: string }
 
 const platform = { type: String, enum: ['slack', 'teams'], required: true }
@@ -35,14 +35,14 @@ chatLinkSchema.index({ token_hash: 1 }, { unique: true })
 chatLinkSchema.index({ link_id: 1 }, { unique: true })
 chatLinkSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** Asking twice at once is two upserts, of which one may fail; then there is a link to replace. */
+/** Tries of an upsert. Of two concurrent upserts one may fail with a duplicate key; its retry replaces the other's link. */
 const MAX_ATTEMPTS = 8
 
-/** One-time links asked for in chat, on mongoose. A used one is deleted. */
+/** One-time links requested in chat, on mongoose. A used link is deleted. */
 export function createChatLinkStore(connection: StoreConnection) {
   const model = connection.model<ChatLinkDocument>('ChatLink', chatLinkSchema, 'chat_links')
   return {
-    /** Replaces an open link of that kind and identity. */
+    /** Stores a link in place of any open one of the same kind and identity. */
     async insert({ id, ...rest }: ChatLink): Promise<void> {
       // Links of one kind have the same fields, so setting all of them replaces the link.
       const update = { $set: { ...rest, link_id: id } }
@@ -56,14 +56,14 @@ export function createChatLinkStore(connection: StoreConnection) {
         }
       }
     },
-    /** Unused and, by the database's clock, unexpired. */
+    /** Finds a link that is unused and, by the database's clock, unexpired. */
     async find(tokenHash: string): Promise<ChatLink | undefined> {
       const found = await model.findOne({ token_hash: tokenHash, $expr: UNEXPIRED }).lean<ChatLinkDocument>()
       if (found === null) return undefined
       const { _id, link_id, ...rest } = found
       return { id: link_id, ...rest }
     },
-    /** Uses the link up. @returns false when another call did, or it expired. */
+    /** Uses the link up. @returns false when another call has used it, or it expired. */
     async consume(id: string): Promise<boolean> {
       return (await model.deleteOne({ link_id: id, $expr: UNEXPIRED })).deletedCount === 1
     },

@@ -12,12 +12,12 @@ interface SeenDocument {
 const seenSchema = new Schema<SeenDocument>({ _id: text, expires_at: date }, STRICT_SCHEMA)
 seenSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** Twice the time for which a platform's signature is accepted, on either side of our clock. */
+/** Twice the time by which a platform's signature may be older or newer than our clock. */
 const KEPT_MS = 10 * 60_000
 
 /**
- * Remembers for ten minutes what was received already, on mongoose: one insert each, so that of several processes one is the
- * first (T36).
+ * Remembers the ids of received messages for ten minutes, on mongoose: one insert each, so that exactly one of several
+ * processes is the first (T36).
  */
 export function createSeenStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<SeenDocument>('ChatSeen', seenSchema, 'chat_seen')
@@ -25,7 +25,7 @@ export function createSeenStore(connection: StoreConnection, clock: Clock) {
     /** @returns true the first time only. */
     first: (id: string) =>
       unlessTaken(() => model.create({ _id: id, expires_at: new Date(clock.now().getTime() + KEPT_MS) })),
-    /** Was it there before? Remembers nothing. */
+    /** Checks whether the id was seen before, without remembering it. */
     async known(id: string): Promise<boolean> {
       return (await model.exists({ _id: id })) !== null
     },

@@ -10,16 +10,16 @@ export interface StoreClock extends Clock {
 
 const REFRESH_MS = 30_000
 
-/** Above this the operator gets a warning: receipts stay right, but the machine's own logs will not (T75). */
+/** Skew above which the operator is warned: receipts stay right, but the machine's own logs do not (T75). */
 const SKEW_WARNING_MS = 2_000
 
 /**
- * A sample is off by half of its round trip at most. One that took longer than this, and than twice the quickest so far, tells
- * that the store stood still meanwhile, and nothing about its clock: it is not used.
+ * A sample is off by at most half of its round trip. A sample that took longer than this, and longer than twice the quickest
+ * so far, shows that the store stalled and says nothing about its clock: it is not used.
  */
 const SLOW_MS = 150
 
-/** Samples in a row that may be too slow before one is used all the same: the store may be far away by now. */
+/** After this many slow samples in a row one is used all the same: the store may be far away by now. */
 const MOST_SLOW = 10
 
 /**
@@ -53,7 +53,7 @@ export async function createStoreClock(
   return { now: () => new Date(local() + offset), refresh, stop: () => clearInterval(timer) }
 }
 
-/** Asks again while an answer was slow: at the start there is no other to compare it with. */
+/** Asks up to three times while answers are slow: at the start there is no earlier sample to compare with. */
 async function quickestHello(connection: StoreConnection, local: () => number) {
   let quickest = await readHello(connection, local)
   for (let more = 2; more > 0 && quickest.tookMs > SLOW_MS; more -= 1) {
@@ -64,9 +64,9 @@ async function quickestHello(connection: StoreConnection, local: () => number) {
 }
 
 /**
- * Asks the store who it is.
- * @returns milliseconds its clock is ahead of `local`, half the round trip taken off; the round trip
- * @throws when it does not answer, or tells no time
+ * Reads the store's clock by `hello`.
+ * @returns milliseconds by which it is ahead of `local`, corrected by half the round trip; and the round trip
+ * @throws when the store does not answer, or tells no time
  */
 export async function readHello(
   connection: StoreConnection,

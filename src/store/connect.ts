@@ -8,14 +8,14 @@ import { inWords } from './server.ts'
 /** A connection on which every model of the service is defined. */
 export type StoreConnection = mongoose.Connection
 
-/** How long a store may be away when it is opened: as long as an election may take. */
+/** How long to wait for a store that does not answer at the start: as long as an election may take. */
 const PATIENCE_MS = 10_000
 
 /**
- * Opens the store. Filters take plain values only: an operator that came in from outside becomes a literal (T61), an
- * unknown path throws instead of matching everything. Writes are acknowledged by a majority and journalled.
+ * Opens the store. Filters take plain values only: an operator from outside becomes a literal (T61), and an unknown path
+ * throws instead of matching everything. Writes are acknowledged by a majority and journalled.
  * @param limitMs how long an operation may take. A server that is frozen or cut off keeps its connections open and never
- * answers; the driver (mongodb 7.8) ignores `timeoutMS`, and tries what it may try again once, so each try gets half of the time
+ * answers. The driver (mongodb 7.8) ignores `timeoutMS` and retries an operation once, so each try gets half of the time
  * @throws StoreUnreachableError when the store does not answer within 10 s; UnsuitableStoreError
  */
 export async function connectStore(uri: string, limitMs = 30_000): Promise<StoreConnection> {
@@ -50,10 +50,10 @@ function open(uri: string, limitMs: number): StoreConnection {
   })
 }
 
-/** Who asks whether the store does its work waits seconds for the answer, not as long as a caller does. */
+/** How long a health probe waits for the store: far less than an operation may take. */
 const PROBE_MS = 1_500
 
-/** @throws while the store cannot do its work; the embedded one also where its disk takes no writes */
+/** @throws while the store cannot do its work; the embedded store also throws when its disk takes no writes */
 export async function ping(connection: StoreConnection): Promise<void> {
   await connection.db?.command({ ping: 1 }, { signal: AbortSignal.timeout(PROBE_MS) })
 }
@@ -69,20 +69,20 @@ export const STRICT_SCHEMA = {
   id: false,
 } as const
 
-/** Ports of the stores in use; undefined stands for a Unix socket. */
+/** Ports of the store's servers; undefined stands for a Unix socket. */
 const storePorts = new Set<number | undefined>()
 let watching = false
 
-/** Of a client: its news about the servers that make up the store. */
+/** The part of a client that reports the servers that make up the store. */
 type TopologyNews = Pick<mongo.MongoClient, 'on'>
 
 /**
- * Lets commands fail that are written to a store connection in the very moment it closes. The driver (mongodb 7.8) then waits
- * for the socket to drain, which a destroyed socket never does. When a store dies all its sockets close at once, and a caller
- * that hits that moment would hang for ever: the driver's own monitor too, after which nothing finds the store again.
+ * Makes a command fail that is written to a store connection at the moment it closes. The driver (mongodb 7.8) then waits for
+ * the socket to drain, which a destroyed socket never does. When a store dies, all its sockets close at once, and a caller
+ * that hits that moment would hang for ever. So would the driver's own monitor, after which nothing finds the store again.
  * Call it before connecting.
- * @returns a function to call with the client before it has met the store; all servers it ever finds are covered, not only
- * those that its address names
+ * @returns a function to call with the client before it connects; it covers every server the client ever finds, not only
+ * those named in its address
  */
 function wakeClosedWrites(): (client: TopologyNews | undefined) => void {
   if (!watching) subscribe('net.client.socket', watch)
@@ -99,7 +99,7 @@ function watch(message: unknown): void {
   if (!(socket instanceof Socket)) return
   socket.once('connect', () => {
     const { remotePort } = socket
-    // The driver marks the connection as failed in this same event, before the command that is woken looks at it.
+    // The driver marks the connection as failed in this same event, before the woken command checks it.
     socket.once('close', () => {
       if (storePorts.has(remotePort)) socket.emit('drain')
     })

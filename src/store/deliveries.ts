@@ -37,7 +37,7 @@ const deliverySchema = new Schema<DeliveryDocument>(
     _id: text,
     account_id: text,
     target: { type: targetFields, required: true },
-    /** `callback` or the webhook's id: with the event's id the name under which a delivery exists once. */
+    /** `callback` or the webhook's id; unique together with the event's id: one delivery per event and target. */
     target_key: text,
     event_id: text,
     event_type: text,
@@ -54,11 +54,11 @@ const deliverySchema = new Schema<DeliveryDocument>(
 const RESTING = ['delivered', 'dead', 'dropped'] as const
 
 deliverySchema.index({ event_id: 1, target_key: 1 }, { unique: true })
-// Host and account, so that a claim passes over the backlog of busy ones without reading their documents.
+// With host and account, so that a claim skips the backlog of busy ones without reading its documents.
 makeQueue(deliverySchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(deliverySchema, RESTING)
 deliverySchema.index({ target_key: 1, account_id: 1, created_at: -1, _id: -1 })
-// Not sparse: a sparse compound index holds every document that has any of its fields, here all of them.
+// Partial, not sparse: a sparse compound index holds every document with any of its fields, here every delivery.
 deliverySchema.index(
   { request_id: 1, created_at: -1, _id: -1 },
   { partialFilterExpression: { request_id: { $exists: true } }, name: 'by_request' },
@@ -70,7 +70,7 @@ deliverySchema.index(
 
 const NO_TEST = trusted({ $ne: 'webhook.test' as const })
 
-/** What a claim of deliveries or pushes leaves out: hosts and accounts that have enough attempts under way. */
+/** Hosts and accounts with enough attempts under way, which a claim of deliveries or pushes leaves out. */
 export interface Busy {
   busyHosts: readonly string[]
   busyAccounts: readonly string[]
@@ -82,7 +82,7 @@ export interface DeliveryQuery {
   account_id: string
   webhook_id?: string
   request_id?: string
-  /** Only those that were given up, and no tests: a test has one try and is not sent again. */
+  /** Only deliveries that were given up, without tests: a test has one try and is not sent again. */
   given_up?: true
   state?: Delivery['state']
   event_type?: Delivery['event_type']
@@ -90,24 +90,24 @@ export interface DeliveryQuery {
   before?: ListPosition
 }
 
-/** Deliveries on mongoose: a queue with a log. */
+/** Deliveries on mongoose: a queue whose documents stay as a log. */
 export function createDeliveryStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
   const writer = createWriter(model, wake, recordOf)
   const queue = createQueue(connection, 'Delivery', recordOf<DeliveryDocument>)
   return {
-    /** Those whose {event, target} exists already are left out. */
+    /** Inserts the deliveries, except those whose {event, target} exists already. */
     insertNew: (deliveries: readonly Delivery[]) => queue.insertNew(deliveries.map(toDocument)),
     async find(id: string): Promise<Delivery | undefined> {
       return recordIn(await model.findById(id).lean<DeliveryDocument>())
     },
-    /** Takes the chosen of those that are due longest, or whose lease ended, until `leaseEnds`. */
+    /** Leases the chosen among the deliveries longest due, or with a lapsed lease, until `leaseEnds`. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Delivery>) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
       const kept = await queue.finish(delivery.id, delivery.fence, result)
-      // While it is leased nothing else adds to its outbox.
+      // Nothing else adds to a delivery's outbox while it is leased, so the document written is known without reading it.
       if (kept && result.audit.length > 0) {
         const outbox = [...delivery.outbox, ...result.events]
         const audit = [...delivery.audit, ...result.audit]
@@ -115,7 +115,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       }
       return kept
     },
-    /** Starts a new round of a delivery that rests. @returns undefined when it is under way or not of that account */
+    /** Sends a delivery at rest again. @returns undefined when it is under way or belongs to another account */
     replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
       const resting = { _id: id, account_id: accountId, state: trusted({ $in: RESTING }) }
       const update = withOutbox({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
@@ -123,7 +123,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     },
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
-    /** Newest first. */
+    /** Returns the matching deliveries, newest first. */
     async list({ webhook_id, request_id, given_up, limit, before, ...same }: DeliveryQuery) {
       const filter = {
         ...same,

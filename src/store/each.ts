@@ -5,13 +5,13 @@ import { outcomesOf } from './shared-trips.ts'
 type Collection = MongooseCollection<{ _id: string }>
 type Filter = mongo.Filter<{ _id: string }>
 
-/** Documents looked for at once. What is damaged stays as it is, and keeps no other. */
+/** Documents found and deleted per round. A damaged document stays, and holds up no other. */
 const BATCH = 500
 
 /**
- * Deletes what matches, one by one in one command: one that an election interrupts the driver then sends again by itself, as it
- * does with no `deleteMany`.
- * @returns how many
+ * Deletes the matching documents by single deletes in one bulk command: the driver retries these by itself after an election,
+ * which it does not do for `deleteMany`.
+ * @returns how many were deleted
  */
 export async function deleteEach(collection: Collection, filter: object): Promise<number> {
   let deleted = 0
@@ -23,12 +23,12 @@ export async function deleteEach(collection: Collection, filter: object): Promis
   }
 }
 
-/** The same with at most so many. */
+/** Does the same for at most `limit` documents. */
 export async function deleteSome(collection: Collection, filter: object, limit: number): Promise<number> {
   return deleteThese(collection, await idsOf(collection, filter, limit), filter)
 }
 
-/** Deletes those of them that match still: one may have changed since it was looked for. @returns how many */
+/** Deletes these documents if they still match: one may have changed since it was found. @returns how many were deleted */
 export async function deleteThese(
   collection: Collection,
   ids: readonly string[],
@@ -39,7 +39,7 @@ export async function deleteThese(
   return writeSound(collection, writes)
 }
 
-/** Changes what matches, one by one in one command. Doing it again must change nothing. */
+/** Updates the matching documents by single updates in one bulk command. The update must be idempotent. */
 export async function updateEach(
   collection: Collection,
   filter: object,
@@ -51,7 +51,7 @@ export async function updateEach(
   await writeSound(collection, writes)
 }
 
-/** Each that can be done, in one command. @returns how many documents are deleted by it */
+/** Does the writes in one command, passing over damaged documents. @returns how many documents were deleted */
 async function writeSound(
   collection: Collection,
   writes: mongo.AnyBulkWriteOperation<{ _id: string }>[],

@@ -12,20 +12,20 @@ export interface Enrollment {
   token_hash: string
   /** Invitations: the person invited. */
   user_id?: string
-  /** Invitations to become a member: of this account. Without it the operator gave the link out. */
+  /** Invitations to become a member: the account. Without it, the operator gave the link out. */
   account_id?: string
-  /** An invitation to become a member that the operator gave out, by the command line. */
+  /** The operator gave out this invitation to become a member, on the command line. */
   by_operator?: true
-  /** What the person typed (set-up) and the seed shown, while they enrol with codes. */
+  /** While the person enrols with codes: what they typed (set-up), and the seed they were shown. */
   pending?: EnrollmentPending
-  /** Codes compared so far; at five the link is dead. */
+  /** Codes compared so far; after five the link is dead. */
   tries: number
   expires_at: Date
   created_at: Date
 }
 
 interface EnrollmentPending {
-  /** Set-up: the id the person will have; the seed is sealed for it. */
+  /** Set-up: the id the person will have; the seed is sealed for this id. */
   user_id: string
   email: string
   name: string
@@ -61,10 +61,10 @@ enrollmentSchema.index({ token_hash: 1 }, { unique: true })
 enrollmentSchema.index({ kind: 1, user_id: 1 })
 enrollmentSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
-/** Codes that may be compared under one link. */
+/** Most codes that may be compared under one link. */
 const TRIES = 5
 
-/** One-time links on mongoose. A used or replaced one is deleted. */
+/** One-time links on mongoose. A used or replaced link is deleted. */
 export function createEnrollmentStore(connection: StoreConnection) {
   const model = connection.model<EnrollmentDocument>('Enrollment', enrollmentSchema, 'enrollments')
   const open = { tries: mongoose.trusted({ $lt: TRIES }), $expr: UNEXPIRED }
@@ -72,7 +72,7 @@ export function createEnrollmentStore(connection: StoreConnection) {
     async insert({ id, ...rest }: Enrollment): Promise<void> {
       await model.create({ _id: id, ...rest })
     },
-    /** Open ones only: unused, unexpired (by the database's clock) and with tries left. */
+    /** Finds an open link: unused, unexpired (by the database's clock) and with tries left. */
     async find(tokenHash: string): Promise<Enrollment | undefined> {
       return recordIn(await model.findOne({ token_hash: tokenHash, ...open }).lean<EnrollmentDocument>())
     },
@@ -84,13 +84,13 @@ export function createEnrollmentStore(connection: StoreConnection) {
       return (await model.updateOne({ _id: id, ...open }, { $inc: { tries: 1 } })).modifiedCount === 1
     },
     /**
-     * Uses the link up. The last try may be the right one, so a link without tries left can still be used up by it.
-     * @returns false when another call did, or it expired.
+     * Uses the link up. A link without tries left can still be used up, since its last try may be the right one.
+     * @returns false when another call has used it, or it expired.
      */
     async consume(id: string): Promise<boolean> {
       return (await model.deleteOne({ _id: id, $expr: UNEXPIRED })).deletedCount === 1
     },
-    /** Ends open links of that kind (a new one replaces the old); `by_operator: null`: but those the operator gave out. */
+    /** Deletes links of that kind, which a new one replaces; `by_operator: null` keeps those the operator gave out. */
     async revokeOpen(
       kind: Enrollment['kind'],
       of?: { user_id: string; account_id?: string; by_operator?: null },

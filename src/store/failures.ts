@@ -1,8 +1,8 @@
 import type { Collection, mongo, Query } from 'mongoose'
 
 /**
- * Is it MongoDB's refusal of a second document with the same unique key (E11000), on this field if one is named? Services that
- * speak its protocol do not all tell the fields; the index's name, which holds them, is in the words of all.
+ * Checks whether the error is MongoDB's refusal of a duplicate unique key (E11000), on this field if one is named. Not every
+ * service that speaks MongoDB's protocol tells the fields, but each one's message has the index name, which contains them.
  */
 export function isDuplicateKey(error: unknown, field?: string): boolean {
   if (!(error instanceof Error && 'code' in error && error.code === 11000)) return false
@@ -12,7 +12,7 @@ export function isDuplicateKey(error: unknown, field?: string): boolean {
   return field === '_id' ? index === '_id_' : `_${index}`.includes(`_${field}_1`)
 }
 
-/** @returns false when the write ran into another document's unique key (on this field, if one is named) */
+/** Does the write. @returns false when another document has its unique key (on this field, if one is named) */
 export async function unlessTaken(write: () => Promise<unknown>, field?: string): Promise<boolean> {
   try {
     await write()
@@ -23,7 +23,7 @@ export async function unlessTaken(write: () => Promise<unknown>, field?: string)
   }
 }
 
-/** The driver's names for: the store cannot be reached, or did not answer in time. */
+/** The driver's error names for a store that cannot be reached, or did not answer in time. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'MongoNetworkError',
   'MongoNetworkTimeoutError',
@@ -40,10 +40,10 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'MongoWaitQueueTimeoutError',
 ])
 
-/** A socket's codes for a line that broke. Where a command could not even be written the driver (mongodb 7.8) hands them on raw. */
+/** A socket's codes for a broken connection. The driver (mongodb 7.8) passes them on raw when it could not write a command. */
 const BROKEN_LINE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT'])
 
-/** A server's codes for: not I, or not now. An election, a majority that does not answer, a stop, a full disk. */
+/** A server's codes for a temporary refusal: an election, a majority that does not answer, a shutdown, a full disk. */
 const NOT_NOW: ReadonlySet<unknown> = new Set([
   6, // HostUnreachable
   7, // HostNotFound
@@ -68,23 +68,24 @@ const NOT_NOW: ReadonlySet<unknown> = new Set([
   14031, // OutOfDiskSpace
 ])
 
-/** Of these the ones that say that the disk is full, or does not do what it should. */
+/** Those of these codes that report a full or failing disk. */
 const DISK: ReadonlySet<unknown> = new Set([39, 14031])
 
 /** DataCorruptionDetected */
 const DAMAGED: ReadonlySet<unknown> = new Set([366])
 
-/** BSONObjectTooLarge, of a document or of one after an update: MongoDB's 16 MiB. */
+/** BSONObjectTooLarge, for a document as sent or after an update: MongoDB's limit of 16 MiB. */
 const FULL: ReadonlySet<unknown> = new Set([10334, 17419])
 
-/** The embedded store's own words for a disk that fails: where, how much is free, what to do. Undefined for any other error. */
+/** Returns the embedded store's message for a failing disk: where, how much is free, what to do. Undefined for other errors. */
 export function diskTrouble(error: unknown): string | undefined {
   return wordsOf(error, DISK)
 }
 
 /**
- * Its words for a document that is not as it was written: which file, what to do. What else documents hold has narrow bounds, so one
- * is only full of what waits for the audit trail when that has taken nothing for long. Undefined for any other error.
+ * Returns the embedded store's message for a damaged document: which file, what to do. Also reports a document that is too
+ * large: all else in it is bounded, so it is full of entries for an audit trail that has taken nothing for long. Undefined for
+ * any other error.
  */
 export function damageTold(error: unknown): string | undefined {
   const full = wordsOf(error, FULL)
@@ -92,17 +93,17 @@ export function damageTold(error: unknown): string | undefined {
   return `a document is full (${full}): what it left for the audit trail waits there. Run: countersign audit check`
 }
 
-/** Of a find: the embedded store may leave out what is damaged. */
+/** The option of a find that lets the embedded store leave out damaged documents. */
 interface Partial {
   allowPartialResults?: true
 }
 
-/** Said on the connection of each damaged document that was passed over, with the error that names it. */
+/** The event a connection emits for each read or write that passed over damage, with the error that names the document. */
 export const PASSED_OVER = 'damage passed over'
 
 /**
- * Reads for work that must go on: a damaged document is reported, and holds up no other. Never for what a person asked to see, which
- * would be incomplete without a word.
+ * Reads for work that must go on: a damaged document is reported, and holds up no other. Not for what a person asked to see:
+ * that would be incomplete without a word.
  */
 export async function readSound<T>(
   connection: { emit(event: string, error: unknown): unknown },
@@ -117,12 +118,12 @@ export async function readSound<T>(
   }
 }
 
-/** `readSound` of a query of mongoose, with what it finds as it is stored. */
+/** `readSound` for a mongoose query; returns plain documents as stored. */
 export function leanSound<Found>(query: Query<unknown, unknown>): Promise<Found> {
   return readSound(query.model.db, (sound) => query.clone().setOptions(sound).lean<Found>().exec())
 }
 
-/** `readSound` past the models: documents as they are. */
+/** `readSound` for the driver's collection, past the models: returns documents as stored. */
 export function findSound<Stored extends mongo.Document, Found extends mongo.Document = Stored>(
   collection: Collection<Stored>,
   filter: mongo.Filter<Stored>,
@@ -133,7 +134,7 @@ export function findSound<Stored extends mongo.Document, Found extends mongo.Doc
   )
 }
 
-/** Is there one? One that is damaged is one, too: where nothing is, one would be made. */
+/** Checks whether a document exists. A damaged one counts, or the caller would make another. */
 export async function isThere(
   connection: Parameters<typeof readSound>[0],
   find: () => Promise<unknown>,
@@ -147,7 +148,7 @@ export async function isThere(
   }
 }
 
-/** Is what this reads damaged? */
+/** Checks whether the read fails because of damage. */
 export async function isDamaged(read: () => Promise<unknown>): Promise<boolean> {
   try {
     await read()
@@ -166,8 +167,8 @@ function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefine
 }
 
 /**
- * Does the error mean that the store cannot do it now, rather than that it refused? Nothing is said about the request: it may
- * have been done, and may be sent again.
+ * Checks whether the error means that the store cannot do it now, rather than that it refused. The operation may have been
+ * done nevertheless, and may be sent again.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -1,6 +1,6 @@
 import { Schema } from 'mongoose'
 
-/** What a schema says of a field that every document has. */
+/** Schema types of required fields. */
 export const text = { type: String, required: true } as const
 export const date = { type: Date, required: true } as const
 export const number = { type: Number, required: true } as const

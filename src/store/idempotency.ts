@@ -13,9 +13,9 @@ interface IdempotencyDocument {
   /** `<scope>:<key>` */
   _id: string
   body_sha256: string
-  /** Which attempt holds the claim: a late one cannot finish for its successor. */
+  /** The attempt that holds the claim: an attempt that lost it cannot finish for its successor. */
   token: string
-  /** The id chosen by the first attempt; a successor after a crash makes the same resource, not a second one. */
+  /** The resource's id, chosen by the first attempt: a successor after a crash makes the same resource, not a second one. */
   subject: string
   claimed_at: Date
   answer?: Answer
@@ -40,16 +40,16 @@ idempotencySchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
 const KEPT_MS = 24 * 3600 * 1000
 
-/** A claim that was not renewed for so long belongs to a process that died, or that the store could not hear. */
+/** A claim not renewed for so long belongs to a process that died, or could not reach the store. */
 const LEASE_MS = 10_000
 
-/** Of a claim that was given up. */
+/** The `claimed_at` of an abandoned claim, which any attempt may take over. */
 const LONG_AGO = new Date(0)
 
 /**
- * The outcome of a claim. `fresh`: run it with `subject` as the new resource's id, `renew` meanwhile, then `finish`, `release` or `abandon`;
- * `subject` is the one given, or that of an attempt that died. `replay`: answer again as stored. `mismatch`: another body. `running`:
- * another call is at it.
+ * The outcome of a claim. `fresh`: run the call with `subject` as the new resource's id, `renew` meanwhile, then `finish`,
+ * `release` or `abandon`; `subject` is the given id, or the id of an attempt that died. `replay`: return the stored answer.
+ * `mismatch`: the key was used with another body. `running`: another call is in progress.
  */
 type ClaimState =
   | { state: 'fresh'; token: string; subject: string }
@@ -65,7 +65,7 @@ interface NewClaim {
   at: Date
 }
 
-/** A claim that is held: by this attempt, which has the token. */
+/** A claim held by the attempt that has this token. */
 interface HeldClaim {
   scope: string
   key: string
@@ -73,8 +73,8 @@ interface HeldClaim {
 }
 
 /**
- * First answers of POSTs with an `Idempotency-Key`, on mongoose; scoped by API key and route. The unique `_id` decides which
- * call runs.
+ * The first answers to POSTs with an `Idempotency-Key`, on mongoose; scoped by API key and route. The unique `_id` decides
+ * which call runs.
  */
 export function createIdempotencyStore(connection: StoreConnection) {
   const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
@@ -91,12 +91,12 @@ export function createIdempotencyStore(connection: StoreConnection) {
     async finish({ answer, ...claim }: HeldClaim & { answer: Answer }): Promise<void> {
       await model.updateOne(held(claim), { $set: { answer } })
     },
-    /** Holds the claim for as long again. */
+    /** Renews the claim's lease. */
     async renew(claim: HeldClaim, at: Date): Promise<void> {
       const claimed_at = mongoose.trusted({ $lt: at })
       await model.updateOne({ ...held(claim), claimed_at }, { $set: { claimed_at: at } })
     },
-    /** Lets the next attempt carry on with the same resource: this one may have left something behind. */
+    /** Gives the claim up, but keeps the resource's id for the next attempt: this one may have stored something. */
     async abandon(claim: HeldClaim): Promise<void> {
       await model.updateOne({ ...held(claim), answer: null }, { $set: { claimed_at: LONG_AGO } })
     },

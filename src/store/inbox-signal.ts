@@ -4,18 +4,18 @@ import type { InboxStore } from './inbox.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { SessionStore } from './sessions.ts'
 
-/** How often changes by other processes are looked for, and how close two looks may be, whatever happens here. */
+/** Milliseconds between polls for changes by other processes, and the least between two looks, whatever changes here. */
 const POLL_MS = 1_000
 const GAP_MS = 100
 
-/** Why a look at the inbox is due; `session_over`: the session it is watched in has ended. */
+/** Why a watcher is woken; `session_over`: the watching session has ended. */
 type InboxNews = 'changed' | 'session_over'
 
-/** One stream's eye on its person's inbox and on its own session. */
+/** One stream's watch on its person's inbox and on its own session. */
 interface InboxWatch {
   /**
-   * Resolves when the inbox may have changed since the last call, at first as soon as later changes can be noticed.
-   * @returns undefined at the deadline, when `signal` aborted or when the signal was stopped
+   * Resolves when the inbox may have changed since the last call; the first call, once later changes will be noticed.
+   * @returns undefined at the deadline, when `signal` aborted or when the inbox signal was stopped
    */
   next(deadline: Date, signal: AbortSignal): Promise<InboxNews | undefined>
   close(): void
@@ -38,9 +38,9 @@ interface Watcher {
 export type InboxSignal = ReturnType<typeof createInboxSignal>
 
 /**
- * Wakes those who watch an inbox: at once for changes made by this process, by polling for those of others. One looker per
- * process: four queries a look for all streams together (T67), five where one person stands in for another, and none while
- * no inbox is watched.
+ * Wakes those who watch an inbox: at once for changes made by this process, by polling for changes by others. One looker per
+ * process: each look takes four queries for all streams together (T67), five where one person stands in for another, and none
+ * while no inbox is watched.
  */
 export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
   const watchers = new Set<Watcher>()
@@ -54,7 +54,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
     longestPauseMs: POLL_MS,
   })
   return {
-    /** Something was written that may concern an inbox or a session. */
+    /** Call it after a write that may concern an inbox or a session. */
     wake: looker.wake,
     watch(userId: string, sessionId: string): InboxWatch {
       const watcher: Watcher = { userId, sessionId, seen: undefined, news: undefined, wake: nothing }
@@ -80,7 +80,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
   }
 }
 
-/** For all together; where something is damaged for each, so that the others are told all the same. */
+/** Looks for all watchers together; if it meets damage, for each alone, so that the unaffected ones are told. */
 async function lookForEach(stores: Stores, clock: Clock, watchers: Watcher[]): Promise<void> {
   try {
     await lookFor(stores, clock, watchers)
@@ -101,7 +101,7 @@ async function lookFor({ inbox, sessions }: Stores, clock: Clock, watchers: Watc
     sessions.liveAmong(sessionIds, now),
   ])
   const alive = new Set(live)
-  // Before the inboxes are read: one that cannot be must not keep a stream of an ended session open.
+  // Before the inboxes are read: an unreadable inbox must not keep the stream of an ended session open.
   for (const watcher of watchers) if (!alive.has(watcher.sessionId)) tell(watcher, 'session_over')
   const delegates = [...new Set(standIns.map(({ delegate }) => delegate))]
   const [marks, seats] = await Promise.all([
@@ -121,7 +121,7 @@ function tell(watcher: Watcher, news: InboxNews): void {
   watcher.wake()
 }
 
-/** What a person's inbox looks like: everything that names them or a person for whom they stand in, and where they may. */
+/** Builds a person's mark from all groups that name them or someone they stand in for, and from their own seats in accounts. */
 function marksByPerson(
   marks: Awaited<ReturnType<InboxStore['marks']>>,
   standIns: Awaited<ReturnType<InboxStore['standIns']>>,

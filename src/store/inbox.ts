@@ -16,25 +16,25 @@ interface PendingRow {
   api_key_id: string
 }
 
-/** The pending requests that name the same people. */
+/** The pending requests that name the same approvers. */
 interface Group {
   approvers: string[]
   count: number
   versions: number
   newest: number
-  /** Keys of theirs that are revoked. */
+  /** Revoked keys among those that made the requests. */
   lost: Set<string>
 }
 
-/** Of the rows of a look, all but the rarest are in one answer. */
+/** The batch size, so that the rows of a look nearly always fit in one answer. */
 const ROWS = 5000
 
 export type InboxStore = ReturnType<typeof createInboxStore>
 
 /**
- * Reads over requests, users and accounts for all people who watch an inbox at once: one query each, however many they are. A group changes with every write to one of its
- * requests: a vote raises a version, one that is gone lowers the count, and one that came in its place is younger than all
- * others; and when a key that asked for one of them is revoked.
+ * Reads requests, users and accounts for all people who watch an inbox: one query each, however many people. A group's mark
+ * changes with every write to its requests: a vote raises a version, a request that leaves lowers the count, and a request
+ * that takes its place is younger than all others. It also changes when a key that made one of the requests is revoked.
  */
 export function createInboxStore(connection: StoreConnection) {
   const requests = connection.collection('requests')
@@ -42,7 +42,7 @@ export function createInboxStore(connection: StoreConnection) {
   const keys = connection.collection<{ _id: string }>('api_keys')
   const accounts = connection.collection<SeatRow>('accounts')
   return {
-    /** Marks of what is pending, unexpired by the database's clock, for any of these people; no dry-runs. */
+    /** Returns the marks of requests pending for any of these people and unexpired by the database's clock; no dry-runs. */
     async marks(userIds: readonly string[]) {
       const waiting = {
         'requirement.approvers.user_id': { $in: [...userIds] },
@@ -50,7 +50,7 @@ export function createInboxStore(connection: StoreConnection) {
         sandbox: false,
         $expr: UNEXPIRED,
       }
-      // Whole fields, cut out of each document: a `$group` has the embedded store read all of it, and no more than 100 MiB of them.
+      // A projection, not `$group`: for that the embedded store would read whole documents, and no more than 100 MiB of them.
       const projection = { requirement: 1, version: 1, created_at: 1, api_key_id: 1 }
       const rows = await requests.find<PendingRow>(waiting, { projection, batchSize: ROWS }).toArray()
       const asking = [...new Set(rows.map((row) => row.api_key_id))]
@@ -58,7 +58,7 @@ export function createInboxStore(connection: StoreConnection) {
       const revoked = asking.length === 0 ? [] : await keys.find(lost, { projection: { _id: 1 } }).toArray()
       return marksOf(rows, new Set(revoked.map(({ _id }) => _id)))
     },
-    /** Who of these people stands in at `now`, and for whom. */
+    /** Returns which of these people stand in for someone at `now`, and for whom. */
     async standIns(
       userIds: readonly string[],
       now: Date,
@@ -73,7 +73,7 @@ export function createInboxStore(connection: StoreConnection) {
         delegate === undefined ? [] : [{ delegate: delegate.user_id, principal: _id }],
       )
     },
-    /** Marks of what each of these people is in other people's accounts: as a delegate they decide only where they are approvers. */
+    /** Marks each person's role in other people's accounts: as a delegate they decide only where they are approvers. */
     async seats(userIds: readonly string[]): Promise<{ user_id: string; mark: string }[]> {
       const wanted = new Set(userIds)
       const projection = { 'members.user_id': 1, 'members.role': 1, 'members.state': 1 }
@@ -88,7 +88,7 @@ export function createInboxStore(connection: StoreConnection) {
   }
 }
 
-/** Of each group the ids of all people named, and a text that is another one after any change to its requests. */
+/** Returns each group's approver ids, and a text that differs after any change to the group's requests. */
 function marksOf(rows: readonly PendingRow[], revoked: ReadonlySet<string>) {
   const groups = new Map<string, Group>()
   for (const { requirement, version, created_at, api_key_id } of rows) {

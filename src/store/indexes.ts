@@ -7,10 +7,10 @@ import type { StoreConnection } from './connect.ts'
 import { damageTold, isUnavailable, PASSED_OVER, unlessTaken } from './failures.ts'
 import { UnsuitableStoreError } from './server.ts'
 
-/** Grows by one with every change of an index; `test/store/indexes.test.ts` tells when. */
+/** Raised by one with every change of an index; `test/store/indexes.test.ts` fails until it is. */
 export const SCHEMA_VERSION = 6
 
-/** Of collections without a model: those of the rate limiter, which would make them with every start (T66). */
+/** Indexes of a collection without a model: the rate limiter's, which would otherwise create them at every start (T66). */
 const FOREIGN_INDEXES: readonly Indexes[] = [
   {
     collection: 'rate_limits',
@@ -26,7 +26,7 @@ interface Indexes {
   indexes: (mongo.IndexDescription & { name: string })[]
 }
 
-/** Every index that there is to be on this connection's models. */
+/** Returns every index that the service needs, of this connection's models and of `FOREIGN_INDEXES`. */
 export function declaredIndexes(connection: StoreConnection): Indexes[] {
   const own = Object.values(connection.models).map((model) => ({
     collection: model.collection.name,
@@ -42,21 +42,21 @@ function describeIndex(fields: Record<string, mongoose.IndexDirection>, options:
   return { ...rest, ...(unique ? { unique: true } : {}), key, name }
 }
 
-/** The embedded store has no other kinds of index. */
+/** Refuses other kinds of index, which the embedded store does not have. */
 function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
   if (direction === 1 || direction === -1) return direction
   throw new Error(`an index of the kind ${direction}`)
 }
 
 /**
- * Creates every index; what is there already stays as it is. Unique indexes carry promises, so no index, no service.
- * @param replicated a member that is missing must not hold up the build: a majority is enough
+ * Creates every index; an existing one stays as it is. Unique indexes enforce guarantees, so without them there is no service.
+ * @param replicated lets a majority of members complete the build, so that a missing member does not hold it up
  * @throws UnsuitableStoreError
  */
 export async function makeIndexes(connection: StoreConnection, replicated = false): Promise<void> {
   const quorum = replicated ? { commitQuorum: 'majority' } : {}
   for (const { collection, indexes } of declaredIndexes(connection)) {
-    // One command for a collection: mongoose sends one for each index.
+    // One command per collection; mongoose would send one per index.
     const make = () => connection.collection(collection).createIndexes(indexes, quorum)
     await untilAnswered(make).catch((error: unknown) => {
       throw isUnavailable(error) ? error : refused(collection, error)
@@ -69,11 +69,11 @@ function refused(collection: string, cause: unknown): UnsuitableStoreError {
   return new UnsuitableStoreError(`The store refuses an index of ${collection}: ${reason}.`, { cause })
 }
 
-/** How long a build may take that the store works on. */
+/** The longest wait for a build that the store is working on. */
 const BUILD_MS = 3_600_000
 const REST_MS = 2_000
 
-/** A build takes longer than an operation may. The store goes on with it, and asking again waits for the same one. */
+/** Asks again after a timeout: a build may outlast an operation's limit, and the store then goes on with the same build. */
 async function untilAnswered(make: () => Promise<unknown>): Promise<void> {
   for (const begun = performance.now(); ; ) {
     try {
@@ -87,7 +87,7 @@ async function untilAnswered(make: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Which version of the indexes a store has, and which process makes them just now. */
+/** The version of the indexes a store has, and the lease of the process that is making them. */
 interface SchemaDocument {
   _id: string
   version?: number
@@ -104,13 +104,13 @@ interface Preparing {
   clock: Clock
   /** See `makeIndexes`. */
   replicated: boolean
-  /** Also makes those that are missing though they were made once, as after a restore of documents alone. */
+  /** Also makes indexes that were made once but are missing, for example after a restore of the documents alone. */
   thorough: boolean
 }
 
 /**
- * Makes the indexes in a store that has those of an older version, or none. One process does, and the others wait for it: none
- * may serve without.
+ * Makes the indexes in a store that has those of an older version, or none. One process makes them while the others wait: none
+ * may serve without the indexes.
  * @throws UnsuitableStoreError
  */
 export async function prepareIndexes(connection: StoreConnection, preparing: Preparing): Promise<void> {
@@ -141,7 +141,7 @@ export async function prepareIndexes(connection: StoreConnection, preparing: Pre
   }
 }
 
-/** Damaged it can be neither read nor written. It says only what can be found out again, so it is written again. */
+/** Reads the version. A damaged document can be neither read nor overwritten; what it says can be found out, so it is dropped. */
 async function readVersion(
   connection: StoreConnection,
   schema: mongo.Collection<SchemaDocument>,
@@ -158,7 +158,7 @@ async function readVersion(
 
 function ignore(): void {}
 
-/** The right to make indexes; it lapses when the process that holds it dies. */
+/** The lease for making indexes; it lapses when the process that holds it dies. */
 function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
   const holder = randomUUID()
   const held = () => ({ holder, until: new Date(clock.now().getTime() + LEASE_MS) })
@@ -177,7 +177,7 @@ function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
   }
 }
 
-/** One after the other: asked all at once they open a connection each, which a busy machine does not get done in time. */
+/** Asks one collection after the other: all at once would open a connection each, too slow on a busy machine. */
 async function isOneMissing(connection: StoreConnection): Promise<boolean> {
   for (const { collection, indexes } of declaredIndexes(connection)) {
     const there = await namesIn(connection, collection)
@@ -191,7 +191,7 @@ async function namesIn(connection: StoreConnection, collection: string): Promise
     const found = await connection.collection(collection).listIndexes().toArray()
     return new Set(found.map(({ name }) => String(name)))
   } catch (error) {
-    // NamespaceNotFound: the collection never was.
+    // NamespaceNotFound: the collection does not exist yet.
     if (error instanceof Error && 'code' in error && error.code === 26) return new Set()
     throw error
   }

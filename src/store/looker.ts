@@ -1,11 +1,11 @@
-/** One who waits to be told. */
+/** A waiter; `sleepFor` sets `wake`. */
 interface Sleeper {
   wake: () => void
 }
 
 export const nothing = (): void => undefined
 
-/** Until it is woken, the time is over or `signal` aborts. */
+/** Sleeps until `sleeper.wake` is called, the time is over or `signal` aborts. */
 export function sleepFor(sleeper: Sleeper, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -21,20 +21,20 @@ export function sleepFor(sleeper: Sleeper, ms: number, signal: AbortSignal): Pro
 }
 
 interface LookerWork {
-  /** Is there a watcher who waits for what a look finds? Otherwise none is taken. */
+  /** Whether anyone waits for the result of a look; without, none is taken. */
   wanted(): boolean
   look(): Promise<void>
-  /** Called with the first failure in a row. */
+  /** Called with the first of several failures in a row. */
   failed(error: unknown): void
-  /** Milliseconds from look to look while nothing is known to have happened. */
+  /** Milliseconds from one look to the next while no change is known. */
   pollMs: number
-  /** Milliseconds between two looks at least. */
+  /** Least milliseconds between two looks. */
   gapMs: number
-  /** A slow store is left alone for as long as it took, and no longer than this. */
+  /** Most milliseconds of the pause after a slow look, which otherwise lasts as long as the look took. */
   longestPauseMs: number
 }
 
-/** Looks in turns, never twice at once, for as long as that is wanted. */
+/** Takes looks one after the other, as long as any is wanted. */
 export function createLooker(work: LookerWork) {
   const { wanted, pollMs, gapMs } = work
   let timer: NodeJS.Timeout | undefined
@@ -72,11 +72,11 @@ export function createLooker(work: LookerWork) {
   return {
     /** Brings the next look forward. */
     wake(): void {
-      // What happens during a look may have come too late for it.
+      // A change during a look may have come too late for that look.
       if (looking) again = true
       else if (wanted()) schedule(Math.max(0, pause - (performance.now() - last)))
     },
-    /** Sees to it that a look comes: after `pollMs`, unless one is on its way. */
+    /** Schedules a look after `pollMs`, unless one is scheduled or under way. */
     start(): void {
       if (!looking && timer === undefined) schedule(pollMs)
     },

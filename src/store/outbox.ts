@@ -9,38 +9,38 @@ import { findSound } from './failures.ts'
 import { auditFields } from './fields.ts'
 
 /**
- * Tells the relay that a write left an outbox entry in the store's collection, with the document where it is at hand, or the
- * updater that it made cards due. Stores call it after each such write, so that no verb can forget it; losing it costs only
- * time.
+ * Tells the relay that a write left an outbox entry in the store's collection (with the document, where it is at hand), or the
+ * card updater that a write made cards due. Stores call it after each such write, so that no verb can forget it; a lost call
+ * costs only time.
  */
 export type Wake = (what?: 'cards' | object, hint?: OutboxHint) => void
 
-/** What is known of an outbox entry beyond what its document says. */
+/** Facts about an outbox entry that its document does not hold. */
 export interface OutboxHint {
-  /** It was written when the account never had had a webhook, nor any person it may concern a browser with notifications. */
+  /** At the write, the account had never had a webhook, and no person concerned had ever had a browser with notifications. */
   noListeners?: boolean
 }
 
-/** What was written: an outbox entry in that collection, or cards that are due. */
+/** The kind of write: an outbox entry in that collection, or cards made due. */
 export type Written = { outboxOf: string; document?: object; hint?: OutboxHint } | 'cards'
 
-/** For stores without a relay of their own: a command beside the service, a test. */
+/** The `Wake` of a process without a relay: a command beside the service, a test. */
 export const noWake: Wake = () => undefined
 
-/** What a document with an outbox holds besides its record: the token of what waits, absent when nothing does. */
+/** The store's own field in a document with an outbox: the token of what waits, absent when nothing waits. */
 export interface OutboxToken {
   outbox_token?: string
 }
 
-/** Prepares the schema of documents that have an outbox. Only those with something waiting are in the index. */
+/** Adds the outbox to a schema. Its index holds only documents with something waiting. */
 export function addOutbox(schema: Schema): void {
   schema.add({ audit: { type: [auditFields], required: true }, outbox_token: String })
   schema.index({ outbox_token: 1 }, { sparse: true })
 }
 
 /**
- * Adds entries and events to an update: state and outbox are one write (T86). The token is the newest entry's id, so it
- * changes with every addition.
+ * Adds audit entries and events to an update, so that state and outbox are one write (T86). The token is the newest entry's
+ * id, so it changes with every addition.
  */
 export function withOutbox(
   update: { $set?: object; $push?: object; $inc?: object; $pull?: object; $unset?: object },
@@ -61,7 +61,7 @@ export function withOutbox(
   }
 }
 
-/** The token of a new document. */
+/** Returns the token for a new document. */
 export function outboxToken(record: { audit: readonly AuditEntry[] }): OutboxToken {
   const token = record.audit.at(-1)?.eid
   return token === undefined ? {} : { outbox_token: token }
@@ -78,13 +78,13 @@ interface OutboxDocument extends OutboxToken {
 export interface SourceOptions<T> {
   /** Further fields to read. */
   fields?: readonly string[]
-  /** Adds to the entry what these fields hold. */
+  /** Reads these fields into the entry. */
   read?: (document: T) => Partial<OutboxEntry>
   /** Further changes once an outbox entry is settled. */
   settled?: (entry: OutboxEntry) => { $set?: Record<string, unknown>; $unset?: Record<string, 1> }
 }
 
-/** The collection of that model as a source for the relay. */
+/** Makes the model's collection a source for the relay. */
 export function createOutboxSource<T extends OutboxDocument>(
   connection: StoreConnection,
   modelName: string,
@@ -98,7 +98,7 @@ export function createOutboxSource<T extends OutboxDocument>(
   const read = (document: T): OutboxEntry => ({ ...toEntry(document), ...options.read?.(document) })
   return {
     name: model.collection.name,
-    // Only the store of this collection hands its documents over, as they are stored.
+    // Only this collection's own store passes documents here, in stored form.
     read: (document) => read(document as T),
     async due(limit, after = '') {
       const waiting = { outbox_token: { $gt: after } }
@@ -130,7 +130,7 @@ function toEntry(document: OutboxDocument): OutboxEntry {
   }
 }
 
-/** Every collection whose documents have an outbox, and its model; requests first: callers wait for them. */
+/** Every collection whose documents have an outbox, with its model; requests first, because callers wait for them. */
 export const WITH_OUTBOX = {
   requests: 'Request',
   api_keys: 'ApiKey',
@@ -148,7 +148,7 @@ export const WITH_OUTBOX = {
   audit_inbox: 'AuditInbox',
 } as const
 
-/** Those collections as sources. Their models must exist. */
+/** Makes sources of all these collections, whose models must exist. */
 export function createOutboxSources(connection: StoreConnection): readonly OutboxSource[] {
   return Object.values(WITH_OUTBOX).map((model) => {
     if (model === 'Request') return requestSource(connection)
@@ -159,7 +159,7 @@ export function createOutboxSources(connection: StoreConnection): readonly Outbo
   })
 }
 
-/** Once a callback has become a delivery, the request keeps only the ids: the bytes are where they are sent from. */
+/** Once a callback has become a delivery, its request drops the body: the delivery holds the bytes to send. */
 function requestSource(connection: StoreConnection): OutboxSource {
   return createOutboxSource<OutboxDocument & Pick<ApprovalRequest, 'callback' | 'api_key_id'>>(
     connection,
@@ -176,7 +176,7 @@ function requestSource(connection: StoreConnection): OutboxSource {
   )
 }
 
-/** Entries of the audit inbox are gone once they are in the trail. */
+/** Makes the audit inbox a source; its documents are deleted once their entries are in the trail. */
 function inboxSource(connection: StoreConnection): OutboxSource {
   return {
     ...createOutboxSource(connection, 'AuditInbox'),

@@ -32,7 +32,7 @@ const deviceSchema = new Schema<DeviceDocument>(
   },
   STRICT_SCHEMA,
 )
-// Both carry promises: a browser shows one person's notifications, and no person has more than ten browsers.
+// These two enforce that a browser shows one person's notifications, and that no person has more than ten browsers.
 deviceSchema.index(
   { endpoint_hash: 1 },
   { unique: true, partialFilterExpression: { endpoint_hash: { $exists: true } } },
@@ -44,7 +44,7 @@ deviceSchema.index(
 deviceSchema.index({ state: 1 }, { partialFilterExpression: { state: 'removed' }, name: 'removed' })
 addOutbox(deviceSchema)
 
-/** Browsers on mongoose: being registered, moved and removed is one conditional write each. */
+/** Browsers on mongoose. To register, renew or remove one is a conditional write each. */
 export function createPushDeviceStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeviceDocument>('PushDevice', deviceSchema, 'push_devices')
   const { update } = createWriter(model, wake, recordOf)
@@ -55,9 +55,9 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     )
   return {
     /**
-     * Registers the browser in the first free slot of its person, or, if this person has it, renews name and subscription.
-     * Another person who had it loses it, unless their entry cannot be made: a browser shows one person's notifications.
-     * @returns the device as it stands; `full` when every slot is taken
+     * Registers the browser in the first free slot of its person, or renews its name and subscription if this person has it.
+     * Another person who had it loses it (unless `takenOver` throws), because a browser shows one person's notifications.
+     * @returns the stored device; `full` when every slot is taken
      */
     async put(device: PushDevice, takenOver: (from: PushDevice) => AuditEntry): Promise<PushDevice | 'full'> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -77,36 +77,36 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     async find(id: string): Promise<PushDevice | undefined> {
       return (await read(model, { _id: id }))[0]
     },
-    /** Is any browser registered at all? A removed one has no `endpoint_hash`, so the index answers. */
+    /** Checks whether any browser is registered. A removed one has no `endpoint_hash`, so the index answers. */
     async any(): Promise<boolean> {
       const registered = { endpoint_hash: trusted({ $exists: true, $gte: '' }) }
       return (await model.findOne(registered, { _id: 1 }).lean()) !== null
     },
-    /** Active ones of these people, oldest first. */
+    /** Returns the active browsers of these people, oldest first. */
     activeOf: (userIds: readonly string[]) => activeOf(model, userIds),
-    /** The same without what is damaged: for those who send. */
+    /** The same without damaged documents, for sending. */
     reachableOf: (userIds: readonly string[]) =>
       readSound(model.db, (sound) => activeOf(model, userIds, sound)),
-    /** @returns false when it is not active, or not this person's. */
+    /** Removes a browser. @returns false when it is not active, or not this person's. */
     remove,
-    /** Notes when something was accepted for it last. */
+    /** Notes when the push service last accepted a message for the browser. */
     async noteSent(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id, state: 'active' }, { $set: { last_sent_at: at } })
     },
-    /** Deletes removed ones whose outbox was carried on. @returns how many */
+    /** Deletes removed browsers whose outbox the relay has emptied. @returns how many */
     async deleteRemoved(): Promise<number> {
       return deleteEach(connection.collection('push_devices'), { state: 'removed', outbox_token: null })
     },
   }
 }
 
-/** How often another person may register the same browser first; then it is taken over from them. */
+/** Attempts of a registration: another person may register the same browser first, and is then taken over from. */
 const MAX_ATTEMPTS = 8
 
 /** Fields cleared on removal: the secrets and the uniquely indexed keys. */
 const GONE = { endpoint_hash: 1, sealed: 1, slot: 1 } as const
 
-/** The same browser of the same person: its id stays, name and secrets may be new. */
+/** Renews the same browser of the same person: its id stays, name and secrets may be new. */
 async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice | undefined> {
   const { user_id, endpoint_hash, name, sealed, host } = device
   const query = model.findOneAndUpdate(
@@ -119,7 +119,7 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
 }
 
 /**
- * Slot by slot: the index says which is taken, also by another process.
+ * Tries slot by slot: the unique index refuses one that is taken, also by another process.
  * @returns `elsewhere` when another person has just registered the browser
  */
 async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full' | 'elsewhere'> {
@@ -132,14 +132,14 @@ async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevic
     } catch (error) {
       if (isDuplicateKey(error, 'slot')) continue
       if (!isDuplicateKey(error, 'endpoint_hash')) throw error
-      // The same browser came twice at once: the other one's word stands.
+      // The same browser was registered twice at once; the other registration is renewed.
       return (await renew(model, device)) ?? 'elsewhere'
     }
   }
   return 'full'
 }
 
-/** Each holds a slot, so the index of slots answers. */
+/** Reads active browsers. Each holds a slot, so the index of slots answers. */
 async function activeOf(
   model: DeviceModel,
   userIds: readonly string[],

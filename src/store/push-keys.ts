@@ -6,7 +6,7 @@ import { addOutbox, noWake, type OutboxToken, type Wake } from './outbox.ts'
 import { documentOf, recordOf } from './record.ts'
 import { createWriter } from './writer.ts'
 
-/** The key pair at rest. There is one, for good: every subscription is bound to it. */
+/** The key pair at rest. There is only ever one: every subscription is bound to it. */
 export interface SealedPushKey {
   public_key: string
   sealed_private_key: string
@@ -16,7 +16,7 @@ export interface SealedPushKey {
 
 type PushKeyDocument = SealedPushKey & { _id: string } & OutboxToken
 
-/** The one document: browsers are bound to the key they subscribed with, so there is never a second. */
+/** The id of the only document: browsers are bound to the key they subscribed with, so there is never a second key. */
 const ONLY = 'vapid'
 
 const pushKeySchema = new Schema<PushKeyDocument>(
@@ -32,7 +32,7 @@ addOutbox(pushKeySchema)
 
 export type PushKeyStore = ReturnType<typeof createPushKeyStore>
 
-/** The VAPID key on mongoose: of two processes that make one at once, the second finds the first's. */
+/** The VAPID key on mongoose. When two processes make one at once, the second finds the key of the first. */
 export function createPushKeyStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushKeyDocument>('PushKey', pushKeySchema, 'push_keys')
   const { insertNew } = createWriter(model, wake, recordOf)
@@ -43,7 +43,7 @@ export function createPushKeyStore(connection: StoreConnection, wake: Wake = noW
       const { _id, outbox_token: _token, ...key } = found
       return key
     },
-    /** @returns false when there is one already. */
+    /** @returns false when there is a key already. */
     insert: (key: SealedPushKey) => insertNew(documentOf({ id: ONLY, ...key })),
   }
 }

@@ -51,13 +51,13 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
   const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')
   const queue = createQueue(connection, 'Push', recordOf<PushDocument>)
   return {
-    /** Those whose {event, device} exists already are left out. */
+    /** Inserts the pushes, except those whose {event, device} exists already. */
     insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(documentOf)),
-    /** All about this event. */
+    /** Returns all pushes about this event. */
     async ofEvent(eventId: string): Promise<Push[]> {
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)
     },
-    /** As deliveries: the chosen of those due longest, until `leaseEnds`. */
+    /** Leases the chosen among the pushes longest due until `leaseEnds`, as deliveries do. */
     claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Push>) =>
       queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */

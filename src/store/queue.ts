@@ -12,20 +12,20 @@ import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './sha
 
 const { trusted } = mongoose
 
-/** What only the store keeps of a document of a queue. */
+/** The fields of a queue's document that only the store uses. */
 export interface QueueToken extends OutboxToken {
-  /** The newest claim, or the write of its result. */
+  /** A mark of the newest claim or result, by which a bulk write finds out which documents it changed. */
   holder?: string
 }
 
-/** What a document of a queue holds besides what is to be sent. */
+/** The fields of a queue's document besides the content to send. */
 interface QueueDocument extends QueueToken {
   _id: string
   account_id: string
   state: string
   /**
-   * When a claim may take it next: due at, and while it is leased the end of the lease. One field for both, so that one
-   * index gives what has waited longest, whether it is due or was left behind.
+   * When a claim may take it next: its due time or, while it is leased, the end of the lease. One field for both, so that
+   * one index finds what has waited longest, whether due or left behind by a dead process.
    */
   next_at: Date
   tries: number
@@ -38,25 +38,25 @@ interface QueueDocument extends QueueToken {
 
 type Filter = mongoose.QueryFilter<QueueDocument>
 
-/** What was claimed. `interrupted`: the attempt before this one never reported back. */
+/** A claimed record. `interrupted`: the attempt before this one never reported back. */
 export interface Claimed<R> {
   record: R
   interrupted: boolean
 }
 
-/** What a claim takes of what it found. */
+/** Which records a claim takes: `choose` picks from up to `limit` found ones. */
 export interface Choice<R> {
   limit: number
   choose(found: readonly R[]): R[]
 }
 
-/** From when to when a claim holds. */
+/** The time of a claim, and when its lease ends. */
 export interface Lease {
   now: Date
   leaseEnds: Date
 }
 
-/** How an attempt ends in the store. */
+/** The outcome of an attempt, as the store writes it. */
 export interface AttemptResult<State extends string> {
   state: State
   next_at: Date
@@ -70,8 +70,8 @@ const OPEN_STATES = ['due', 'leased'] as const
 const OPEN = trusted({ $in: OPEN_STATES })
 
 /**
- * Adds to a schema what makes its collection a queue: the fields, and the index of what is open.
- * @param receiver fields by which a claim passes over what is busy, without reading the documents behind them
+ * Adds to a schema what makes its collection a queue: the fields, and the index of open documents.
+ * @param receiver fields of the index by which a claim skips busy receivers without reading their documents
  */
 export function makeQueue(schema: Schema, name: string, receiver: readonly string[] = []): void {
   schema.add({ state: text, next_at: date, tries: number, fence: number })
@@ -81,20 +81,20 @@ export function makeQueue(schema: Schema, name: string, receiver: readonly strin
   addOutbox(schema)
 }
 
-/** The index by which what came to rest is cleaned up. */
+/** Adds the index for cleaning up documents at rest. */
 export function indexResting(schema: Schema, states: readonly string[]): void {
   const resting = { partialFilterExpression: { state: { $in: states } }, name: 'resting_by_time' }
   schema.index({ state: 1, next_at: 1 }, resting)
 }
 
-/** Not this one of these values, if there are any. */
+/** The filter for a field with none of these values; no condition when there are none. */
 export function noneOf<Field extends string>(field: Field, values: readonly string[]) {
   return values.length === 0 ? {} : { [field]: trusted({ $nin: [...values] }) }
 }
 
 /**
- * The queue in the collection of that model. A claim is a lease with a fencing token, so a worker that was too slow can write
- * nothing (T82). Every write is one conditional write of one document.
+ * The queue in the model's collection. A claim is a lease with a fencing token, so a worker that has lost its lease cannot
+ * write (T82). Every write is one conditional write of one document.
  */
 export function createQueue<D extends QueueDocument, R>(
   connection: StoreConnection,
@@ -103,7 +103,7 @@ export function createQueue<D extends QueueDocument, R>(
 ) {
   const model = connection.model<QueueDocument>(modelName)
   const collection = connection.collection<{ _id: string }>(model.collection.name)
-  // Results that are written at the same moment share one command.
+  // Results written at the same moment share one command.
   const finish = shareTrips((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
   const damaged = passDamaged(connection)
   const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
@@ -112,7 +112,7 @@ export function createQueue<D extends QueueDocument, R>(
     return findSound<{ _id: string }, D>(collection, due, options)
   }
   return {
-    /** Takes of those that match and are due longest, or whose lease ended, the chosen, in one write. */
+    /** Leases, in one command, the chosen among the matching records that are longest due or whose lease ended. */
     async claim({ now, leaseEnds, limit, choose }: Lease & Choice<R>, which: object): Promise<Claimed<R>[]> {
       const found = await lookMany(which, now, limit)
       const records = new Map(found.map((document) => [fromDocument(document), document]))
@@ -127,13 +127,13 @@ export function createQueue<D extends QueueDocument, R>(
       return chosen.flatMap((before, index) => {
         const outcome = outcomes[index] ?? 'taken'
         if (damageTold(outcome) !== undefined) {
-          // The others are leased by now, and to be sent.
+          // No throw: the others are leased by now and must be sent.
           damaged.add(before._id, outcome)
           return []
         }
         if (!settled(outcome)) return []
         const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
-        // The state before tells whether the attempt before this one ever reported back.
+        // Still leased before this claim: the previous attempt never reported back.
         return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]
       })
     },
@@ -144,23 +144,23 @@ export function createQueue<D extends QueueDocument, R>(
       const update = withOutbox({ $set: { state, next_at, tries }, $push }, audit, events)
       return settled(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
     },
-    /** When the next one is due or its lease ends. */
+    /** Returns when the next matching document is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
       const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
       return (await leanSound<QueueDocument | null>(query))?.next_at
     },
     /**
-     * Deletes some that came to rest before that time; never one whose outbox still waits.
+     * Deletes some documents that came to rest before `before`, but none whose outbox still waits.
      * @returns how many, at most `limit`
      */
     async deleteRested(states: readonly string[], before: Date, limit: number): Promise<number> {
       const rested = { state: { $in: [...states] }, next_at: { $lt: before }, outbox_token: null }
-      // Asked with each once more: one of them may have been replayed meanwhile.
+      // Each delete repeats the filter: a document may have been replayed meanwhile.
       return deleteSome(collection, rested, limit)
     },
     /**
-     * Inserts those whose name (the unique index) is not taken, and returns their ids. Past mongoose, whose unordered insert leaves invalid
-     * documents out without a word: what is left out here would never be sent.
+     * Inserts the documents whose unique key is not taken, and returns their ids. Past mongoose, whose unordered insert
+     * silently leaves out invalid documents: a document left out here would never be sent.
      */
     async insertNew(documents: readonly D[]): Promise<ReadonlySet<string>> {
       const ids = documents.map(({ _id }) => _id)
@@ -170,7 +170,7 @@ export function createQueue<D extends QueueDocument, R>(
         return new Set(ids)
       } catch (error) {
         const failures = failuresOf(error)
-        // Another process carried the same entry, or an earlier attempt of ours did: the rest was inserted all the same.
+        // Another process, or an earlier attempt of ours, relayed the same outbox entry; the rest was inserted all the same.
         if (failures.some(({ code }) => code !== 11000)) throw error
         const refused = new Set(failures.map(({ index }) => index))
         return new Set(ids.filter((_, index) => !refused.has(index)))
@@ -179,10 +179,10 @@ export function createQueue<D extends QueueDocument, R>(
   }
 }
 
-/** For so long what is damaged is not looked at: it is due longest, and may be all that is found at a time. */
+/** How long damaged documents are skipped: they are the longest due, and could fill every read of a claim. */
 const PASSED_OVER_MS = 60_000
 
-/** Reports what cannot be claimed for damage, and leaves it out. */
+/** Reports documents that cannot be claimed because of damage, and skips them. */
 function passDamaged(connection: StoreConnection) {
   let ids: string[] = []
   let until = 0
@@ -202,15 +202,15 @@ function passDamaged(connection: StoreConnection) {
 
 type Collection = mongo.Collection<{ _id: string }>
 
-/** A write of one document, if it is as the filter says. */
+/** An update of one document, done only if the filter matches. */
 interface ConditionalWrite {
   filter: { _id: string; [field: string]: unknown }
   update: { $set?: object }
 }
 
-/** Each by itself, all in one command. @returns of each whether its condition held */
+/** Does each write by itself, all in one command. @returns for each whether its condition held */
 async function writeEach(collection: Collection, writes: readonly ConditionalWrite[]): Promise<Outcome[]> {
-  // A bulk write says how many matched. Which ones, this tells.
+  // A bulk write only says how many filters matched; these marks tell which.
   const batch = randomUUID()
   const marks = writes.map((_, index) => `${batch} ${index}`)
   const marked = writes.map(({ filter, update }, index) => ({

@@ -11,9 +11,9 @@ export interface Reservation {
   at: Date
 }
 
-/** Two kinds in one collection, so that what a request takes of both is one command. */
+/** Two kinds of counter in one collection, so that a request takes from both in one command. */
 interface QuotaDocument {
-  /** `<account>:<YYYY-MM>`: what the account has used of its quota in that month. `<account>:<approver>`: who has reservations. */
+  /** `<account>:<YYYY-MM>`: the account's use of its quota in that month. `<account>:<approver>`: reservations before them. */
   _id: string
   used?: number
   month?: string
@@ -34,7 +34,7 @@ const quotaSchema = new Schema<QuotaDocument>(
 )
 quotaSchema.index({ month: 1 })
 
-/** What a request takes: one of its account's quota in that month, and reservations before these people. */
+/** What a request takes: one unit of its account's quota for the month, and a reservation before each of these people. */
 export interface Taken {
   accountId: string
   /** `YYYY-MM`, UTC. */
@@ -45,12 +45,12 @@ export interface Taken {
   reservation: Reservation
 }
 
-/** One more in a counter: of the month within the quota, or among those that have a reservation. */
+/** One addition to a counter: to the month's use, within the quota, or to an approver's reservations. */
 type Taking = { _id: string; month: string; quota: number } | ({ _id: string; person: string } & Reservation)
 
 /**
- * What limits new requests, exact across processes: how many an account makes a calendar month, and how many wait before one
- * approver, `MOST_PENDING` for each account (T24). All who wait at the same moment share one conditional upsert of each.
+ * Limits on new requests, exact across processes: how many an account makes per calendar month, and how many wait before one
+ * approver, `MOST_PENDING` per account (T24). Callers at the same moment share one conditional upsert per counter.
  */
 export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
@@ -58,8 +58,8 @@ export function createQuotaStore(connection: StoreConnection) {
   const reservations = (accountId: string, userId: string) => ({ _id: `${accountId}:${userId}` })
   return {
     /**
-     * Takes the reservations, then one of the quota. A request that has a reservation already is refused another one.
-     * @returns who has no room for a reservation, then nothing of the quota is taken; or whether the quota is used up
+     * Takes the reservations, then one unit of the quota. A request that has a reservation already is refused a second one.
+     * @returns `full`: the people without room for a reservation (then no quota was taken); `usedUp`: the quota is used up
      */
     async take(taken: Taken): Promise<{ full: string[]; usedUp: boolean }> {
       const { accountId, month, quota, people, reservation } = taken
@@ -70,17 +70,17 @@ export function createQuotaStore(connection: StoreConnection) {
       const full = refused.flatMap((one) => ('person' in one ? [one.person] : []))
       return { full, usedUp: full.length < refused.length }
     },
-    /** Gives one back when the request was not made after all. */
+    /** Gives one unit of the quota back, when the request was not made after all. */
     async giveBack(accountId: string, month: string): Promise<void> {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
       await model.updateOne(taken, { $inc: { used: -1 } })
     },
-    /** How many were taken. */
+    /** Returns how much of the month's quota was taken. */
     async used(accountId: string, month: string): Promise<number> {
       const found = await model.findById(`${accountId}:${month}`).lean<QuotaDocument>()
       return found?.used ?? 0
     },
-    /** Who has a reservation before that person. */
+    /** Returns the reservations before that person. */
     async held(accountId: string, userId: string): Promise<Reservation[]> {
       const found = await model.findOne(reservations(accountId, userId)).lean<QuotaDocument>()
       return found?.held ?? []
@@ -91,7 +91,7 @@ export function createQuotaStore(connection: StoreConnection) {
       const ids = mongoose.trusted({ $in: [...requestIds] })
       await model.updateOne(reservations(accountId, userId), { $pull: { held: { id: ids } } })
     },
-    /** Forgets the counters of the months before this one. */
+    /** Deletes the quota counters of earlier months. */
     async prune(month: string): Promise<void> {
       await deleteEach(connection.collection('quotas'), { month: { $lt: month } })
     },
@@ -102,19 +102,19 @@ function counterOf(taking: Taking): string {
   return 'quota' in taking ? `${taking._id} ${taking.quota}` : taking._id
 }
 
-/** A counter without room does not match, so the upsert runs into the existing `_id`. */
+/** Builds the upsert. A counter without room does not match, so the upsert fails on the existing `_id`. */
 function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
   const [taking] = takings
   const { _id } = taking
   const times = takings.length
   if ('quota' in taking) {
     const { month, quota } = taking
-    // One that does not exist yet would be made whatever the condition says, so no more than the whole quota is ever asked for.
+    // An upsert creates a missing counter whatever the condition, so it never asks for more than the whole quota.
     if (quota !== 0 && times > quota) return undefined
     const room = quota === 0 ? {} : { used: { $lte: quota - times } }
     return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
   }
-  // A negative place would hold for every counter.
+  // With more, the index below would be negative, and the condition true for every counter.
   if (times > MOST_PENDING) return undefined
   const held = new Map(
     takings.flatMap((one) => ('person' in one ? [[one.id, { id: one.id, at: one.at }]] : [])),
@@ -125,7 +125,7 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
       [`held.${MOST_PENDING - times}`]: { $exists: false },
       'held.id': { $nin: [...held.keys()] },
     },
-    // Twice the same request is one reservation.
+    // The `Map` makes one reservation of two for the same request.
     update: { $push: { held: { $each: [...held.values()] } } },
   }
 }

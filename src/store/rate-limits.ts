@@ -12,9 +12,9 @@ import { diskTrouble, isUnavailable } from './failures.ts'
 const WINDOW_SECONDS = 60
 
 /**
- * Rate limits by `rate-limiter-flexible`. `shared`: counters live in the store and hold across processes; otherwise in
- * this process's memory, which is exact while it is the only one. Their unique index must exist (`indexes.ts`): without it two
- * first requests at once would make two counters of one (T66).
+ * Rate limits by `rate-limiter-flexible`. `shared`: counters live in the store and hold across processes; otherwise they live
+ * in this process's memory, which is exact for a single process. The store's unique index must exist (`indexes.ts`): without
+ * it, two first requests at once would make two counters (T66).
  */
 export function createRateLimiter(
   connection: StoreConnection,
@@ -59,7 +59,7 @@ function overLimiters(
 ): RateLimiter {
   const consume = (bucket: LimitBucket, subject: string): Promise<RateLimiterRes> =>
     limiters[bucket].consume(subject).catch((error: unknown) => {
-      // A read works on a store that takes no writes: then each process counts by itself.
+      // A store that takes no writes can still serve reads: then each process counts them by itself.
       if (bucket === 'read' && diskTrouble(error) !== undefined) return reads.consume(subject)
       throw error
     })
@@ -78,7 +78,7 @@ function overLimiters(
         return state(taken.msBeforeNext, taken.remainingPoints, true)
       } catch (refused) {
         if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
-        // The call could not do its work either.
+        // Without the store, the call itself could not do its work either.
         if (isUnavailable(refused)) throw refused
         log.error({ error: refused, bucket }, 'the rate limiter does not answer')
         return state(WINDOW_SECONDS * 1000, 0, bucket !== 'auth')

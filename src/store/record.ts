@@ -1,25 +1,25 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import { outboxToken } from './outbox.ts'
 
-/** What a document has besides its record. */
+/** The fields of a document that are the store's own. */
 interface Kept {
   _id: string
   outbox_token?: string
-  /** Who holds it for an attempt. */
+  /** See `QueueToken`. */
   holder?: string
-  /** Of deliveries and cards: with the id of what they are about the name under which they exist once. */
+  /** Deliveries and cards: unique together with the id of the event or request they are about. */
   target_key?: string
   recipient_key?: string
-  /** Of requests: when it got its version. */
+  /** Requests: when the request got its version. */
   moved_at?: Date
 }
 
-/** The document of a new record, with the token of what it leaves for the relay. */
+/** Makes the document of a new record, with the token of its outbox. */
 export function documentOf<R extends { id: string; audit: readonly AuditEntry[] }>({ id, ...rest }: R) {
   return { _id: id, ...rest, ...outboxToken(rest) }
 }
 
-/** The record that a document keeps: with its id as `id`, and nothing that is the store's own. */
+/** Returns a document's record: with its id as `id`, and without the store's own fields. */
 export function recordOf<D extends Kept>(document: D) {
   const {
     _id,
@@ -33,12 +33,12 @@ export function recordOf<D extends Kept>(document: D) {
   return { id: _id, ...rest }
 }
 
-/** The record of what was found, if anything was. */
+/** Returns the record of the document found, if any. */
 export function recordIn<D extends Kept>(document: D | null | undefined) {
   return document === null || document === undefined ? undefined : recordOf(document)
 }
 
-/** The update that sets these fields; `null` removes one, undefined leaves it. */
+/** Builds the update that sets these fields; `null` removes a field, undefined leaves it as it is. */
 export function replacing(fields: object): { $set?: object; $unset?: object } {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined)
   const set = Object.fromEntries(given.filter(([, value]) => value !== null))

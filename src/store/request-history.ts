@@ -6,15 +6,15 @@ import { recordOf } from './record.ts'
 import type { RequestDocument } from './request-schema.ts'
 import { partsOfStatus } from './requests.ts'
 
-/** Which requests of one account. */
+/** Selects requests of one account. */
 export interface HistoryFilter {
   account_id: string
   /** Only those that name this person, or on which they voted. */
   person_id?: string
-  /** A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
+  /** A request that has lapsed by the database's clock counts as expired, even while its stored `status` is pending. */
   status?: RequestStatus
   api_key_id?: string
-  /** The one with this id, or whose decision has it. */
+  /** Id of the request or of its decision. */
   id?: string
   /** Made at that time or later. */
   from?: Date
@@ -22,26 +22,26 @@ export interface HistoryFilter {
   to?: Date
 }
 
-/** One page of them, newest first. */
+/** A page of these requests, newest first. */
 export interface HistoryPage extends HistoryFilter {
   limit: number
-  /** Exclusive position: only older ones. */
+  /** Exclusive position: only older requests. */
   before?: ListPosition
 }
 
-/** The place of a request in a list, and what a search looks at. */
+/** A request's position in a list, and the fields that a search reads. */
 export interface RequestOutline extends ListPosition {
   action: string
   high_impact: boolean
   sandbox: boolean
 }
 
-/** How a person is part of a request. Two queries, since each has an index and both together have none. */
+/** The fields that tie a person to a request. One query each: each field has an index, and their `$or` has none. */
 const PARTS = ['requirement.approvers.user_id', 'votes.user_id'] as const
 
 type Filter = Record<string, unknown>
 
-/** The requests of an account as people look back on them; each read is answered in the order of an index. */
+/** Reads an account's past requests for people; an index gives each read its order. */
 export function createRequestHistory(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
   const collection = connection.collection<RequestDocument>('requests')
   const find = async <Row extends ListPosition>(
@@ -63,7 +63,7 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
         const found = await collection.find(filter).sort(NEWEST_FIRST).limit(limit).toArray()
         return found.map(recordOf)
       }),
-    /** As `page`, in outline. */
+    /** Reads the same page as `page`, in outline. */
     outlines: (query: HistoryPage): Promise<RequestOutline[]> =>
       find(query, async (filter, limit) => {
         const projection = { created_at: 1, action: 1, high_impact: 1, sandbox: 1 }
@@ -73,7 +73,7 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
           return { id: _id, created_at, action, high_impact, sandbox }
         })
       }),
-    /** Which of these requests name the person, or have a vote of theirs. */
+    /** Returns which of these requests name the person, or have a vote of theirs. */
     async concerning(ids: readonly string[], personId: string): Promise<Set<string>> {
       const part = PARTS.map((path) => ({ [path]: personId }))
       const filter: Filter = { _id: { $in: [...ids] }, $or: part }

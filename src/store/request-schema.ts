@@ -4,12 +4,12 @@ import { STRICT_SCHEMA } from './connect.ts'
 import { date, flag, number, outboxFields, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
-/** A request document: the record with its id as `_id`. `moved_at`: when it got its version, unless that is its first. */
+/** A request document: the record with its id as `_id`. `moved_at`: when it got its version; absent for the first version. */
 export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string; moved_at?: Date } & OutboxToken
 
 const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
 
-/** What proves a person's presence, kept with their word. */
+/** The proof of a person's presence, kept with their decision. */
 export const evidenceFields = new Schema(
   {
     type: text,
@@ -79,7 +79,7 @@ const requirementFields = new Schema(
   part,
 )
 
-/** Collection `requests`. The callers' context is text, never BSON: BSON would lose or change keys. */
+/** Collection `requests`. The caller's context is stored as text, never as BSON, which would lose or change keys. */
 export const requestSchema = new Schema<RequestDocument>(
   {
     _id: text,

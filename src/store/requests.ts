@@ -37,15 +37,15 @@ export interface ListQuery {
   before?: ListPosition
 }
 
-/** Whose requests wait for a person: their own, and in the accounts where they decide those of the people they stand in for. */
+/** A person and those they stand in for; together they define which requests wait for the person. */
 export interface Waiter {
   user_id: string
   principals: readonly string[]
-  /** Where they may act for those. */
+  /** Accounts in which the person may decide for their principals. */
   accounts: readonly string[]
 }
 
-/** What is known of a request that holds a reservation before an approver (`quotas.ts`). */
+/** The state of a request that holds a reservation before an approver (`quotas.ts`). */
 interface PlaceHolder {
   id: string
   pending: boolean
@@ -85,16 +85,16 @@ function reads(
     async find(id: string): Promise<ApprovalRequest | undefined> {
       return recordIn(await lookup(id))
     },
-    /** The request that was decided under this id (`dec_…`). */
+    /** Finds the request whose decision has this id (`dec_…`). */
     async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
       return recordIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
     },
-    /** Those of them that exist. */
+    /** Returns those of these requests that exist. */
     async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
       return (await query.lean<RequestDocument[]>()).map(recordOf)
     },
-    /** Newest first. A lapsed request counts as expired by the database's clock, also while its `status` still says pending. */
+    /** Lists newest first. A request lapsed by the database's clock counts as expired, even if its stored `status` is pending. */
     async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
       const reads: ApprovalRequest[][] = []
       for (const part of partsOfStatus(status, clock.now())) {
@@ -105,28 +105,28 @@ function reads(
       return mergeNewest(reads, limit)
     },
     /**
-     * What waits for this person, what ends first before all others: pending requests, unexpired by the database's clock,
-     * that name them or a person for whom they stand in, and lack that vote and any of their hand; no dry-runs. `after`:
-     * exclusive position, only what ends later.
+     * Returns the requests that wait for this person, the first to expire first: pending, unexpired by the database's clock,
+     * naming the person or one they stand in for, without that approver's vote and without any vote cast by the person; no
+     * dry-runs. `after`: exclusive position, only requests that expire later.
      */
     async pendingFor(who: Waiter, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
       const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
       const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(recordOf)
     },
-    /** How many `pendingFor` would give without a limit. */
+    /** Counts what `pendingFor` would return without a limit. */
     async countPendingFor(who: Waiter): Promise<number> {
       return model.countDocuments(waitingFor(who))
     },
-    /** Version of each request that exists and can be read: one query for all waiters of a process. */
+    /** Returns the version of each request that exists and is undamaged: one query for all waiters of a process. */
     async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }
-      // One batch for all, however many: the default of 101 would make it several commands.
+      // One batch for all of them: the default of 101 would take several commands.
       const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
       const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
       return new Map(found.map((document) => [document._id, document.version]))
     },
-    /** What got another version in that time, by the database's clock. @returns undefined when it is more than is worth reading */
+    /** Reads which requests got a new version in that time, by the database's clock. @returns undefined if too many did */
     async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
       const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
       const query = model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
@@ -136,16 +136,16 @@ function reads(
   }
 }
 
-/** Fewer changes than this are read of one moment. */
+/** From this many changes on, `movedBetween` gives up. */
 const MOST_MOVED = 1_000
 
-/** Rejections that are read of one key, the newest: far more than make it silent towards every approver. */
+/** Most rejections read per key, the newest: far more than it takes to silence a key towards every approver. */
 const MOST_REJECTIONS = 500
 
-/** What limits on attention are counted from. One rejection rejects, so the person who rejected closed the request. */
+/** Reads for the limits on attention. A single rejection closes a request, so its rejecting vote is the one that closed it. */
 function attentionReads(model: RequestModel) {
   return {
-    /** Who rejected live requests of this key since then, and when. */
+    /** Returns who has rejected live (not sandbox) requests of this key since `since`, and when. */
     async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
       const recent = {
         api_key_id: keyId,
@@ -162,7 +162,7 @@ function attentionReads(model: RequestModel) {
       )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
-    /** Those of them that exist, as far as their reservations are concerned. */
+    /** Returns the state of those of these requests that exist and are undamaged. */
     async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
       const found = await leanSound<RequestDocument[]>(query.batchSize(ids.length + 1))
@@ -175,7 +175,7 @@ function attentionReads(model: RequestModel) {
   }
 }
 
-/** All in the query: what was dropped after a limit would hide younger requests behind old ones that do not need this person. */
+/** The whole condition is in the query: filtering after the limit would let requests that do not need this person hide others. */
 function waitingFor({ user_id, principals, accounts }: Waiter): Filter {
   const named = 'requirement.approvers.user_id'
   const open = {
@@ -194,10 +194,10 @@ function waitingFor({ user_id, principals, accounts }: Waiter): Filter {
   return { [named]: trusted({ $in: [user_id, ...principals] }), ...open, $or: [own, ...others] }
 }
 
-/** An old date, so that only requests with an automatic reminder to come are looked through. */
+/** A lower bound that excludes requests without `remind_at` from the index scan. */
 const LONG_AGO = new Date(0)
 
-/** What sweeps look for. */
+/** Reads for the sweeps. */
 function dueReads(model: RequestModel) {
   const status = 'pending' as const
   type Time = 'expires_at' | 'remind_at'
@@ -213,25 +213,25 @@ function dueReads(model: RequestModel) {
     return (await leanSound<RequestDocument | null>(query))?.[by]
   }
   return {
-    /** Pending requests whose time is up by the database's clock, the longest lapsed first; `now` narrows the search only. */
+    /** Returns pending requests that lapsed by the database's clock, the longest lapsed first; `now` only narrows the search. */
     lapsed: (now: Date, limit: number) =>
       due({ status, expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
-    /** When the time of the next pending request is up. */
+    /** Returns when the next pending request expires. */
     nextExpiry: () => next({ status }, 'expires_at'),
-    /** Pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
+    /** Returns pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
     remindable: (now: Date, limit: number) =>
       due({ status, remind_at: trusted({ $gt: LONG_AGO, $lte: now }), $expr: UNEXPIRED }, 'remind_at', limit),
-    /** When the next automatic reminder of a pending, unexpired request is due. */
+    /** Returns when the next automatic reminder of a pending, unexpired request is due. */
     nextReminder: () =>
       next({ status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }, 'remind_at'),
   }
 }
 
 /**
- * The filters that together find what has this status: by the database's clock a request that lapsed unnoticed counts as
- * expired, as every read of it will say. One query each, since each has an index and both together have none. To be read in
- * this order: a request that is marked meanwhile is in one of them.
- * @param now narrows the search only
+ * Returns the filters that together find the requests with this status. A request that lapsed by the database's clock counts
+ * as expired before it is marked, as in every other read. One query each, because each filter has an index and their `$or`
+ * has none. Query them in this order: then a request that is marked in between is found by one of them.
+ * @param now only narrows the search
  */
 export function partsOfStatus(status: RequestStatus | undefined, now: Date): Filter[] {
   if (status === 'pending') return [{ status, $expr: UNEXPIRED }]
@@ -239,17 +239,17 @@ export function partsOfStatus(status: RequestStatus | undefined, now: Date): Fil
   return [{ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, { status }]
 }
 
-/** First looks that are noted of one request: it asks a few people, and those who stand in for them. */
+/** Most first looks noted per request: it asks a few people, and those who stand in for them. */
 const MOST_SEEN = 50
 
-/** A reminder that is taken, with its event and its entry. */
+/** A reminder to record, with its event and its audit entry. */
 interface Reminder {
   at: Date
   event: OutboxEvent
   audit: AuditEntry
 }
 
-/** Each is one conditional write. @returns undefined when its condition does not hold (any more): read again. */
+/** Each is one conditional write, which returns undefined when its condition does not hold (any more): read again. */
 function writes(model: RequestModel, wake: Wake) {
   const update = async (
     filter: Filter,
@@ -263,12 +263,12 @@ function writes(model: RequestModel, wake: Wake) {
   }
   return {
     /**
-     * The one write of a vote, tally and decision: only while the request is pending, at that version and, by the
-     * database's clock, unexpired.
+     * Writes a vote with its tally and decision at once, only while the request is pending, has that version and is unexpired
+     * by the database's clock.
      */
     recordVote: (id: string, version: number, change: RequestChange) =>
       update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
-    /** As `recordVote`, for sandbox requests only. */
+    /** Does the same as `recordVote`, for sandbox requests only. */
     recordSandboxDecision: (id: string, version: number, change: RequestChange) =>
       update({ _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED }, votingUpdate(change)),
     /** Pending and past its time by the database's clock → expired. */
@@ -283,7 +283,7 @@ function writes(model: RequestModel, wake: Wake) {
         { _id: id, status: 'pending', $expr: UNEXPIRED },
         withOutbox({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
       ),
-    /** Notes a first look at a pending request. No reader waits for it, so the version stays. */
+    /** Notes an approver's first look at a pending request. No reader waits for it, so the version stays. */
     async noteSeen(id: string, seen: Seen): Promise<void> {
       const hasRoom = { [`seen.${MOST_SEEN - 1}`]: trusted({ $exists: false }) }
       const first = { 'seen.approver': trusted({ $ne: seen.approver }), ...hasRoom }
@@ -295,7 +295,7 @@ function writes(model: RequestModel, wake: Wake) {
         { _id: id, status: 'approved', consumed_at: null },
         withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
       ),
-    /** Takes the caller's one reminder a minute: only while pending, and the one before was not less than `gapSeconds` ago. */
+    /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */
     recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
       const free = [{ caller_reminded_at: null }, { caller_reminded_at: trusted({ $lte: before }) }]
@@ -306,8 +306,8 @@ function writes(model: RequestModel, wake: Wake) {
       )
     },
     /**
-     * Takes the due automatic reminder (`reminder`), or leaves it out, and notes when the next one is due: only while the
-     * request is pending, at that version and, by the database's clock, unexpired.
+     * Records the due automatic reminder (`reminder`) or skips it, and notes when the next one is due: only while the request
+     * is pending, has that version and is unexpired by the database's clock.
      */
     settleReminder(id: string, version: number, next: Date | undefined, reminder?: Reminder) {
       const open = { _id: id, status: 'pending', version, $expr: UNEXPIRED } as const
@@ -316,7 +316,7 @@ function writes(model: RequestModel, wake: Wake) {
   }
 }
 
-/** A reminder left out is no change that any reader waits for: the version stays. */
+/** Builds the update. No reader waits for a skipped reminder, so the version stays. */
 function settledReminder(
   next: Date | undefined,
   reminder: Reminder | undefined,

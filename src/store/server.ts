@@ -2,7 +2,7 @@ import type mongoose from 'mongoose'
 import { redact } from '../domain/redact.ts'
 import { diskTrouble, isUnavailable } from './failures.ts'
 
-/** The store is no store for this service; the message says what to do. */
+/** The store cannot serve this service; the message says what to do. */
 export class UnsuitableStoreError extends Error {
   override readonly name = 'UnsuitableStoreError'
 }
@@ -12,19 +12,19 @@ class StoreUnreachableError extends Error {
   override readonly name = 'StoreUnreachableError'
 }
 
-/** The oldest MongoDB that will do: partial indexes take `$in`, on which the queues lean, since then. */
+/** The oldest MongoDB that will do: since this version, partial indexes accept `$in`, which the queues need. */
 const OLDEST_MAJOR = 6
 
-/** What a store says it is. */
+/** A store's description of itself. */
 export interface Server {
   kind: 'embedded store' | 'replica set' | 'mongos' | 'single server'
-  /** Of a replica set. */
+  /** Name of the replica set; undefined for other kinds. */
   name: string | undefined
-  /** MongoDB's, or that of the service which speaks its protocol; undefined when it does not tell. */
+  /** Version of MongoDB, or as claimed by a service that speaks its protocol; undefined when the store does not tell. */
   version: string | undefined
 }
 
-/** What the store's answer to `hello` says about it. */
+/** Reads the kind of store from its answer to `hello`. */
 function readKind(hello: object): Pick<Server, 'kind' | 'name'> {
   const { embeddedStore, msg, setName }: Record<string, unknown> = { ...hello }
   if (typeof setName === 'string') return { kind: 'replica set', name: setName }
@@ -33,7 +33,7 @@ function readKind(hello: object): Pick<Server, 'kind' | 'name'> {
 }
 
 /**
- * Asks the store who it is.
+ * Asks the store for its kind and version.
  * @throws UnsuitableStoreError when it is too old
  */
 export async function checkServer(connection: mongoose.Connection): Promise<Server> {
@@ -54,7 +54,7 @@ function unlessAway(error: unknown): undefined {
   if (isUnavailable(error)) throw error
 }
 
-/** Why a server refuses what the service cannot do without, by its code. */
+/** Why a server refuses something the service cannot do without, by error code. */
 const REFUSED: Readonly<Record<number, string>> = {
   13: 'does not let this user do what is needed: give it the role readWrite on the database',
   18: 'does not let this user in: check user, password and authSource in MONGODB_URI',
@@ -63,7 +63,7 @@ const REFUSED: Readonly<Record<number, string>> = {
   8000: 'does not let this user in: check user, password and authSource in MONGODB_URI',
 }
 
-/** The driver's names for an address that it cannot use. */
+/** The driver's error names for an address that it cannot use. */
 const BAD_ADDRESS = [
   'MongoParseError',
   'MongoRuntimeError',
@@ -71,12 +71,12 @@ const BAD_ADDRESS = [
   'MongoMissingCredentialsError',
 ]
 
-/** The name in a `mongodb+srv:` address is asked for before any server is. */
+/** Recognises a failed DNS query: the name in a `mongodb+srv:` address is resolved before any server is asked. */
 function isNameServerTrouble(error: Error): boolean {
   return 'syscall' in error && /^query(?:Srv|Txt)$/.test(String(error.syscall))
 }
 
-/** Of the embedded store, which runs in this process: that it takes long is the machine's doing. */
+/** Words an error of the embedded store, which runs in this process: if it is slow, the machine is the cause. */
 export function ownInWords(error: unknown): unknown {
   if (!(error instanceof Error) || !isUnavailable(error) || diskTrouble(error) !== undefined) return error
   const advice =
@@ -91,7 +91,7 @@ export function ownInWords(error: unknown): unknown {
   )
 }
 
-/** What kept a store from being opened, as a sentence for the operator; any other error as it is. */
+/** Turns an error that kept a store from being opened into a sentence for the operator; returns other errors unchanged. */
 export function inWords(error: unknown): unknown {
   if (
     !(error instanceof Error) ||
@@ -100,7 +100,7 @@ export function inWords(error: unknown): unknown {
   )
     return error
   const reason = String(redact(error.message)).replace(/\.$/, '')
-  // The driver puts its own words in the place of this refusal, without a code.
+  // The driver replaces this refusal by an error of its own, without a code.
   const code = /retryable writes/.test(reason) ? 20 : 'code' in error ? Number(error.code) : 0
   const refused = REFUSED[code]
   if (refused !== undefined)

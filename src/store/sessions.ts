@@ -36,13 +36,13 @@ const sessionSchema = new Schema<SessionDocument>(
 )
 sessionSchema.index({ token_hash: 1 }, { unique: true })
 sessionSchema.index({ user_id: 1 })
-// No TTL index: the database would delete sessions whose end the audit trail has not heard of.
+// No TTL index: the database would delete sessions before their end is in the audit trail.
 sessionSchema.index({ ended_at: 1, expires_at: 1 })
 sessionSchema.index({ ended_at: 1, last_seen_at: 1 })
 sessionSchema.index({ ended_at: 1, created_at: 1 })
 addOutbox(sessionSchema)
 
-/** When a session is over by itself: so long after sign-in whatever happens, and when it is not used for so long. */
+/** When a session lapses: `mostMs` after sign-in whatever happens, and `idleMs` after its last use. */
 export interface SessionLimits {
   mostMs: number
   idleMs: number
@@ -50,14 +50,14 @@ export interface SessionLimits {
 
 const SHORT_SESSIONS: SessionLimits = { mostMs: 7 * 86_400_000, idleMs: 12 * 3_600_000 }
 
-/** The gap between two notes of use, so that a busy page costs one write a minute. */
+/** Milliseconds between two writes of a session's last use, so that a busy page costs one write a minute. */
 const TOUCH_GAP_MS = 60_000
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
 /**
- * Sessions on mongoose. Ending one is a write that every process sees at once; an ended one stays, worth nothing, until its
- * audit entries are in the trail.
+ * Sessions on mongoose. Every process sees the end of a session at once; an ended session stays stored, without effect, until
+ * its audit entries are in the trail.
  */
 export function createSessionStore(
   connection: StoreConnection,
@@ -72,7 +72,7 @@ export function createSessionStore(
     ...endings(model, writer, limits),
     /** Deletes ended sessions whose audit entries are in the trail. @returns how many */
     deleteEnded(): Promise<number> {
-      // Says the same as that it is not null, but in a way that an index can begin at.
+      // Means the same as "not null", but as a bound at which an index scan can begin.
       const settled = { ended_at: { $gt: new Date(0) }, outbox_token: null }
       return deleteEach(connection.collection('sessions'), settled)
     },
@@ -90,15 +90,15 @@ function uses(model: SessionModel, writer: Writer, limits: SessionLimits) {
     async insert(session: Session, audit: AuditEntry): Promise<void> {
       await writer.insert(documentOf({ ...session, ended_at: null, audit: [audit] }))
     },
-    /** Live — not ended, within the idle and the absolute limit at `now` — by cookie hash. */
+    /** Finds a session by cookie hash if it is live: not ended, and within the idle and the absolute limit at `now`. */
     findByToken: (tokenHash: string, now: Date) => findOne({ token_hash: tokenHash, ...liveAt(now, limits) }),
     findLive: (id: string, now: Date) => findOne({ _id: id, ...liveAt(now, limits) }),
-    /** Sessions of the person that are live at `now`, the latest used first. */
+    /** Returns the person's sessions live at `now`, the latest used first. */
     async liveOf(userId: string, now: Date, limit: number): Promise<Session[]> {
       const query = model.find({ user_id: userId, ...liveAt(now, limits) }).sort({ last_seen_at: -1, _id: 1 })
       return (await query.limit(limit).lean<SessionDocument[]>()).map(toSession)
     },
-    /** Which of these are live at `now`: one query for all streams that are open. */
+    /** Returns which of these sessions are live at `now`: one query for all open streams. */
     async liveAmong(ids: readonly string[], now: Date): Promise<string[]> {
       const query = model.find({ _id: trusted({ $in: [...ids] }), ...liveAt(now, limits) }, { _id: 1 })
       const found = await query.batchSize(ids.length + 1).lean<{ _id: string }[]>()
@@ -109,7 +109,7 @@ function uses(model: SessionModel, writer: Writer, limits: SessionLimits) {
       const { matchedCount } = await model.updateOne({ _id: id, ended_at: null }, { $set: { proven_at: at } })
       return matchedCount === 1
     },
-    /** Notes that the session is used, at most once a minute: as it was read just now. */
+    /** Notes a use of the session, at most once a minute; `last_seen_at` is the value just read. */
     async touch({ id, last_seen_at }: Pick<Session, 'id' | 'last_seen_at'>, at: Date): Promise<void> {
       if (at.getTime() - last_seen_at.getTime() <= TOUCH_GAP_MS) return
       const stale = trusted({ $lt: new Date(at.getTime() - TOUCH_GAP_MS) })
@@ -122,26 +122,26 @@ function endings(model: SessionModel, writer: Writer, limits: SessionLimits) {
   const end = (filter: mongoose.QueryFilter<SessionDocument>, at: Date, audit: AuditEntry) =>
     writer.update({ ...filter, ended_at: null }, withOutbox({ $set: { ended_at: at } }, [audit]))
   return {
-    /** @returns false when it was over already. */
+    /** Ends a session. @returns false when it had ended already. */
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
-    /** Ends all sessions of the person; `entryOf` makes the audit entry of each. */
+    /** Ends all sessions of the person; `entryOf` makes the audit entry of each. @returns how many */
     async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<number> {
       const live = await leanSound<SessionDocument[]>(model.find({ user_id: userId, ended_at: null }))
       const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
       return (await Promise.all(ended)).filter(Boolean).length
     },
-    /** Sessions past their idle or absolute limit at `now` that were not ended. */
+    /** Returns sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
       const found = await leanSound<SessionDocument[]>(model.find(lapsedAt(now, limits)).limit(limit))
       return found.map(toSession)
     },
-    /** Ends a session that is lapsed at `now`. @returns false when it is not, or was ended already. */
+    /** Ends a session that has lapsed at `now`. @returns false when it has not, or was ended already. */
     endLapsed: (id: string, now: Date, audit: AuditEntry) =>
       end({ _id: id, ...lapsedAt(now, limits) }, now, audit),
   }
 }
 
-/** Also those that began when the limit was longer end with it: what each was promised then does not count. */
+/** The condition for live sessions. The present limits also end sessions that began, and got their expiry, under longer ones. */
 function liveAt(now: Date, { mostMs, idleMs }: SessionLimits) {
   return {
     ended_at: null,

@@ -2,7 +2,7 @@ import { mongo } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 
-/** `most`: asks in one command. `alone`: where one is damaged each goes for itself, so that the others have their answer. */
+/** `most`: asks per command. `alone`: if a command meets damage, each ask is sent alone, so that the others get an answer. */
 interface Sharing {
   most?: number
   alone?: boolean
@@ -14,14 +14,14 @@ interface Waiting<Ask, Answer> {
   reject: (error: unknown) => void
 }
 
-/** A command that takes longer may never come back, on a connection that is dead without saying so. */
+/** A command that takes longer may never return, because its connection is dead without notice. */
 const STUCK_MS = 500
 
 /**
- * Lets asks that wait at the same moment share one command. Nothing is kept: a command is always sent after it was asked for,
- * so it sees whatever was acknowledged before. While one is under way further asks wait for the next one, so trips grow as
- * the store slows down and a lone ask goes at once. One that is stuck holds up only those it carries.
- * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that
+ * Lets concurrent asks share one command (a "trip"). Nothing is cached: a command is always sent after its asks were made, so
+ * it sees every write acknowledged before them. While a command is under way, further asks wait for the next one, so trips
+ * grow as the store slows down, and a lone ask goes at once. A stuck command holds up only the asks it carries.
+ * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that error
  */
 export function shareTrips<Ask, Answer>(
   trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
@@ -43,7 +43,7 @@ export function shareTrips<Ask, Answer>(
       if (newest !== undefined && now - newest.since < STUCK_MS) return
       const traveller = { since: now }
       newest = traveller
-      // All who ask in this turn of the event loop go together.
+      // All asks made in this turn of the event loop go together.
       setImmediate(travel, traveller)
     })
 }
@@ -68,7 +68,7 @@ async function answer<Ask, Answer>(
   }
 }
 
-/** Documents by the value of one field, which is unique. Past mongoose: a plain read needs no model to come back as it is. */
+/** Looks documents up by a unique field, by shared commands. On the driver: a read of plain documents needs no model. */
 export function createLookup<Document extends object>(
   connection: StoreConnection,
   collectionName: string,
@@ -87,10 +87,10 @@ export function createLookup<Document extends object>(
   return async (value) => (await look(String(value))).document
 }
 
-/** A write that others shared: done, or refused because its unique key is taken. Any other error fails the one it concerns. */
+/** The outcome of one write of a shared command: done, refused because its unique key is taken, or failed with an error. */
 export type Outcome = 'done' | 'taken' | Error
 
-/** Inserts. Past mongoose: what comes here was parsed where it came in. @returns false when the document's key is taken */
+/** Inserts by shared commands, on the driver: input was parsed where it came in. @returns false when the key is taken */
 export function createInserter<Document extends mongo.Document>(
   connection: StoreConnection,
   collectionName: string,
@@ -104,25 +104,25 @@ export function createInserter<Document extends mongo.Document>(
   return async (document) => settled(await insert(document))
 }
 
-/** One conditional upsert. Its condition does not hold: it runs into the `_id` of the document that is there. */
+/** A conditional upsert. When its condition does not hold, it fails on the `_id` of the existing document. */
 export interface Upsert {
   filter: { _id: string } & mongo.Document
   update: mongo.Document
 }
 
-/** What one caller takes: `last` only once all others of it were taken. */
+/** What one caller takes: `last` is taken only once all of `first` are. */
 export interface Takings<Taking> {
   first: readonly Taking[]
   last: Taking
 }
 
 /**
- * Takes from counters that many callers want to take from at once: all who wait for the same counter share one conditional
- * upsert, all counters one command. Where there is no room for all of them each gets a condition of its own, so nothing is
- * taken over the limit or refused below it.
- * @param counterOf which counter a taking is from
- * @param take from that counter for all these takings, or none; undefined when there can never be room for so many
- * @returns a function that tells which were refused: none, some of the first, or the last
+ * Takes from counters that many callers use at once: all takings from one counter share a conditional upsert, and all
+ * counters share a command. If a counter has no room for all of its takings, each is tried with a condition of its own, so
+ * nothing is taken over the limit or refused below it.
+ * @param counterOf names the counter of a taking
+ * @param take builds the upsert that takes all these or none; undefined when there can never be room for so many
+ * @returns a function that returns the refused takings: none, some of `first`, or `last`
  */
 export function createTaker<Taking>(
   connection: StoreConnection,
@@ -136,7 +136,7 @@ export function createTaker<Taking>(
     const outcomes = await outcomesOf(operations.length, () => collection.bulkWrite(operations, { ordered }))
     return upserts.map((one) => (one && outcomes.shift()) ?? 'taken')
   }
-  /** Stops at the first that is refused: nothing behind it is taken. */
+  /** Stops at the first refused group: nothing after it is taken. */
   const takeInOrder = async (groups: readonly Group<Taking>[]): Promise<Outcome[]> => {
     const upserts = groups.map(take)
     const never = upserts.indexOf(undefined)
@@ -146,9 +146,9 @@ export function createTaker<Taking>(
   }
   const takeEach = async (takings: readonly Taking[], outcomes: Map<Taking, Outcome>): Promise<void> => {
     let groups: Group<Taking>[] = groupsOf(takings, counterOf)
-    // One by one twice: a counter that is made by two at once refuses one of them.
+    // The single takings get two rounds: when two of them create a counter at once, one is refused.
     for (let attempt = 0; attempt < 3 && groups.length > 0; attempt += 1) {
-      // What others have taken by then is theirs.
+      // An error fails only these takings: other callers keep what they have taken by then.
       const results = await upsert(groups.map(take), false).catch((error: unknown) =>
         groups.map(() => asError(error)),
       )
@@ -186,7 +186,7 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** Takings from one counter. */
+/** All takings from one counter. */
 type Group<Taking> = readonly [Taking, ...Taking[]]
 
 function groupsOf<Taking>(
@@ -202,13 +202,13 @@ function groupsOf<Taking>(
   return [...groups.values()]
 }
 
-/** @throws an error */
+/** @returns whether the write was done @throws the outcome when it is an error */
 export function settled(outcome: Outcome): boolean {
   if (outcome instanceof Error) throw outcome
   return outcome === 'done'
 }
 
-/** What an unordered bulk write came to, one by one. @throws what concerns all of it */
+/** Returns the outcome of each write of a bulk write. @throws an error that concerns the whole command */
 export async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
   const outcomes: Outcome[] = Array.from({ length: count }, () => 'done')
   if (count === 0) return outcomes
@@ -223,9 +223,9 @@ export async function outcomesOf(count: number, write: () => Promise<unknown>): 
 }
 
 /**
- * The single writes that a bulk write says were refused. The driver wraps whatever ends the command into the same error, with no
- * write in it: then nothing is known of any of them.
- * @throws what concerns all of it
+ * Returns the single writes that a bulk write reports as refused. The driver wraps an error that ends the whole command in the
+ * same class, without any write in it: then the outcome of every write is unknown.
+ * @throws an error that concerns the whole command
  */
 export function failuresOf(error: unknown): readonly mongo.WriteError[] {
   if (!(error instanceof mongo.MongoBulkWriteError)) throw error
@@ -235,5 +235,5 @@ export function failuresOf(error: unknown): readonly mongo.WriteError[] {
   throw cause instanceof Error ? cause : error
 }
 
-/** MongoDB's code of a second document with the same unique key. */
+/** MongoDB's code for a second document with the same unique key. */
 const DUPLICATE_KEY = 11000

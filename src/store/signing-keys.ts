@@ -21,12 +21,12 @@ export interface SealedKey {
   not_before: Date
   created_at: Date
   revoked_at: Date | null
-  /** What the service that made it had in these settings: fingerprints of secrets, the host of passkeys. */
+  /** Settings of the service that made the key: fingerprints of its secrets, the host of its passkeys. */
   made_with: Readonly<Record<string, string>>
   audit: AuditEntry[]
 }
 
-/** Of a key that the disk has spoilt: what the index still tells. */
+/** What the index still tells about a key whose document is damaged on disk. */
 export type SpoiltKey = Pick<SealedKey, 'purpose' | 'generation'>
 
 type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & OutboxToken
@@ -55,18 +55,18 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
   const writer = createWriter(model, wake, recordOf)
   return {
-    /** Those that can be read, oldest first. */
+    /** Returns the keys that can be read, oldest first. */
     async all(): Promise<SealedKey[]> {
       const found = await leanSound<SigningKeyDocument[]>(model.find({}).sort({ created_at: 1 }))
       return found.map(({ _id, outbox_token: _token, ...rest }) => ({ kid: _id, ...rest }))
     },
-    /** Those that `all` left out. */
+    /** Returns the damaged keys, which `all` left out. */
     async spoilt(sound: readonly SealedKey[], purposes: readonly KeyPurpose[]): Promise<SpoiltKey[]> {
       const found: SpoiltKey[] = []
       const missing = (await model.estimatedDocumentCount()) - sound.length
       for (const purpose of purposes) {
         const known = new Set(sound.filter((key) => key.purpose === purpose).map((key) => key.generation))
-        // Generations have no gaps: the first one that is not there ends them.
+        // Generations have no gaps: the first missing one ends the search.
         for (let generation = 1; found.length < missing; generation += 1) {
           if (known.has(generation)) continue
           const there = await isSpoilt(model, { purpose, generation })
@@ -76,13 +76,13 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       }
       return found
     },
-    /** @throws the store's own error where that key is there and spoilt: what it signed is not unknown, it cannot be checked */
+    /** @throws the store's error when the key exists but is damaged: its signatures cannot be checked, but are not unknown */
     async refuseSpoilt(kid: string): Promise<void> {
       await model.findById(String(kid), { _id: 1 }).lean()
     },
     /** @returns false when that generation exists already. */
     insert: ({ kid, ...rest }: SealedKey) => writer.insertNew(documentOf({ id: kid, ...rest })),
-    /** @returns false when it is revoked from then on, or from earlier on, already. */
+    /** Revokes a key. @returns false when it is already revoked as of that time or an earlier one. */
     revoke(kid: string, revoked_at: Date, audit: AuditEntry): Promise<boolean> {
       const later = mongoose.trusted({ $not: { $lte: revoked_at } })
       return writer.update({ _id: kid, revoked_at: later }, withOutbox({ $set: { revoked_at } }, [audit]))
@@ -90,7 +90,7 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
   }
 }
 
-/** @returns undefined when it is not there */
+/** @returns undefined when the key does not exist */
 async function isSpoilt(
   model: mongoose.Model<SigningKeyDocument>,
   { purpose, generation }: SpoiltKey,

@@ -5,12 +5,12 @@ import { findSound, isDamaged } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
 
-/** What the trail must agree with of a document. */
+/** The part of a document with which the audit trail must agree. */
 export interface StateDocument {
   id: string
-  /** The fields that were asked for. */
+  /** The requested fields. */
   facts: Record<string, unknown>
-  /** Entries that the document holds for the relay. */
+  /** Audit entries that the document still holds for the relay. */
   waiting: AuditEntry[]
 }
 
@@ -22,7 +22,7 @@ interface OutboxDocument {
 
 export type StateSurvey = ReturnType<typeof createStateSurvey>
 
-/** What of a request the people who voted on it have signed, or had signed for them. */
+/** The fields of a request that its voters signed, or that the service signed for them. */
 type VotedOn = Pick<
   ApprovalRequest,
   'id' | 'status' | 'sandbox' | 'action' | 'context_json' | 'context_sha256' | 'votes' | 'decision'
@@ -31,12 +31,12 @@ type VotedOn = Pick<
 const SIGNED_FIELDS = ['status', 'sandbox', 'action', 'context_json', 'context_sha256', 'votes', 'decision']
 
 /**
- * Reads the collections beside the trail, on the driver: past the models, so that foreign documents are seen as they are. What is
- * damaged is left out; `isDamaged` tells it from what is not there.
+ * Reads the collections beside the trail, on the driver and past the models, so that foreign documents are seen unchanged.
+ * Damaged documents are left out; `isDamaged` tells them from missing ones.
  */
 export function createStateSurvey(connection: StoreConnection) {
   return {
-    /** Documents in the order of their ids, after that id. A collection that is not there has none. */
+    /** Returns documents in order of their ids, from after that id. A missing collection has none. */
     async page(
       collection: string,
       fields: readonly string[],
@@ -52,7 +52,7 @@ export function createStateSurvey(connection: StoreConnection) {
     ...atLarge(connection),
     isDamaged: (collection: string, id: string) =>
       isDamaged(() => connection.collection<{ _id: string }>(collection).findOne({ _id: id })),
-    /** What entries of that type say about these subjects. */
+    /** Returns what audit entries of that type say about these subjects. */
     async told(
       type: AuditType,
       subjects: readonly string[],
@@ -62,7 +62,7 @@ export function createStateSurvey(connection: StoreConnection) {
       const found = await findSound(collection, about, {})
       return new Map(found.map(({ _id: seq, entry: { subject, detail } }) => [subject, { seq, detail }]))
     },
-    /** Requests with votes, in the order of their ids, after that id. What was tampered with may have another form. */
+    /** Returns requests with votes in order of their ids, from after that id. A request tampered with may have another form. */
     async votedOn(after: string, limit: number): Promise<VotedOn[]> {
       const filter = { _id: { $gt: after }, 'votes.0': { $exists: true } }
       const projection = Object.fromEntries(SIGNED_FIELDS.map((field) => [field, 1]))
@@ -70,7 +70,7 @@ export function createStateSurvey(connection: StoreConnection) {
       const found = await findSound(collection, filter, { projection, limit, sort: { _id: 1 } })
       return found.map(({ _id, ...request }) => ({ ...request, id: _id }))
     },
-    /** The public halves of the signing keys. */
+    /** Returns the public halves of the signing keys. */
     async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
       const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')
       return findSound(collection, {}, { projection: { sealed_seed: 0, audit: 0 } })
@@ -78,10 +78,10 @@ export function createStateSurvey(connection: StoreConnection) {
   }
 }
 
-/** Documents that belong to no page. */
+/** Reads outside of the paging. */
 function atLarge(connection: StoreConnection) {
   return {
-    /** Entries that wait in any document, newest first; some of them may be in the trail already. */
+    /** Returns audit entries that wait in any document, newest first; some may be in the trail already. */
     async waiting(limit: number): Promise<AuditEntry[]> {
       const filter = { outbox_token: { $gt: '' } }
       const entries: AuditEntry[] = []
@@ -92,9 +92,9 @@ function atLarge(connection: StoreConnection) {
       }
       return entries.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, limit)
     },
-    /** Documents in the trail's collection under an id no record can have, put there by other means; as text, for people. */
+    /** Returns, as text for people, ids in the trail's collection that no record can have: their documents came from outside. */
     async strays(limit: number): Promise<string[]> {
-      // Numbers from 1 on match; NaN, smaller ones and every other type do not.
+      // `$gte` matches numbers from 1 on; NaN, smaller numbers and all other types are strays.
       const filter = { _id: { $not: { $gte: 1 } } }
       const collection = connection.collection<{ _id: number }>('audit_log')
       const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })

@@ -23,12 +23,12 @@ import { createSessionStore, type SessionLimits } from './sessions.ts'
 import { createUserStore } from './users.ts'
 import { createWebhookStore } from './webhooks.ts'
 
-/** The wake-up of the store of that collection. */
+/** Returns the `Wake` that the store of that collection calls. */
 export type WakeFor = (collection: string) => Wake
 
 export type Stores = ReturnType<typeof createStores>
 
-/** Every store that verbs work with, under the name by which they ask for it. */
+/** Creates the stores that verbs use, each under the name that verbs know it by. */
 export function createStores(
   connection: StoreConnection,
   clock: Clock,

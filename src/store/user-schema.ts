@@ -5,7 +5,7 @@ import { STRICT_SCHEMA } from './connect.ts'
 import { date, flag, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
-/** Each identity carries its key, for the unique index. */
+/** A person as stored: each chat identity carries its key, for the unique index. */
 export type UserDocument = Omit<User, 'id' | 'chat'> & {
   _id: string
   chat: (LinkedIdentity & { key: string })[]
@@ -79,8 +79,8 @@ const delegateFields = new Schema(
   PART,
 )
 
-/** People (`domain/user.ts`). The unique indexes carry promises: one person per address, one holder per
- * credential and per chat identity, one founder. */
+/** People (`domain/user.ts`). The unique indexes guarantee one person per address, one holder per
+ * credential and per chat identity, and one founder. */
 export const userSchema = new Schema<UserDocument>(
   {
     _id: text,

@@ -15,7 +15,7 @@ import { createWriter } from './writer.ts'
 const { trusted } = mongoose
 type Users = mongoose.Model<UserDocument>
 
-/** Wrong first codes until a waiting seed is dead. */
+/** Tries of a first code after which a pending seed is dead. */
 const PENDING_TRIES = 5
 
 /** One successful use of a passkey. */
@@ -27,7 +27,7 @@ interface PasskeyUse {
   at: Date
 }
 
-/** `null` removes an optional field. */
+/** A change of a person's fields; `null` removes an optional field. */
 export interface UserChange {
   name?: string
   default_ttl_seconds?: number
@@ -54,7 +54,7 @@ export function createUserStore(connection: StoreConnection, wake: Wake = noWake
   const byAccount = createLookup<UserDocument>(connection, 'users', { field: 'account_id' })
   return {
     ...reads(users, lookup),
-    /** Whose own account is it? */
+    /** Finds the person whose own account this is. */
     findByAccount: async (accountId: string) => toUser(await byAccount(accountId)),
     ...writes(users, writer),
     ...factorUses(users, writer),
@@ -71,15 +71,15 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
     /** The address must be normalised (`normaliseEmail`). */
     findByEmail: (email: string) => findOne({ email }),
     findByCredential: (credentialId: string) => findOne({ 'passkeys.credential_id': credentialId }),
-    /** Whose browser is it? By the keyed hash of the device cookie. */
+    /** Finds the person whose browser this is, by the keyed hash of the device cookie. */
     findByDevice: async (deviceHash: string) => findOne({ 'devices.hash': hashed(deviceHash) }),
-    /** Who linked this identity? By `identityKey`. */
+    /** Finds the person who linked this chat identity, by `identityKey`. */
     findByIdentity: (key: string) => findOne({ 'chat.key': String(key) }),
     async findMany(ids: readonly string[]): Promise<User[]> {
       const found = await Promise.all([...new Set(ids)].map(lookup))
       return found.flatMap((document) => (document === undefined ? [] : [fromDocument(document)]))
     },
-    /** Those for whom this person stands in at `now`. */
+    /** Returns the people for whom this person stands in at `now`. */
     async principalsOf(userId: string, now: Date): Promise<User[]> {
       const active = {
         'delegate.user_id': userId,
@@ -91,7 +91,7 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
     async list(): Promise<User[]> {
       return (await users.find({}).sort(OLDEST_FIRST).lean<UserDocument[]>()).map(fromDocument)
     },
-    /** Is there anyone? Looks at one entry of an index. */
+    /** Checks whether anyone exists, by one entry of an index. */
     async any(): Promise<boolean> {
       return isThere(users.db, () =>
         users
@@ -107,17 +107,17 @@ type Writer = ReturnType<typeof createWriter<UserDocument, User>>
 
 function writes(users: Users, writer: Writer) {
   return {
-    /** @throws Refusal `email_taken`, or `enrollment_invalid` for a second founder, on the unique indexes. */
+    /** @throws Refusal from the unique indexes: `email_taken`, `identity_taken`, or `enrollment_invalid` for a second founder. */
     insert: (user: User) => insert(writer, user),
     /**
-     * Replaces the named fields if no other write came in between. @returns undefined when the version moved: read again.
+     * Replaces the given fields if the person still has that version. @returns undefined when not: read the person again.
      * @throws Refusal `passkey_exists` or `identity_taken` when another person has the credential or the identity already
      * (unique indexes).
      */
     change(id: string, version: number, fields: UserChange, audit: AuditEntry[]): Promise<User | undefined> {
       return change(writer, id, version, fields, audit)
     },
-    /** To be called before a browser of theirs is stored: from then on no request is made without looking for one. */
+    /** Notes that the person may have browsers. Call it before storing one: every later request then looks for browsers. */
     async willHaveBrowser(userId: string): Promise<void> {
       await users.updateOne({ _id: userId, no_browsers: true }, { $unset: { no_browsers: 1 } })
     },
@@ -134,26 +134,26 @@ function writes(users: Users, writer: Writer) {
   }
 }
 
-/** One use of a factor is one conditional write: of two equal ones at once, one passes. */
+/** Each use of a factor is one conditional write: of two identical uses at once, only one passes. */
 function factorUses(users: Users, writer: Writer) {
   return {
     /**
-     * After an assertion passed: the counter moves only forwards, or stays 0 (T30).
+     * Records the use of a passkey after its assertion passed: the counter only grows, or stays 0 (T30).
      * @returns false when another use was ahead, or the passkey is gone or suspended by now.
      */
     usePasskey: (use: PasskeyUse) => usePasskey(users, use),
     /**
      * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26). The try
-     * that uses up a round locks at once, the last one of all disables; `takeTotpStep` undoes both when it was right.
+     * that uses up a round locks codes at once, the last try of all disables them; a right code undoes both by `takeTotpStep`.
      * @returns the state after counting, or undefined when codes are locked, disabled or not set up.
      */
     takeTotpTry: (userId: string, at: Date) => takeTotpTry(users, userId, at),
     /**
-     * Burns a time step: only one greater than every earlier one (T25). Clears failures and locks. `tried` is what
-     * `takeTotpTry` answered: a try from before a disabling cannot undo it.
+     * Burns a time step, which must be greater than every earlier one (T25). Clears failures and locks. `tried` is the result
+     * of `takeTotpTry`: a try from before codes were disabled cannot enable them.
      */
     takeTotpStep: (userId: string, step: number, tried: Totp) => takeTotpStep(users, userId, step, tried),
-    /** Counts a wrong first code of a seed that waits for one. @returns undefined when there is none, or five were wrong. */
+    /** Takes one of five tries before a pending seed's first code is compared. @returns undefined when no seed or try is left. */
     async takePendingTotpTry(userId: string, at: Date): Promise<User | undefined> {
       const waiting = {
         _id: userId,
@@ -218,7 +218,7 @@ async function takeTotpStep(users: Users, userId: string, step: number, tried: T
   const filter = {
     _id: userId,
     'totp.last_step': trusted({ $lt: step }),
-    // Codes that were set up again have another seed; codes disabled since the try stay disabled.
+    // Codes set up again since the try have another seed; codes disabled since the try stay disabled.
     'totp.sealed_seed': tried.sealed_seed,
     'totp.disabled_at': tried.disabled_at,
   }
@@ -232,7 +232,7 @@ async function takeTotpStep(users: Users, userId: string, step: number, tried: T
   return (await users.updateOne(filter, { $set: fresh, $inc: { version: 1 } })).modifiedCount === 1
 }
 
-/** An odd value in a filter would match people without the field (T62), so the shape is asserted first. */
+/** Asserts the shape of a hash: an odd value in a filter would match people without the field (T62). */
 function hashed(hash: string): string {
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a keyed hash')
   return hash
@@ -246,17 +246,17 @@ function toUser(document: UserDocument | null | undefined): User | undefined {
   return document === null || document === undefined ? undefined : fromDocument(document)
 }
 
-/** The failure after which codes are locked (again), and the one after which they are disabled (T26; NIST allows 100). */
+/** The number of failures that ends a round with a lock, and the number that disables codes (T26; NIST allows 100). */
 const ROUND = 10
 const LAST = 50
 const LOCK_MS = 15 * 60_000
 
-/** Numbers of failures before the tries that end a round. */
+/** Counts of failures just before a try that ends a round. */
 const BEFORE_LOCK = [9, 19, 29, 39, 49]
 
 /**
- * Counts one try. A try within a round is one conditional write. The try that ends a round also locks or disables, in the
- * same write: were the lock a second write, parallel guesses would slip in between.
+ * Counts one try. A try within a round is one conditional write. The try that ends a round also locks or disables codes in the
+ * same write: if the lock were a second write, parallel guesses would slip in between.
  * @returns the state after counting, or undefined when codes are locked, disabled or not set up
  */
 async function takeTotpTry(
@@ -264,7 +264,7 @@ async function takeTotpTry(
   userId: string,
   at: Date,
 ): Promise<Totp | undefined> {
-  // Only a success in between sends the second write back to the first; it cannot go on for ever.
+  // Only a successful try between the read and the second write makes another pass necessary; it cannot go on for ever.
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const within = trusted({ $nin: BEFORE_LOCK, $lt: LAST })
     const counted = await update(users, open(userId, at, within), {
@@ -292,7 +292,7 @@ function open(userId: string, at: Date, failures: number | { $nin: number[]; $lt
   }
 }
 
-/** Doubles with every round: 15, 30, 60, 120 minutes, then never again. */
+/** Builds the update that ends a round. Locks double: 15, 30, 60, 120 minutes; the fifth round disables codes. */
 function endRound(failures: number, at: Date) {
   const count = { 'totp.failures': 1, version: 1 }
   if (failures + 1 >= LAST) return { $inc: count, $set: { 'totp.disabled_at': at } }

@@ -39,7 +39,7 @@ addOutbox(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
 
-/** Webhooks on mongoose. A deleted one keeps its place for its log, but not its secrets. */
+/** Webhooks on mongoose. A deleted webhook stays stored for the sake of its delivery log, without its secrets. */
 export function createWebhookStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
   const writer = createWriter<WebhookDocument, Webhook>(model, wake, recordOf)
@@ -47,7 +47,7 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
     insert: (webhook: Webhook) => writer.insert(documentOf(webhook)),
     ...reads(model, createLookup<WebhookDocument>(connection, 'webhooks')),
     ...changes(writer),
-    /** Removes the secrets from before rotations that sign nothing any more at `now`. */
+    /** Removes the previous secrets that no longer sign at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
       const over = { 'previous_secret.until': trusted({ $lte: now }) }
       await updateEach(connection.collection('webhooks'), over, { $unset: { previous_secret: 1 } })
@@ -60,7 +60,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
     async find(id: string): Promise<Webhook | undefined> {
       return recordIn(await lookup(id))
     },
-    /** Not deleted ones, oldest first. */
+    /** Returns the account's webhooks that are not deleted, oldest first. */
     async list(accountId: string): Promise<Webhook[]> {
       const live = { account_id: accountId, state: LIVE }
       const found = await model.find(live).sort(OLDEST_FIRST).lean<WebhookDocument[]>()
@@ -69,7 +69,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
     async countLive(accountId: string): Promise<number> {
       return model.countDocuments({ account_id: accountId, state: LIVE })
     },
-    /** Active ones of these accounts. */
+    /** Returns the active webhooks of these accounts. */
     async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
       const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
       return (await leanSound<WebhookDocument[]>(model.find(active))).map(recordOf)
@@ -77,10 +77,10 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
   }
 }
 
-/** @returns of a change: undefined when there is no such webhook in that state, or it is not of that account */
+/** Changes return undefined when no such webhook is in the required state, or it belongs to another account. */
 function changes({ change, update }: ReturnType<typeof createWriter<WebhookDocument, Webhook>>) {
   return {
-    /** Another secret in place of `replaces`. */
+    /** Replaces the secret `replaces` by another. */
     rotate: (
       id: string,
       accountId: string,

@@ -3,8 +3,8 @@ import { unlessTaken } from './failures.ts'
 import type { OutboxToken, Wake } from './outbox.ts'
 
 /**
- * The writes of a collection whose documents have an outbox. Each is one conditional write of one document, and wakes the relay
- * once it is done.
+ * Writes to a collection whose documents have an outbox. Each is one conditional write of one document, and wakes the relay
+ * when it is done.
  */
 export function createWriter<D extends { _id: string } & OutboxToken, R>(
   model: mongoose.Model<D>,
@@ -20,15 +20,15 @@ export function createWriter<D extends { _id: string } & OutboxToken, R>(
       await model.create(document)
       wake()
     },
-    /** @returns false when its unique key (this field, if one is named) is taken */
+    /** Inserts a document. @returns false when its unique key (this field, if one is named) is taken */
     async insertNew(document: D, field?: string): Promise<boolean> {
       return tell(await unlessTaken(() => model.create(document), field))
     },
-    /** @returns false when no document is as the filter says (any more) */
+    /** Updates one document. @returns false when none matches the filter (any more) */
     async update(filter: mongoose.QueryFilter<D>, change: mongoose.UpdateQuery<D>): Promise<boolean> {
       return tell((await model.updateOne(filter, change)).matchedCount === 1)
     },
-    /** The same. @returns the record after it; undefined when no document is as the filter says (any more) */
+    /** Updates one document. @returns the record after the update; undefined when none matches the filter (any more) */
     async change(filter: mongoose.QueryFilter<D>, change: mongoose.UpdateQuery<D>): Promise<R | undefined> {
       const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
       const changed = await query.lean<D>()
