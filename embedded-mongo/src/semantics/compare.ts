@@ -52,6 +52,8 @@ export function equalValues(left: BsonValue, right: BsonValue): boolean {
 /** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is recognised by it. */
 export function identicalValues(left: BsonValue, right: BsonValue): boolean {
   if (left === right) return true
+  // A long array that grew by `$push` differs without encoding it.
+  if (Array.isArray(left) && Array.isArray(right) && left.length !== right.length) return false
   return typeRank(left) === typeRank(right) && bsonOf(left).equals(bsonOf(right))
 }
 
