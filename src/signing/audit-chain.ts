@@ -4,7 +4,7 @@ import type { AuditActor, AuditEntry, AuditRecord } from '../domain/audit.ts'
 import { canonicalize } from './canonical.ts'
 import { sha256Hex } from './encoding.ts'
 
-/** Where a trail has got to: the number and the hash of its last record. */
+/** The head of a trail: the number and the hash of its last record. */
 export interface ChainHead {
   seq: number
   hash: string
@@ -13,20 +13,20 @@ export interface ChainHead {
 /** The head of a trail without records. */
 export const GENESIS: ChainHead = { seq: 0, hash: sha256Hex('countersign/audit-trail/v1') }
 
-/** What can be wrong with the next record of a trail. */
+/** The faults that the next record of a trail can have. */
 export type ChainFlaw =
-  /** Its number leaves one or more out. */
+  /** Its number skips one or more. */
   | 'gap'
-  /** Its number is none, or one that was there already. */
+  /** Its number is not a whole number, or was there already. */
   | 'misnumbered'
-  /** Entry, salt or content hash are not those that were written. */
+  /** Entry, salt or content hash differ from those written. */
   | 'changed'
-  /** Its hash does not follow from the record before it: exchanged, moved, inserted, or its hash was changed. */
+  /** Its hash does not follow from the record before: the record was exchanged, moved or inserted, or its hash was changed. */
   | 'unlinked'
 
 /**
- * Puts an entry behind the head. The 72 bytes that `hash` is the SHA-256 of:
- * hash of the record before (32) ‖ `seq` (8, unsigned, big-endian) ‖ `content_sha256` (32).
+ * Appends an entry to the head. `hash` is the SHA-256 of 72 bytes:
+ * hash of the previous record (32) ‖ `seq` (8, unsigned, big-endian) ‖ `content_sha256` (32).
  * @param salt 32 random bytes in hex, drawn for this record
  */
 export function linkEntry(head: ChainHead, entry: AuditEntry, salt: string): AuditRecord {
@@ -36,7 +36,7 @@ export function linkEntry(head: ChainHead, entry: AuditEntry, salt: string): Aud
   return { seq, entry: plain, salt, content_sha256, hash: linkHash(head.hash, seq, content_sha256) }
 }
 
-/** Is this record, as the store has it, the one that was written behind the head? An erased entry does not break the chain. */
+/** Checks whether the stored record is the one that was appended to the head. An erased entry does not break the chain. */
 export function flawOf(head: ChainHead, record: AuditRecord): ChainFlaw | undefined {
   if (!Number.isSafeInteger(record.seq) || record.seq <= head.seq) return 'misnumbered'
   if (record.seq !== head.seq + 1) return 'gap'
@@ -44,7 +44,7 @@ export function flawOf(head: ChainHead, record: AuditRecord): ChainFlaw | undefi
   return record.hash === linkHash(head.hash, record.seq, record.content_sha256) ? undefined : 'unlinked'
 }
 
-/** Only a record that lost entry and salt together counts as erased. */
+/** Only a record without both entry and salt counts as erased. */
 export function isErased(record: AuditRecord): boolean {
   return record.entry === undefined && record.salt === undefined
 }
@@ -57,7 +57,7 @@ function contentHolds(record: AuditRecord): boolean {
   try {
     return contentHash(entry, salt) === content_sha256
   } catch {
-    // Nothing that was written is without a canonical form.
+    // Every entry had a canonical form when it was written.
     return false
   }
 }
@@ -77,9 +77,9 @@ function isHash(text: unknown): text is string {
 }
 
 /**
- * The one form in which an entry goes into the trail: known fields only, well-formed text, finite numbers. What a caller
- * made us write down — an odd address, half a surrogate pair — must neither stop the trail nor come back from the store as
- * something else than was hashed.
+ * Returns the only form in which an entry enters the trail: known fields, well-formed text, finite numbers. Text that comes
+ * from a caller — an odd address, half a surrogate pair — must neither stop the trail nor come back from the store different
+ * from what was hashed.
  */
 export function plainEntry(entry: AuditEntry): AuditEntry {
   return {
@@ -102,7 +102,7 @@ function contentHash(entry: AuditEntry, salt: string): string {
   return sha256Hex(canonicalize({ entry: { ...entry, at: entry.at.toISOString() }, salt }))
 }
 
-/** Is the entry in its plain form? One that came from the store and is not was altered there. */
+/** Checks whether the entry is in its plain form. A stored entry that is not was altered in the store. */
 function isPlainEntry(entry: AuditEntry): boolean {
   try {
     return isDeepStrictEqual(plainEntry(entry), entry)
@@ -129,7 +129,7 @@ function plainDetail(detail: NonNullable<AuditEntry['detail']>): NonNullable<Aud
   return Object.fromEntries(Object.entries(detail).map(([key, value]) => [plainKey(key), plainValue(value)]))
 }
 
-/** Names that mean something to BSON, the driver or JavaScript (`$set`, `a.b`, `_bsontype`, `__proto__`) become words. */
+/** Turns names with a meaning for BSON, the driver or JavaScript (`$set`, `a.b`, `_bsontype`, `__proto__`) into plain words. */
 function plainKey(key: string): string {
   return key.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '') || 'unnamed'
 }

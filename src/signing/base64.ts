@@ -6,7 +6,8 @@ export function toBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Strict inverse of `toBase64`. A lenient decoder gives one signature many spellings, and each would pass as another receipt.
+ * Strict inverse of `toBase64`. A lenient decoder accepts many spellings of one signature, each of which would pass as a
+ * different receipt.
  * @throws RangeError unless the text is exactly what `toBase64` would write.
  */
 export function fromBase64(text: string): Uint8Array {
@@ -32,12 +33,12 @@ function decode(text: string, encode: (bytes: Uint8Array) => string): Uint8Array
   }
   const bytes = new Uint8Array(binary.length)
   for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at)
-  // The platform takes white space, missing padding and left-over bits, too: second spellings of the same bytes.
+  // The platform also accepts white space, missing padding and left-over bits, which are second spellings of the same bytes.
   if (encode(bytes) !== text) throw new RangeError('base64 is not in canonical form')
   return bytes
 }
 
-/** Do the two hold the same bytes? For public values only: it stops at the first difference. */
+/** Checks whether both hold the same bytes. For public values only: it stops at the first difference. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }

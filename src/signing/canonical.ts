@@ -3,15 +3,15 @@ export class CanonicalError extends Error {
   override readonly name = 'CanonicalError'
 }
 
-/** Deepest nesting of arrays and objects that is accepted; bounds the recursion (and catches cycles). */
+/** Deepest accepted nesting of arrays and objects; bounds the recursion (and catches cycles). */
 const MAX_DEPTH = 64
 
-/** A surrogate without its partner has no UTF-8 form: two different texts would become the same bytes. */
+/** A surrogate without its partner has no UTF-8 form, so two different texts would become the same bytes. */
 export const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
  * RFC 8785 (JCS) text of a JSON value. Keys named `toJSON` or `__proto__` are data like any other.
- * @throws CanonicalError for everything JSON cannot say exactly: NaN, infinities, lone surrogates, undefined, array
+ * @throws CanonicalError for everything JSON cannot express exactly: NaN, infinities, lone surrogates, undefined, array
  * holes, functions, symbols, bigint, class instances (Date, Map, Buffer …) and nesting deeper than 64.
  */
 export function canonicalize(value: unknown): string {
@@ -45,7 +45,7 @@ function quote(text: string): string {
   return JSON.stringify(text)
 }
 
-/** RFC 8785 section 3.2.2.3: the ECMAScript form, where minus zero is `0`. */
+/** RFC 8785 section 3.2.2.3: the ECMAScript form, which writes minus zero as `0`. */
 function number(value: number): string {
   if (!Number.isFinite(value)) throw new CanonicalError(`${value} has no JSON form`)
   return String(value)

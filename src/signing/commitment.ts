@@ -16,8 +16,8 @@ export function nonceOf(intentJson: string): string {
 }
 
 /**
- * The receipt's `action`: the first 16 hex characters of SHA-256 over the UTF-8 text. 64 bits can be collided by an
- * author of both texts, so `nonce` carries the real commitment.
+ * The receipt's `action`: the first 16 hex characters of SHA-256 over the UTF-8 text. An author of two texts can make 64 bits
+ * collide, so `nonce` carries the real commitment.
  * @throws CanonicalError for a lone surrogate, which UTF-8 would silently replace.
  */
 export function actionHash(action: string): string {

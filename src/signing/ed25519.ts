@@ -24,18 +24,18 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
   return Uint8Array.from(key.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length))
 }
 
-/** Plain RFC 8032 signature, unchecked: callers outside `sign.ts` want `signBytes`. */
+/** Makes a plain RFC 8032 signature without checking it: callers outside `sign.ts` want `signBytes`. */
 export function rawSign(message: Uint8Array, seed: Uint8Array): Uint8Array {
   return sign(message, seed)
 }
 
-/** Keys node:crypto has read, by their bytes: reading one costs as much as verifying a signature. Bounded: passkeys come here too. */
+/** Parsed keys by their bytes: parsing one costs as much as verifying a signature. Bounded, because passkeys come here too. */
 const known = new Map<string, { key: KeyObject; strict: boolean }>()
 const MOST_KNOWN = 1_000
 
 /**
- * The key as node:crypto keeps it, and whether it is a strict one; both found out once per key.
- * @throws when the platform cannot read it: wrong length, or no point of the curve
+ * Returns the key as a `KeyObject`, and whether it is a strict point; both are computed once per cached key.
+ * @throws when the platform cannot read the key: wrong length, or no point of the curve
  */
 function imported(publicKey: Uint8Array): { key: KeyObject; strict: boolean } {
   const id = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length).toString('latin1')
@@ -52,12 +52,12 @@ function imported(publicKey: Uint8Array): { key: KeyObject; strict: boolean } {
   return read
 }
 
-/** The public key for packages that take node:crypto's. @throws for bytes that are none */
+/** The public key for packages that take node:crypto's `KeyObject`. @throws for bytes that are no key */
 export function toKeyObject(publicKey: Uint8Array): KeyObject {
   return imported(publicKey).key
 }
 
-/** Verdict of node:crypto alone. It accepts small-order keys before Node 24; see `verifySignature`. */
+/** The verdict of node:crypto alone, which accepts small-order keys before Node 24; see `verifySignature`. */
 export function platformAccepts(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   try {
     return platformVerify(null, message, imported(publicKey).key, signature)
@@ -67,15 +67,15 @@ export function platformAccepts(publicKey: Uint8Array, message: Uint8Array, sign
 }
 
 /**
- * Strict Ed25519 by node:crypto. Never throws. Its verdict is that of `signatureHolds`, which does without node:crypto, and that of
- * both implementations asked together, for these reasons:
+ * Strict Ed25519 by node:crypto. Never throws. It gives the same verdict as `signatureHolds`, which needs no node:crypto, and
+ * as both implementations together, for these reasons:
  *
- * - A: node:crypto would take other spellings of a point, and points of small order. Both are properties of the key alone, so
- *   @noble/ed25519 judges them once per key (`isStrictPoint`).
- * - S: below L, or one signature had two spellings.
- * - R: node:crypto computes [S]B - [k]A and compares its one encoding with the bytes of R, so no other spelling of R passes. Whether
- *   one of small order does depends on its version, so none does here.
- * - The equation: that is the one without cofactor. What it accepts holds times eight, too, which is what noble checks.
+ * - A: node:crypto would accept other spellings of a point, and points of small order. Both are properties of the key alone,
+ *   so @noble/ed25519 judges them once per key (`isStrictPoint`).
+ * - S: must be below L, or one signature would have two spellings.
+ * - R: node:crypto computes [S]B - [k]A and compares its only encoding with the bytes of R, so no other spelling of R passes.
+ *   Whether an R of small order passes depends on the version of Node, so all of them are refused here.
+ * - The equation: node:crypto checks it without cofactor. Where it holds, it also holds times eight, which noble checks.
  */
 export function verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (!hasLengths(publicKey, message, signature)) return false

@@ -9,8 +9,8 @@ export function sha256Hex(textOrBytes: string | Uint8Array): string {
 }
 
 /**
- * Compares two secrets in hex without telling by its timing where they differ (T53). False when the lengths differ, and
- * for empty texts: nothing is no secret.
+ * Compares two secrets in hex in constant time, so that the timing does not tell where they differ (T53). False when the
+ * lengths differ, and for empty texts, which are no secret.
  */
 export function equalHex(a: string, b: string): boolean {
   const left = Buffer.from(a, 'utf8')
@@ -19,8 +19,8 @@ export function equalHex(a: string, b: string): boolean {
 }
 
 /**
- * Is the text the base64url of an uncompressed point on the curve P-256 (SEC 1 §2.3.3)? Nothing can be encrypted for any
- * other.
+ * Checks whether the text is the base64url of an uncompressed point on the curve P-256 (SEC 1 §2.3.3). Nothing can be
+ * encrypted for any other text.
  */
 export function isP256Point(text: string): boolean {
   try {

@@ -7,14 +7,14 @@ import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
 import { signatureHolds } from './strict-ed25519.ts'
 import { hashedTexts, type Judgement, judgeReceipt, locateKey } from './verify-core.ts'
 
-/** A judgement; `input` is the receipt as it was read, where it could be. */
+/** A judgement; `input` is the receipt as read, absent when it could not be read. */
 export interface Examination extends Judgement {
   input?: ReceiptInput
 }
 
 /**
- * `verifyReceiptJson` for every platform with WebCrypto, with the same verdict, and which checks were made. Never rejects
- * for anything in the JSON.
+ * `verifyReceiptJson` for every platform with WebCrypto: returns the same verdict, and which checks were made. No content of
+ * the JSON makes the promise reject.
  */
 export async function examineReceipt(
   json: unknown,
@@ -30,7 +30,7 @@ export async function examineReceipt(
   return { ...(await examineInput(input, keys, options)), input }
 }
 
-/** As `examineReceipt`, for a receipt that was read before. */
+/** Does the same as `examineReceipt` for a receipt already read. */
 export async function examineInput(
   input: ReceiptInput,
   keys: readonly VerificationKey[],
@@ -68,7 +68,7 @@ async function sha256(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
 }
 
-/** Reading goes `form`, `encoding`, `key`; an intent that is no text is noticed before the key is looked up. */
+/** Traces a refusal of the reading, in the order `form`, `encoding`, `key`; a non-text intent is refused before `key`. */
 function stopped(result: ReceiptRefusal): Judgement {
   const failed = checkOfReading(result.code)
   const read: readonly ReceiptCheck[] = failed === 'form' ? [] : failed === 'encoding' ? ['form'] : BEFORE_KEY

@@ -28,12 +28,12 @@ export class JwksError extends Error {
   override readonly name = 'JwksError'
 }
 
-/** The RFC 7638 section 3 text whose SHA-256, in base64url, is the key id. */
+/** Returns the RFC 7638 section 3 text whose SHA-256, in base64url, is the key id. */
 export function thumbprintText(publicKey: Uint8Array): string {
   return canonicalize({ crv: 'Ed25519', kty: 'OKP', x: toBase64Url(publicKey) })
 }
 
-/** The public key set. Session keys stay out: a verifier that pins this set must not take a session token for a receipt. */
+/** Builds the public key set, without session keys: a verifier that pins it must not accept a session token as a receipt. */
 export function toJwks(keys: readonly PublicKeyRecord[]): Jwks {
   return { keys: keys.filter((key) => key.purpose !== 'session').map(toJwk) }
 }
@@ -46,7 +46,7 @@ function toJwk(key: PublicKeyRecord): Jwk {
 
 /**
  * Reads a published or pinned key set; the caller still compares each kid with the SHA-256 of `thumbprintText`
- * (`parseJwks` does). Keys of purposes this version does not know are passed over, as RFC 7517 section 5 asks.
+ * (`parseJwks` does). Keys for purposes other than receipts are skipped, as RFC 7517 section 5 asks.
  * @throws JwksError for a malformed, weak, private or repeated key.
  */
 export function readJwks(json: unknown): VerificationKey[] {
@@ -93,7 +93,7 @@ function point(x: unknown, where: string): Uint8Array {
 
 function time(value: unknown, where: string): Date | undefined {
   if (value === undefined) return undefined
-  // 8.64e12 s is the last time a Date can hold; beyond it every comparison would be false.
+  // 8.64e12 s is the latest time a Date can hold; with a later one every comparison would be false.
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 8.64e12) {
     throw new JwksError(`${where} is not a Unix time in seconds`)
   }

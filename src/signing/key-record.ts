@@ -1,7 +1,7 @@
-/** What a key may sign. One key, one use: a signature made for one use can then never be shown as another. */
+/** What a key may sign. Each key has one use, so that a signature made for one use cannot be presented for another. */
 export type KeyPurpose = 'decision' | 'decision-sandbox' | 'session'
 
-/** What a verifier needs of a key. */
+/** The facts about a key that a verifier needs. */
 export interface VerificationKey {
   /** RFC 7638 thumbprint. */
   kid: string
@@ -10,11 +10,11 @@ export interface VerificationKey {
   publicKey: Uint8Array
   notBefore: Date
   notAfter?: Date
-  /** The key is compromised; only what it signed before counts. */
+  /** Since when the key counts as compromised; only what it signed before this time counts. */
   revokedAt?: Date
 }
 
-/** The public half as it is stored and published. */
+/** The public half of a key as stored and published. */
 export interface PublicKeyRecord extends VerificationKey {
   createdAt: Date
 }
@@ -41,7 +41,7 @@ export function keyWindow(key: VerificationKey): KeyWindow {
   }
 }
 
-/** Why the key may not have signed at `ts` (Unix seconds), or undefined when it may. The second of a revocation is refused. */
+/** Why the key may not sign at `ts` (Unix seconds); undefined if it may. The second of its revocation is refused already. */
 export function keyProblemAt(
   key: VerificationKey,
   ts: number,

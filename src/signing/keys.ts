@@ -25,7 +25,7 @@ export function newSigningKey(facts: {
   return { kid: thumbprint(publicKey), purpose, publicKey, seed, notBefore, createdAt }
 }
 
-/** The record without the seed, field by field. */
+/** Copies the public fields one by one, so that the seed stays behind. */
 export function toPublicRecord(key: PublicKeyRecord): PublicKeyRecord {
   const { kid, purpose, publicKey, notBefore, notAfter, revokedAt, createdAt } = key
   return {
@@ -51,7 +51,7 @@ export function parseJwks(json: unknown): VerificationKey[] {
   return keys
 }
 
-/** Nothing can be signed for that purpose now. The message tells the operator what to do. */
+/** No key can sign for that purpose now. The message tells the operator what to do. */
 export class NoSigningKeyError extends Error {
   override readonly name = 'NoSigningKeyError'
 
@@ -62,7 +62,7 @@ export class NoSigningKeyError extends Error {
   }
 }
 
-/** Can it sign? */
+/** Checks whether the key has its seed, without which it cannot sign. */
 export function hasSeed(key: PublicKeyRecord): key is SigningKey {
   return 'seed' in key
 }
@@ -72,14 +72,14 @@ export class KeyRing {
   readonly #keys: ReadonlyMap<string, SigningKey | PublicKeyRecord>
 
   /**
-   * @param lost keys whose seed is lost: what they signed still verifies
+   * @param lost keys whose seed is lost; their signatures still verify
    * @throws RangeError when a kid repeats, or when kid, public key and seed of a record do not belong together.
    */
   constructor(keys: readonly SigningKey[], lost: readonly PublicKeyRecord[] = []) {
     this.#keys = new Map([...keys, ...lost].map((key) => [key.kid, key]))
     if (this.#keys.size !== keys.length + lost.length) throw new RangeError('the key ring repeats a kid')
     for (const key of keys) {
-      // A seed with another's public key would sign with a mismatch that leaks the seed.
+      // Signing with a seed and the public key of another seed would leak the first.
       const derived = publicKeyOf(key.seed)
       if (!Buffer.from(derived).equals(key.publicKey) || thumbprint(derived) !== key.kid) {
         throw new RangeError(`key ${key.kid} does not match its seed`)
@@ -88,15 +88,15 @@ export class KeyRing {
   }
 
   /**
-   * The key that signs at this time: the newest one begun, not past its end. If it is revoked, or its seed is lost,
-   * there is none: the one before it may have been replaced for a reason.
+   * Returns the key that signs at this time: the newest key that has begun and not ended. If that key is revoked or its seed
+   * is lost, no key signs: the key before it may have been replaced for a reason.
    */
   active(purpose: KeyPurpose, at: Date): SigningKey | undefined {
     const newest = this.#newest(purpose, at)
     return newest !== undefined && newest.revokedAt === undefined && hasSeed(newest) ? newest : undefined
   }
 
-  /** Is there no key for this time because the one that signed then was revoked, be it from before its own beginning on? */
+  /** Checks whether no key signs at this time because its key was revoked, perhaps with effect before its own beginning. */
   revokedFor(purpose: KeyPurpose, at: Date): boolean {
     const newest = this.#newest(purpose, at)
     if (newest !== undefined) return newest.revokedAt !== undefined
@@ -111,12 +111,12 @@ export class KeyRing {
       .sort((a, b) => newestFirst(a, b))[0]
   }
 
-  /** The key of this id, whatever its state. */
+  /** Finds the key with this id, whatever its state. */
   find(kid: string): PublicKeyRecord | undefined {
     return this.#keys.get(kid)
   }
 
-  /** Every public record, for verification and for `toJwks`. */
+  /** Returns every public record, for verification and for `toJwks`. */
   publicRecords(): PublicKeyRecord[] {
     return [...this.#keys.values()].map(toPublicRecord)
   }
@@ -124,12 +124,12 @@ export class KeyRing {
 
 function signsAt(key: PublicKeyRecord, at: Date): boolean {
   const over = key.notAfter !== undefined && key.notAfter <= at
-  // One that was revoked before it began would else leave none from then on.
+  // A key revoked before it began must not be the newest, or no key would sign from then on.
   const never = key.revokedAt !== undefined && key.revokedAt <= key.notBefore
   return key.notBefore <= at && !over && !never
 }
 
-/** All processes must agree, so ties end in the kid. */
+/** The kid breaks ties, because all processes must agree on the order. */
 function newestFirst(a: PublicKeyRecord, b: PublicKeyRecord): number {
   return (
     b.notBefore.getTime() - a.notBefore.getTime() ||

@@ -2,13 +2,13 @@ import { X509Certificate } from 'node:crypto'
 import { compactVerify, decodeProtectedHeader } from 'jose'
 import { z } from 'zod'
 
-/** Longer chains are not made; without a bound a response could have us compute for long. */
+/** Real chains are not longer; without a bound a response could make us compute for long. */
 const LONGEST_CHAIN = 5
 
 /**
- * Does the chain, its leaf first, lead to one of the anchors? Each certificate must be in force, signed by the next, and all but the
- * leaf be an authority's. An anchor may also be one of the chain itself (FIDO Metadata Statement §4). Asks no network, so a
- * certificate that was revoked since still passes.
+ * Checks whether the chain, leaf first, leads to one of the anchors. Each certificate must be in force and signed by the next,
+ * and all but the leaf must be a CA's. An anchor may also be a member of the chain itself (FIDO Metadata Statement §4).
+ * Makes no network call, so a certificate revoked since still passes.
  */
 export function leadsTo(
   chain: readonly X509Certificate[],
@@ -35,22 +35,22 @@ function isInForce({ validFrom, validTo }: X509Certificate, now: Date): boolean 
   return Date.parse(validFrom) <= now.getTime() && now.getTime() <= Date.parse(validTo)
 }
 
-/** Certificates from their DER. @throws Error when one cannot be read */
+/** Reads certificates from their DER. @throws Error when one cannot be read */
 export function readChain(certificates: readonly Uint8Array[]): X509Certificate[] {
   return certificates.map((der) => new X509Certificate(der))
 }
 
-/** What the metadata says of one model of authenticator. */
+/** The metadata of one model of authenticator. */
 export interface MetadataEntry {
   aaguid: string
   name: string
-  /** Base64 DER of the certificates that its attestations lead to. */
+  /** Base64 DER of the certificates in which its attestation chains end. */
   roots: string[]
-  /** Its reports, such as `FIDO_CERTIFIED` and `REVOKED`. */
+  /** Its status reports, such as `FIDO_CERTIFIED` and `REVOKED`. */
   statuses: string[]
 }
 
-/** As the FIDO Metadata Service publishes it; what is not read here may be anything. */
+/** The payload as the FIDO Metadata Service publishes it; fields not read here are not checked. */
 const payloadSchema = z.object({
   nextUpdate: z.string(),
   entries: z.array(
@@ -67,8 +67,8 @@ const payloadSchema = z.object({
 const headerSchema = z.object({ x5c: z.array(z.string()).min(1) })
 
 /**
- * Reads a BLOB of the FIDO Metadata Service (version 3): a JWS whose header brings the chain of its signer.
- * @param trust the roots it must lead to, and, where these are public ones that sign for many, the host its signer must be
+ * Reads a BLOB of the FIDO Metadata Service (version 3): a JWS whose header carries its signer's certificate chain.
+ * @param trust the roots the chain must lead to and, where they are public CAs, the host that the signer must be
  * @throws Error that says what is wrong
  */
 export async function readMetadataBlob(
@@ -89,7 +89,7 @@ export async function readMetadataBlob(
   return { nextUpdate: new Date(nextUpdate), entries: entries.flatMap(entryOf) }
 }
 
-/** Only FIDO2 models have an AAGUID; without a statement nothing is known of one. */
+/** Skips models without an AAGUID, which only FIDO2 models have, and models without a statement: nothing is known of them. */
 function entryOf({
   aaguid,
   metadataStatement,

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 const POOL_BYTES = 4096
 
 /**
- * Cryptographic randomness for ids, tokens and challenges. Drawn from the system in large pieces: a piece costs little more
- * than one id of its own does, and a create draws five. What is handed out is wiped here, so nothing tells it later.
+ * Cryptographic randomness for ids, tokens and challenges. Drawn from the system in large blocks: a block costs little more
+ * than a single id, and creating a request draws five. Bytes handed out are wiped from the block, so it cannot leak them later.
  */
 export function createRandom(): { bytes(length: number): Uint8Array } {
   let pool = Buffer.alloc(0)

@@ -5,45 +5,45 @@ import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ClaimField, ReceiptClaim, ReceiptInput } from './receipt-input.ts'
 
-/** Fields a particular receipt must have; the whole payload may be given. */
+/** Payload fields that a particular receipt must have; all fields may be given. */
 export type ExpectedPayload = Partial<ReceiptPayload>
 
 export interface VerifyOptions {
   /** Accept sandbox receipts (tests only). Default false. */
   allowSandbox?: boolean | undefined
-  /** Refuse decision times more than 300 s after this. Without it the future is not judged. */
+  /** Refuse decision times more than 300 s after this. Without it, a decision time in the future is not refused. */
   now?: Date | undefined
   /** What this receipt must say, for a caller that knows what was asked. */
   expected?: ExpectedPayload | undefined
-  /** What must have been decided on: the whole action, and the RFC 8785 text of the context. Takes the intent to prove. */
+  /** The content that must have been decided on: the whole action, and the context's RFC 8785 text. Only the intent proves it. */
   expectedContent?: { action?: string | undefined; context?: string | undefined } | undefined
 }
 
 /** `absent`: there was nothing of that kind to check. */
 export type CheckOutcome = 'passed' | 'absent'
 
-/** How far the checks of a receipt got. What is not in `outcomes` was not made, except `failed`. */
+/** How far the checks of a receipt got. A check not in `outcomes` was not made, except `failed`. */
 export interface CheckTrace {
   outcomes: Map<ReceiptCheck, CheckOutcome>
   failed?: ReceiptCheck
 }
 
-/** What a check of the readable payload looks at. */
+/** The input of a check of the readable payload. */
 interface CheckSubject {
   payload: ReceiptPayload
   key: VerificationKey
   input: ReceiptInput
   options: VerifyOptions
-  /** Of a text's UTF-8 bytes, lower-case hex. */
+  /** Hashes a text's UTF-8 bytes; lower-case hex. */
   sha256Hex: (text: string) => string
 }
 
 type Check = (subject: CheckSubject) => CheckOutcome | ReceiptRefusal
 
-/** Seconds by which another clock may run ahead. */
+/** Seconds by which the signer's clock may run ahead. */
 const CLOCK_LEEWAY = 300
 
-/** The checks from `time` on: those of a payload whose signature and form hold. */
+/** The checks from `time` on, made on a payload whose signature and form hold. */
 export const PAYLOAD_CHECKS = [
   ['time', ({ payload }) => (payload.ts > payload.exp ? refuse('receipt_time_invalid', 'ts') : 'passed')],
   ['purpose', checkPurpose],
@@ -58,14 +58,14 @@ export const PAYLOAD_CHECKS = [
   ['context', checkContext],
 ] as const satisfies (readonly [string, Check])[]
 
-/** Every check of a receipt, in the order in which they are made; the first that fails ends it. */
+/** Every check of a receipt, in the order of execution; the first failure ends the verification. */
 export const RECEIPT_CHECKS = [
   ...(['form', 'encoding', 'key', 'signature', 'canonical', 'version', 'fields'] as const),
   ...PAYLOAD_CHECKS.map(([name]) => name),
 ]
 export type ReceiptCheck = (typeof RECEIPT_CHECKS)[number]
 
-/** The check a refusal of `parseReceiptInput` or `locateKey` belongs to. */
+/** Returns the check that a refusal of `parseReceiptInput` or `locateKey` belongs to. */
 export function checkOfReading(code: ReceiptErrorCode): ReceiptCheck {
   switch (code) {
     case 'receipt_payload_malformed':
@@ -104,7 +104,7 @@ function checkClaims({ payload, input }: CheckSubject): CheckOutcome | ReceiptRe
   return claims.length === 0 ? 'absent' : 'passed'
 }
 
-/** By the payload's 64 bits alone, which an author of two texts can make collide (T69). */
+/** Compares the action by the payload's 64 bits alone, which an author of two texts can make collide (T69). */
 function checkActionHash({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
   const claims = input.claims.filter(({ field }) => field === 'action')
   const lie = claims.find(({ value }) => !isText(value) || sha256Hex(value).slice(0, 16) !== payload.action)
@@ -150,7 +150,7 @@ function checkContext(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
   return checkContent(subject, 'context_sha256', next, hashed(options.expectedContent?.context))
 }
 
-/** Is what stands next to the receipt, and what the caller expects, what the intent says? */
+/** Checks the content next to the receipt, and the content the caller expects, against the intent. */
 function checkContent(
   { payload, input, sha256Hex }: CheckSubject,
   field: 'action' | 'context_sha256',
@@ -165,7 +165,7 @@ function checkContent(
   return other ? refuse('receipt_unexpected', field === 'action' ? 'action' : 'context') : 'passed'
 }
 
-/** What the intent alone says, and not the payload. */
+/** Checks whether a claim is about a field of the intent that the payload does not have. */
 function isStated(field: ClaimField): field is 'delegate' | 'created_at' {
   return field === 'delegate' || field === 'created_at'
 }
@@ -185,30 +185,30 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
   }
 }
 
-/** In the one spelling of the service: Date.parse reads others by the reader's zone, and passes over what is in brackets. */
+/** Accepts only the service's spelling: Date.parse reads others in the local time zone, and ignores text in parentheses. */
 function secondsOf(time: string): number {
   const at = Date.parse(time)
   return !Number.isNaN(at) && new Date(at).toISOString() === time ? Math.floor(at / 1000) : Number.NaN
 }
 
-/** A lone surrogate would become U+FFFD: the hash of another text. */
+/** A lone surrogate would become U+FFFD, and the hash would be of another text. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !LONE_SURROGATE.test(value)
 }
 
-/** What the intent next to a receipt adds: the whole action, the hash of the context, and who acted for the approver. */
+/** What the intent next to a receipt adds to it: the whole action, the context's hash, and who acted for the approver. */
 export interface Statement {
   action: string
   context_sha256: string
-  /** Reference of a delegate. */
+  /** Reference of the delegate who acted for the approver. */
   delegate?: string
-  /** When it was asked. */
+  /** When the request was made. */
   created_at?: string
-  /** Since version 2. */
+  /** Absent in version 1 of the statement. */
   stated?: Stated
 }
 
-/** What version 2 of the statement adds. `audience` and `reversibility` are the caller's word. */
+/** The fields that version 2 of the statement adds. `audience` and `reversibility` are the caller's own claims. */
 export interface Stated {
   requester: { key: string; name: string; account: string }
   quorum: number
@@ -217,15 +217,15 @@ export interface Stated {
   reversibility?: string
 }
 
-/** Versions of the statement; whatever else has a nonce is no statement of a decision. */
+/** Versions of the statement; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
 const STATEMENTS: ReadonlySet<unknown> = new Set(['human-approval/intent/v1', 'human-approval/intent/v2'])
 
-/** Fields an intent and the payload it was signed with both hold. */
+/** Fields that an intent and its payload both have, and in which they must agree. */
 const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
 
 /**
- * Opens the commitment of a receipt: is this the text whose hash the signed `nonce` shortens, and does it agree with the
- * payload? Only then what it says of action and context is as good as signed.
+ * Opens the commitment of a receipt: checks that the signed `nonce` is the shortened hash of this text, and that the text
+ * agrees with the payload. Only then are the action and context in it as good as signed.
  * @param intentText RFC 8785 text of the intent, as handed out with the decision
  * @param sha256Hex of a text's UTF-8 bytes
  * @returns undefined when it is another text

@@ -39,7 +39,7 @@ export const RECEIPT_ERRORS = {
 /** Stable code of a refusal. */
 export type ReceiptErrorCode = keyof typeof RECEIPT_ERRORS
 
-/** A refusal; `field` names what was wrong where one field was. */
+/** A refusal; `field` names the wrong field, if it is a single one. */
 export interface ReceiptRefusal {
   valid: false
   code: ReceiptErrorCode
@@ -47,7 +47,7 @@ export interface ReceiptRefusal {
   field?: string
 }
 
-/** Said in place of the table's sentence where people read the field itself. */
+/** Messages that replace the table's for fields that people read themselves. */
 const CONTRADICTED: ReadonlyMap<string | undefined, string> = new Map([
   ['action', 'The action shown here is not the one that was signed.'],
   ['context', 'The details (context) shown here are not those that were signed.'],

@@ -2,7 +2,7 @@ import { fromBase64, fromBase64Url } from './base64.ts'
 import { canonicalize, LONE_SURROGATE } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
-/** Payload field a statement around the receipt is compared with; a delegate and `created_at` stand in the intent alone. */
+/** The payload field that a claim around the receipt is compared with; `delegate` and `created_at` are only in the intent. */
 export type ClaimField =
   | 'rid'
   | 'did'
@@ -16,34 +16,34 @@ export type ClaimField =
   | 'sandbox'
   | 'action'
 
-/** One unsigned statement made around the receipt; `name` is its own field name there. */
+/** One unsigned claim made around the receipt; `name` is its field name there. */
 export interface ReceiptClaim {
   name: string
   field: ClaimField
   value: unknown
 }
 
-/** A receipt taken out of what carried it, copied: nothing in it is believed yet. */
+/** A receipt copied out of the JSON that carried it; nothing in it is trusted yet. */
 export interface ReceiptInput {
-  /** The bytes the signature is said to cover. */
+  /** The bytes that the signature allegedly covers. */
   payload: Uint8Array
   signature: Uint8Array
   kid?: string
-  /** Only ever looked up in the pinned set. */
+  /** Used only to find the key in the pinned set. */
   publicKey?: Uint8Array
   claims: ReceiptClaim[]
-  /** RFC 8785 text of the intent, where a decision carries it: opens the commitment `nonce`. */
+  /** RFC 8785 text of the intent, if a decision carries it; it opens the commitment `nonce`. */
   intent?: string
   /** RFC 8785 text of the context shown next to the decision. */
   context?: string
-  /** An action or a context stands next to the receipt, in a form of it that binds them or not. */
+  /** An action or a context stands next to the receipt, whether or not this form of receipt binds them to it. */
   namesContent?: true
 }
 
 type Fields = ReadonlyMap<string, unknown>
 type ClaimTable = Readonly<Record<string, ClaimField>>
 
-/** What these names say next to a receipt of any form. */
+/** The payload fields that these names claim next to a receipt of any form. */
 const CLAIMS: ClaimTable = {
   request_id: 'rid',
   decision_id: 'did',
@@ -64,12 +64,12 @@ const REQUEST_CLAIMS: ClaimTable = {
   created_at: 'created_at',
 }
 
-/** A payload of format 1 has fewer than 400 bytes; more is never hashed for a stranger. */
+/** A payload of format 1 has fewer than 400 bytes; a larger one than this is never hashed for a stranger. */
 const MAX_PAYLOAD_BYTES = 4096
 
 /**
- * Takes a receipt out of a callback body or its `signed_receipt`, a `GET /approvals/:id` body or its `decision`, or a
- * `GET /verify` answer. Reads every field once.
+ * Extracts a receipt from a callback body or its `signed_receipt`, a `GET /approvals/:id` body or its `decision`, or a
+ * `GET /verify` answer. Reads every field only once.
  * @throws ReceiptError `receipt_unreadable`, `receipt_payload_malformed`, `receipt_signature_malformed`,
  * `receipt_key_missing` or `receipt_key_mismatch`.
  */
@@ -87,7 +87,7 @@ function readForm(outer: Fields): ReceiptInput {
   const answer = fieldsOf(outer.get('payload'))
   const whole = [receipt, decision, answer].filter((part) => part !== undefined)
   const found = whole.length + [outer, ...whole].flatMap(payloadsIn).length
-  // Each of the first two holds its payload, in one form; of several, a reader could take another than was checked.
+  // The first two forms wrap a single payload field; of several payloads, a reader could use another than the one checked.
   if (found > (receipt || decision ? 2 : 1)) throw new ReceiptError('receipt_unreadable')
   if (receipt) return fromReceipt(receipt, claimsOf(outer, CLAIMS))
   if (decision)
@@ -102,12 +102,12 @@ function payloadsIn(part: Fields): string[] {
   return ['canonical_payload', 'signed_payload'].filter((name) => part.has(name))
 }
 
-/** The body of a request without a decision (yet). */
+/** Checks whether this is the body of a request without a decision (yet). */
 function isUndecided(outer: Fields): boolean {
   return ['pending', 'expired'].some((status) => outer.get('status') === status)
 }
 
-/** Next to the decision or inside of it; two that differ cannot both be what was decided on. */
+/** Reads the context next to the decision or inside it; two that differ cannot both have been decided on. */
 function contextOf(...parts: Fields[]): { context?: string } {
   const contexts = parts.map((part) => part.get('context')).filter((context) => context !== undefined)
   const [context, ...more] = contexts.map((value) => attempt('receipt_unreadable', () => canonicalize(value)))
@@ -131,7 +131,7 @@ function fromDecision(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
 }
 
 function fromVerifyAnswer(fields: Fields): ReceiptInput {
-  // `valid` decides nothing here (an attacker can write it too), but an answer that says "invalid" is no receipt.
+  // `valid: true` proves nothing (an attacker can write it too), but an answer that says it is invalid is no receipt.
   if (fields.get('valid') === false) throw new ReceiptError('receipt_unreadable')
   const payload = attempt('receipt_payload_malformed', () => canonicalize(fields.get('payload')))
   return assemble(fields, utf8(payload), claimsOf(fields, VERIFY_CLAIMS))
@@ -163,7 +163,7 @@ function claimsOf(fields: Fields, table: ClaimTable): ReceiptClaim[] {
   })
 }
 
-/** Own fields of a JSON object, each read once; undefined for anything else. */
+/** Reads each own field of a JSON object once; undefined for anything else. */
 function fieldsOf(value: unknown): Fields | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   return new Map(Object.entries(value))

@@ -10,15 +10,15 @@ export interface SessionTokens {
   /** EdDSA JWT, `typ: session+jwt`, 15 minutes. `expires_in` in seconds. */
   issue(session: { id: string; user_id: string }, at: Date): Promise<{ token: string; expires_in: number }>
   /**
-   * @returns what a genuine, unexpired token says, else undefined. Whether the session still lives is the caller's check.
+   * @returns the ids in a genuine, unexpired token, else undefined. The caller checks whether the session is still live.
    */
   verify(token: string, at: Date): Promise<{ session_id: string; user_id: string } | undefined>
 }
 
-/** Seconds a session JWT is valid. */
+/** Validity of a session JWT in seconds. */
 const SESSION_TOKEN_SECONDS = 15 * 60
 
-/** The keys it takes: those known now to sign with, and any one by its id. */
+/** The keys for session tokens: `ring` for signing, `find` for any key by its id. */
 export interface SessionKeys {
   ring(): Pick<KeyRing, 'active'>
   find(kid: string): Promise<PublicKeyRecord | undefined>
@@ -32,7 +32,7 @@ const TOLERANCE_SECONDS = 5
 
 /**
  * Session JWTs for one service: `iss` and `aud` are its BASE_URL. Only EdDSA under one of our own `session` keys counts
- * (T56): keys or key addresses in a token's header are ignored, its `kid` merely picks among ours.
+ * (T56): keys and key URLs in a token's header are ignored; its `kid` only selects one of our keys.
  */
 export function createSessionTokens(keys: SessionKeys, baseUrl: string): SessionTokens {
   return {
@@ -52,7 +52,7 @@ export function createSessionTokens(keys: SessionKeys, baseUrl: string): Session
     },
     async verify(token, at) {
       const kid = kidOf(token)
-      // Outside the `try`: a store that does not answer makes no token a false one.
+      // Outside the `try`: a store that does not answer must not make a token look forged.
       const key = kid === undefined ? undefined : usable(await keys.find(kid))
       if (key === undefined) return undefined
       try {
@@ -67,7 +67,7 @@ export function createSessionTokens(keys: SessionKeys, baseUrl: string): Session
           currentDate: at,
         })
         const { sid, sub, aud } = payload
-        // One audience, not a list that also names us: such a token was made for another service too.
+        // A single audience only: a token with a list of them was made for another service too.
         if (typeof sid !== 'string' || typeof sub !== 'string' || typeof aud !== 'string') return undefined
         return { session_id: sid, user_id: sub }
       } catch {
@@ -77,7 +77,7 @@ export function createSessionTokens(keys: SessionKeys, baseUrl: string): Session
   }
 }
 
-/** Which key a token names, if it can be read at all. */
+/** Returns the kid that a token names, if the token can be read. */
 function kidOf(token: string): string | undefined {
   try {
     return decodeProtectedHeader(token).kid
@@ -86,13 +86,13 @@ function kidOf(token: string): string | undefined {
   }
 }
 
-/** The public half of a key of ours that was made for sessions and not revoked. */
+/** Returns the public key if it was made for sessions and is not revoked. */
 function usable(key: PublicKeyRecord | undefined): KeyObject | undefined {
   if (key === undefined || key.purpose !== 'session' || key.revokedAt !== undefined) return undefined
   return toKeyObject(key.publicKey)
 }
 
-/** Read once for as long as the ring holds the key: jose, too, remembers what it made of the object. */
+/** Cached for as long as the ring holds the key: jose also caches by key object. */
 const privateKeys = new WeakMap<SigningKey, KeyObject>()
 
 function privateKeyOf(key: SigningKey): KeyObject {

@@ -6,8 +6,8 @@ import { platformAccepts, rawSign } from './ed25519.ts'
 import { keyProblemAt, type SigningKey } from './key-record.ts'
 
 /**
- * The fresh signature does not verify. Ed25519 is deterministic: a faulty signature beside a good one of the same bytes
- * gives the secret away, so a faulty one leaves this module in no form. Nothing may be stored.
+ * The fresh signature does not verify. Ed25519 is deterministic: a faulty and a good signature of the same bytes together
+ * reveal the secret key, so a faulty one leaves this module in no form. Nothing may be stored.
  */
 export class SigningFaultError extends Error {
   override readonly name = 'SigningFaultError'
@@ -16,9 +16,9 @@ export class SigningFaultError extends Error {
 /** Signs bytes with a 32-byte seed (RFC 8032). */
 export type RawSign = (message: Uint8Array, seed: Uint8Array) => Uint8Array
 
-/** Builds a signer. Every signature is made by one implementation and checked by another before it is returned. */
+/** Builds a signer, which makes every signature with one implementation and checks it with another before returning it. */
 export function createReceiptSigner({ sign = rawSign }: { sign?: RawSign } = {}) {
-  /** Signs bytes; 64 bytes out. @throws SigningFaultError when the other implementation refuses the result. */
+  /** Signs bytes. @returns 64 bytes @throws SigningFaultError when the other implementation refuses the signature */
   const signBytes = (message: Uint8Array, key: SigningKey): Uint8Array => {
     const signature = sign(message, key.seed)
     if (signature.length !== 64 || !platformAccepts(key.publicKey, message, signature)) {
@@ -26,7 +26,7 @@ export function createReceiptSigner({ sign = rawSign }: { sign?: RawSign } = {})
     }
     return signature
   }
-  /** Signs the payload's RFC 8785 bytes. @throws RangeError for a payload or key no verifier accepts; SigningFaultError. */
+  /** Signs the payload's RFC 8785 bytes. @throws RangeError for a payload or key that no verifier accepts; SigningFaultError */
   const signPayload = (payload: ReceiptPayload, key: SigningKey): SignedReceipt => {
     refuseUnverifiable(payload, key)
     const canonical = canonicalize(payload)

@@ -1,16 +1,17 @@
 import { etc, hashes, Point, verifyAsync } from '@noble/ed25519'
 import { sameBytes } from './base64.ts'
 
-/** What every verifier here asks before any arithmetic: bytes, of exact lengths. */
+/** Checks the types and lengths before any arithmetic, for every verifier here. */
 export function hasLengths(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (![publicKey, message, signature].every((bytes) => bytes instanceof Uint8Array)) return false
   return publicKey.length === 32 && signature.length === 64
 }
 
 /**
- * Strict Ed25519 wherever there is WebCrypto, with the verdict of the server's `verifySignature`: @noble/ed25519 accepts
- * (`zip215: false`; its default lets the identity key "sign" every message), and so does the equation without cofactor that
- * node:crypto uses. Noble alone would take signatures with a mixed-order point that the server refuses. Never rejects.
+ * Strict Ed25519 on any platform with WebCrypto, with the same verdict as the server's `verifySignature`: @noble/ed25519 must
+ * accept (`zip215: false`; its default lets the identity key "sign" every message), and the equation without cofactor, which
+ * node:crypto uses, must hold. Noble alone would accept signatures with a mixed-order point that the server refuses. The
+ * promise never rejects.
  */
 export async function signatureHolds(
   publicKey: Uint8Array,
@@ -27,7 +28,7 @@ export async function signatureHolds(
   }
 }
 
-/** RFC 8032 section 5.1.7, its stricter form: [S]B - [k]A, written out, is exactly R. Noble has checked S < L before. */
+/** The stricter check of RFC 8032 section 5.1.7: the encoding of [S]B - [k]A is exactly R. Noble has already checked S < L. */
 async function holdsWithoutCofactor(
   publicKey: Uint8Array,
   message: Uint8Array,
@@ -41,12 +42,12 @@ async function holdsWithoutCofactor(
   return sameBytes(Point.BASE.multiply(S, false).subtract(A.multiply(k, false)).toBytes(), R)
 }
 
-/** Is its first half a point of small order? No signer makes one; node:crypto takes them up to Node 24.9, and not in 26.12. */
+/** Checks whether R, the first half, is of small order. No signer makes one; Node accepts them up to 24.9, but not in 26.12. */
 export function hasSmallR(signature: Uint8Array): boolean {
   return isSmallOrder(signature.subarray(0, 32))
 }
 
-/** Is the second half of the signature below the order of the group, so that it has one spelling? */
+/** Checks whether S, the second half of the signature, is below the group's order, so that it has only one spelling. */
 export function isReduced(signature: Uint8Array): boolean {
   const S = signature.subarray(32)
   return (S[31] ?? 0) < 0x10 || littleEndian(S) < Point.CURVE().n
@@ -56,7 +57,7 @@ function littleEndian(bytes: Uint8Array): bigint {
   return bytes.reduceRight((number, byte) => (number << 8n) | BigInt(byte), 0n)
 }
 
-/** The y coordinates (low byte first, sign bit cleared) of the eight points of small order, in every encoding below 2^255. */
+/** The y coordinates (little-endian, sign bit cleared) of the eight points of small order, in every encoding below 2^255. */
 const SMALL_ORDER_Y = new Set([
   `00${'00'.repeat(31)}`, // order 4
   `01${'00'.repeat(31)}`, // the identity
@@ -68,8 +69,8 @@ const SMALL_ORDER_Y = new Set([
 ])
 
 /**
- * True for a point of small order in any spelling. Under such a "public key" one constant signature can verify for every
- * message, and node:crypto before Node 24 lets it (RFC 8032 leaves the check to the application).
+ * Checks for a point of small order in any spelling. Under such a "public key", one constant signature can verify for every
+ * message, and node:crypto before Node 24 accepts it (RFC 8032 leaves the check to the application).
  */
 export function isSmallOrder(publicKey: Uint8Array): boolean {
   const y = Uint8Array.from(publicKey)
@@ -77,7 +78,7 @@ export function isSmallOrder(publicKey: Uint8Array): boolean {
   return SMALL_ORDER_Y.has(Array.from(y, (byte) => byte.toString(16).padStart(2, '0')).join(''))
 }
 
-/** Is it a point in its one spelling, and not of small order? A signature may be checked by it; `publicKeyProblem` asks more. */
+/** Checks for a canonically encoded point, not of small order: enough to verify with. `publicKeyProblem` asks for more. */
 export function isStrictPoint(publicKey: Uint8Array): boolean {
   if (isSmallOrder(publicKey)) return false
   try {
@@ -89,7 +90,7 @@ export function isStrictPoint(publicKey: Uint8Array): boolean {
   }
 }
 
-/** Why these bytes are no trustworthy Ed25519 public key, or undefined when they are one. For keys as they are loaded. */
+/** Returns why these bytes are no trustworthy Ed25519 public key; undefined when they are one. For use when loading keys. */
 export function publicKeyProblem(publicKey: Uint8Array): string | undefined {
   if (publicKey.length !== 32) return 'must have 32 bytes'
   if (isSmallOrder(publicKey)) return 'is a point of small order'

@@ -45,7 +45,7 @@ function fingerprint(secret: Uint8Array): string {
   return hkdf(secret, 'human-approval/fingerprint/v1', '', 8).toString('hex')
 }
 
-/** The sealed text was altered, belongs to another owner, or was sealed with another key. */
+/** The sealed value was altered, belongs to another owner, or was sealed with another key. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
@@ -56,7 +56,7 @@ const TAG_BYTES = 16
 
 /**
  * Seals bytes as `v1.<iv>.<ciphertext+tag>` (base64url). `aad` names the owner (`signing-key:<purpose>:<kid>`, a user id):
- * a database writer who swaps two sealed values gets two that no longer open.
+ * if someone with write access to the database swaps two sealed values, neither opens any more.
  * @throws RangeError unless the key has 32 bytes.
  */
 export function seal(plaintext: Uint8Array, key: Uint8Array, aad: string): string {
@@ -67,7 +67,7 @@ export function seal(plaintext: Uint8Array, key: Uint8Array, aad: string): strin
   return `v1.${toBase64Url(iv)}.${toBase64Url(body)}`
 }
 
-/** Opens what `seal` wrote. @throws SealError when the text, the key or the owner is not the one that was sealed. */
+/** Opens a value from `seal`. @throws SealError when the text was altered, or for another key or owner. */
 export function open(sealed: string, key: Uint8Array, aad: string): Uint8Array {
   key32(key)
   try {
@@ -88,7 +88,7 @@ function split(sealed: string): { iv: Uint8Array; body: Uint8Array } {
   }
   const iv = fromBase64Url(ivText)
   const body = fromBase64Url(bodyText)
-  // GCM takes IVs of other lengths too, and short ones repeat. A short tag fails on `authTagLength`.
+  // GCM also accepts IVs of other lengths, and short ones repeat. A short tag fails on `authTagLength`.
   if (iv.length !== IV_BYTES) throw new SealError('sealed value has a wrong IV')
   return { iv, body }
 }
@@ -109,14 +109,14 @@ export function hkdf(
   return Buffer.from(hkdfSync('sha256', secret, salt, info, length))
 }
 
-/** HMAC-SHA256 (RFC 2104), 32 bytes; texts count as UTF-8. */
+/** HMAC-SHA256 (RFC 2104), 32 bytes; texts are taken as UTF-8. */
 export function hmacSha256(key: Uint8Array | string, message: Uint8Array | string): Buffer {
   return createHmac('sha256', key).update(message).digest()
 }
 
 /**
- * Webhook secret of one API key, 64 hex characters. Derived, so nothing secret is stored; `counter` rises at each rotation.
- * The HMAC key is the ASCII bytes of this text, as receivers use it.
+ * Derives the webhook secret of an API key, 64 hex characters, so that no secret is stored; `counter` rises at each rotation.
+ * The HMAC key is the ASCII bytes of this text, because receivers use it that way.
  */
 export function webhookSecret(master: Uint8Array | string, keyId: string, counter: number): string {
   if (!Number.isSafeInteger(counter) || counter < 0)

@@ -28,35 +28,35 @@ export interface VerifiedReceipt {
    */
   checked: { action: 'full' | 'hash' | 'none'; context: 'full' | 'none' }
   /**
-   * An action or a context stands next to the receipt, or is expected, and no intent proves it: the receipt holds, and says nothing
-   * of them. Never to be called valid without that.
+   * An action or a context stands next to the receipt, or is expected, but no intent proves it: the receipt is genuine, but
+   * says nothing about them. Never call such a receipt valid without adding this.
    */
   unproven?: true
-  /** Reference of who acted for the approver, where the intent that the nonce commits to names one. */
+  /** Reference of the delegate who acted for the approver, if the intent that the nonce commits to names one. */
   delegate?: string
-  /** What else that intent says; absent in its version 1. */
+  /** Further fields of that intent; absent in its version 1. */
   stated?: Stated
-  /** The key was revoked later. `ts` is the signer's own word, so a thief could have back-dated it: look for other evidence. */
+  /** The key was revoked after `ts`. A thief of the key could have back-dated `ts`, so look for other evidence of the time. */
   keyRevokedAt?: Date
 }
 
 export type VerifyResult = VerifiedReceipt | ReceiptRefusal
 
-/** What to check the signature of. No field of the payload is readable yet. */
+/** A receipt with its pinned key, ready for the signature check. Its payload is not parsed yet. */
 export interface LocatedReceipt {
   located: true
   input: ReceiptInput
   key: VerificationKey
 }
 
-/** A verdict and how far the checks got. */
+/** A verdict, and how far the checks got. */
 export interface Judgement extends CheckTrace {
   result: VerifyResult
 }
 
 /**
- * Step 1: finds the key in the pinned set, by id or by the key's own bytes. The key in a message is never used itself:
- * the author of the message would choose it.
+ * Step 1: finds the key in the pinned set, by id or by the key's own bytes. The key in a message is never used itself, because
+ * the author of the message chose it.
  */
 export function locateKey(
   input: ReceiptInput,
@@ -75,8 +75,8 @@ export function locateKey(
 }
 
 /**
- * Step 3, after the signature was checked (`signatureValid`): judges what was signed, in a fixed order. Pure, so the
- * browser page and the server give one verdict. `sha256Hex` hashes a text's UTF-8 bytes; it is only asked for `hashedTexts`.
+ * Step 3, after the signature check (`signatureValid`): judges the signed payload, in a fixed order. Pure, so the browser page
+ * and the server give the same verdict. `sha256Hex` hashes a text's UTF-8 bytes; it is only called with `hashedTexts`.
  */
 export function judgeReceipt(
   receipt: LocatedReceipt,
@@ -113,7 +113,7 @@ export function judgeReceipt(
   return { result: unproven ? { ...result, unproven } : result, outcomes }
 }
 
-/** Every text whose hash `judgeReceipt` asks for: a platform that can only hash asynchronously hashes these before. */
+/** Returns every text that `judgeReceipt` hashes, for platforms that can only hash asynchronously, beforehand. */
 export function hashedTexts(
   { intent, context, claims }: ReceiptInput,
   { expectedContent }: VerifyOptions = {},
@@ -146,10 +146,10 @@ function verified(
   }
 }
 
-/** The parsed value if the bytes are exactly its RFC 8785 text, so that one statement has one spelling. */
+/** Returns the parsed value if the bytes are exactly its RFC 8785 text, so that one statement has only one spelling. */
 function readCanonical(bytes: Uint8Array): unknown {
   try {
-    // ignoreBOM keeps a leading U+FEFF in the text, where it fails; the default would swallow it.
+    // ignoreBOM keeps a leading U+FEFF in the text, so that parsing fails; the default would drop it.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const value: unknown = JSON.parse(text)
     return canonicalize(value) === text ? value : undefined

@@ -14,7 +14,7 @@ export type { VerifiedReceipt, VerifyResult } from './verify-core.ts'
 
 /**
  * Verifies a receipt against pinned keys, in one fixed order: key, signature, canonical form, version and fields,
- * times, key purpose and validity, sandbox, what the surroundings claim, what the caller expects. Never throws.
+ * times, key purpose and validity, sandbox, claims next to the receipt, the caller's expectations. Never throws.
  */
 export function verifyReceipt(
   input: ReceiptInput,
@@ -27,7 +27,7 @@ export function verifyReceipt(
   return judgeReceipt(found, signatureValid, sha256Hex, options).result
 }
 
-/** `parseReceiptInput` and `verifyReceipt` in one: takes the JSON as received, never throws. */
+/** Combines `parseReceiptInput` and `verifyReceipt`: takes the JSON as received, and never throws. */
 export function verifyReceiptJson(
   json: unknown,
   keys: readonly VerificationKey[],

@@ -1,32 +1,32 @@
 import { type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { VerifiedReceipt, VerifyResult } from './verify-core.ts'
 
-/** The receipts in one JSON text: that of the decision, and one for each vote where several people had to agree. */
+/** The receipts in one JSON text: the decision's, and one per vote where several people had to agree. */
 export interface Receipts {
   /** Absent for a bare list of votes. */
   decision?: object
   votes: object[]
-  /** Approvals without a signature, as a request has them that was rejected. */
+  /** Approvals without a signature: a rejected request has such. */
   unsigned: UnsignedVote[]
-  /** There is a list of votes, be it an empty one. */
+  /** Present when there is a list of votes, even an empty one. */
   listed?: true
 }
 
-/** Words that nothing proves; `approver` is whose vote it is said to be, where that is a reference. */
+/** A vote that nothing proves; `approver` names whose vote it allegedly is, if that is a reference. */
 export interface UnsignedVote {
   approver?: string
 }
 
-/** A receipt and the votes next to it that hold, or why it is refused. */
+/** The verdict on a receipt, and the valid votes next to it. */
 interface JudgedTogether {
   result: VerifyResult
-  /** What `result` is about, out of whatever carried it: the first vote, where there is a list of votes alone. */
+  /** The object that `result` is about: the decision, or the first vote of a bare list of votes. */
   shown: object
   votes: VerifiedReceipt[]
   unsigned: UnsignedVote[]
 }
 
-/** The verdict on a receipt with all votes next to it, or on a list of votes: as valid as the least of them. @param check judges one alone */
+/** Judges a receipt with the votes next to it, or a bare list of votes: one refusal refuses all. @param check judges one alone */
 export function judgeTogether(json: unknown, check: (json: unknown) => VerifyResult): JudgedTogether {
   const { decision, votes, unsigned, listed } = splitVotes(
     typeof json === 'object' && json !== null ? json : {},
@@ -44,19 +44,19 @@ export function judgeTogether(json: unknown, check: (json: unknown) => VerifyRes
   return { result: unproven ? { ...alone, unproven } : alone, shown, votes: holding, unsigned }
 }
 
-/** @param problem as `problemOfVotes` says it */
+/** @param problem the sentence from `problemOfVotes` */
 export function disagreement(problem: string): ReceiptRefusal {
   const refusal = refuse('receipt_votes_disagree', 'votes')
   return { ...refusal, message: `${refusal.message} ${problem}` }
 }
 
-/** More people than can ever have to agree on one request. */
+/** More votes than a request can ever need. */
 export const MAX_VOTES = 100
 
-/** Fields around a decision that hold for each of its votes, too. The status does not: it is the outcome of all. */
+/** Fields around a decision that also apply to each of its votes. The status does not: it is the outcome of all votes. */
 const SHARED = ['id', 'request_id', 'action', 'context', 'expires_at', 'sandbox'] as const
 
-/** Takes the votes out of a decision (`votes`), an answer with a decision, an event with one, or a list of votes. Reads nothing else. */
+/** Takes the votes out of a decision (`votes`), an answer or event with a decision, or a list of votes. Reads nothing else. */
 export function splitVotes(whole: object): Receipts {
   if (Array.isArray(whole)) return sorted(whole.map(asObject))
   const json = outOfEvent(whole)
@@ -75,7 +75,7 @@ export function splitVotes(whole: object): Receipts {
 
 const EVENT = ['id', 'type', 'created_at', 'data']
 
-/** The body of an account webhook holds the answer as its `data`. With anything else beside that, people could read another one. */
+/** Unwraps an account webhook's body, which has the answer as `data`. With other fields beside it, people could read those. */
 function outOfEvent(json: object): object {
   const fields = new Map<string, unknown>(Object.entries(json))
   const [type, data] = [fields.get('type'), fields.get('data')]
@@ -83,7 +83,7 @@ function outOfEvent(json: object): object {
   return isEvent && isObject(data) && [...fields.keys()].every((name) => EVENT.includes(name)) ? data : json
 }
 
-/** What makes an object a receipt, be it a broken one: only an approval with none of it is taken for an unsigned vote. */
+/** Fields that mark an object as a receipt, even a broken one: only an approval with none of them is an unsigned vote. */
 const OF_RECEIPTS = [
   'signed_payload',
   'canonical_payload',
@@ -110,9 +110,9 @@ function namedBy(approver: unknown): UnsignedVote {
 }
 
 /**
- * Why votes that are each signed by themselves do not belong together: about one request, by different people, as many as
- * the statement asks for, and the decision one of them. Undefined when they do, or when there is no list of them. Votes of both
- * outcomes never belong together: the service signs those of one, and the approvals of a rejected request are unsigned.
+ * Returns why votes, each judged alone before, do not belong together; undefined when they do, or when there is no list. They
+ * must be about one request, by different people, as many as the statement asks for, and the decision must be one of them.
+ * Votes of both outcomes never belong together: the service signs one outcome, and a rejected request's approvals stay unsigned.
  * @param decision the result for the decision; undefined for a bare list of votes
  * @param votes the results for the signed ones
  * @param listed whether there is a list, which may be empty
@@ -144,7 +144,7 @@ export function problemOfVotes(
   return undefined
 }
 
-/** A quorum of one needs no list: an empty one beside it says nothing. */
+/** Checks the quorum. A quorum of one needs no list, so an empty list beside it proves nothing. */
 function tooFew(
   one: VerifyResult | undefined,
   all: readonly VerifyResult[],
@@ -156,14 +156,14 @@ function tooFew(
   return `Of the ${quorum} approvals that the statement asks for, only ${came} came with it.`
 }
 
-/** Anything but a list counts as one vote that does not hold; null counts as an empty list. */
+/** Reads the list of votes. Anything but a list counts as one invalid vote; null counts as an empty list. */
 function listIn(decision: object): object[] | undefined {
   if (!Object.hasOwn(decision, 'votes')) return undefined
   const votes: unknown = Reflect.get(decision, 'votes') ?? []
   return Array.isArray(votes) ? votes.map(asObject) : [{}]
 }
 
-/** What is no object is no receipt either, and is refused as an empty one. */
+/** Turns a value that is no object, and so no receipt, into an empty object, which is refused. */
 function asObject(value: unknown): object {
   return isObject(value) ? value : {}
 }
