@@ -44,8 +44,8 @@ export interface UserChange {
 }
 
 /**
- * People on mongoose. Every write is one conditional single-document write and raises `version`; writers that replace whole
- * fields name the version they read.
+ * People on mongoose. Every write is one conditional single-document write and raises `version` (`willHaveBrowser` does not);
+ * writers that replace whole fields name the version they read.
  */
 export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
