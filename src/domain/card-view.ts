@@ -2,16 +2,16 @@ import type { Scope } from './api-key.ts'
 import type { FactorNotice } from './factor-notice.ts'
 import type { Outcome } from './receipt.ts'
 
-/** The state of the request, as a card says it. */
+/** The state of a request, as a card shows it. */
 export type CardStatus =
   | { kind: 'pending' }
   | {
       kind: 'approved' | 'rejected'
       /** 16 hex characters, as in the receipt. */
       by: string
-      /** Visible form of the decider's name: told to approvers, who know each other, and to channels whose account wants that. */
+      /** Visible form of the decider's name. Shown to approvers, who know each other, and in channels if the account wants it. */
       by_name?: string
-      /** As `by_name`, of the person for whom a delegate decided: `by` is theirs. */
+      /** Like `by_name`, but for the person for whom a delegate decided; `by` is that person's reference. */
       for_name?: string
       /** The decider is the person whose card this is. */
       by_you?: true
@@ -23,20 +23,20 @@ export type CardStatus =
   | { kind: 'expired' }
   | { kind: 'withdrawn' }
 
-/** A vote of a person, as those who know each other read it. */
+/** A vote as approvers see it, who know each other. */
 interface CardVote {
-  /** Visible form of their name, or their reference where it is not known any more. */
+  /** Visible form of the voter's name, or their reference when the name is no longer known. */
   name: string
-  /** As `name`, of the person for whom a delegate voted. */
+  /** Like `name`, but for the person for whom a delegate voted. */
   for_name?: string
-  /** It is the person whose card this is. */
+  /** The voter is the person whose card this is. */
   you?: true
 }
 
 /** A row of caller text: `label` is ours for known keys, the caller's own key for unknown ones. Neither is safe markup. */
 export interface CardRow {
   label: string
-  /** Ours (true) or the caller's (false): callers' labels are shown as such (T44). */
+  /** Whether the label is ours (true) or the caller's (false): callers' labels are marked as theirs (T44). */
   known: boolean
   /** Visible form of the text: hidden characters spelled out as `[U+202E]` (T43). */
   text: string
@@ -52,8 +52,8 @@ export interface CardFinding {
 }
 
 /**
- * Everything a card shows, drawn from the stored request alone: two renderings of one version are equal, on every platform.
- * Rows and findings are there while the request is pending, and on the cards of approvers only: neither a channel nor a
+ * Everything a card shows, taken from the stored request alone: two renderings of one version are equal, on every platform.
+ * Rows and findings appear only while the request is pending, and only on approvers' cards: neither a channel nor a
  * chat's history keeps the context.
  */
 export interface CardView {
@@ -63,40 +63,40 @@ export interface CardView {
   status: CardStatus
   /** Visible form, in full; the renderer cuts and says by how much. */
   action: string
-  /** Something in action or context is normally invisible; it is shown in brackets. */
+  /** The action or the context holds normally invisible characters; they are shown in brackets. */
   hidden_characters: boolean
-  /** Something in action or context is read from right to left, so that a chat app may draw it in another order. */
+  /** Part of the action or the context is read from right to left, so a chat app may draw it in another order. */
   two_directions?: true
-  /** The first of our sentences about letters that pass for others. It quotes a word of the caller. */
+  /** Our first warning about letters that pass for others. It quotes a word of the caller. */
   look_alike?: string
   requested_by: { key_name: string; account_name: string }
   high_impact: boolean
-  /** What the caller says of undoing it, in our words. */
+  /** What the caller says about undoing the action, in our words. */
   reversibility?: string
   /** A dry run: no person decides it. */
   sandbox?: true
   quorum: { approved: number; needed: number }
-  /** Who approved; empty for readers who are told no names. */
+  /** The approvals so far; empty for readers who may not see names. */
   approvals: CardVote[]
-  /** Who is asked and has not voted, while it is pending. As `approvals`. */
+  /** Approvers who have not voted, while the request is pending; empty for the same readers as `approvals`. */
   waits_for: Pick<CardVote, 'name' | 'you'>[]
   rows: CardRow[]
   findings: CardFinding[]
   created_at: Date
   expires_at: Date
-  /** Sent to whom the platform knows by this person's e-mail address: they are invited to link their identity. */
+  /** The recipient was found by e-mail address alone: the card invites them to link their identity. */
   invite_to_link?: true
-  /** Visible form of the name of the person for whom this one stands in; on their card alone. */
+  /** Visible form of the name of the person for whom the recipient stands in; only on the delegate's card. */
   on_behalf_of?: string
-  /** This person has voted already; they are asked nothing more. */
+  /** The vote that already counts for this person; they are asked nothing more. */
   voted?: Outcome
-  /** Visible form of the name of who did so in their place: their delegate, or the person for whom they stand in. */
+  /** Visible form of the name of the person who voted in their place: their delegate, or the person for whom they stand in. */
   voted_by?: string
-  /** `<BASE_URL>/a/<id>?d=approve|reject`, and without `d` for details: no secret in any of them. */
+  /** `<BASE_URL>/a/<id>?d=approve|reject`, and without `d` for details: none holds a secret. */
   links: { approve: string; reject: string; details: string }
 }
 
-/** A line under a card. */
+/** A reply in the thread under a card. */
 export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> & {
   details: string
 } & (
@@ -104,13 +104,13 @@ export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'r
     | { kind: 'reminder'; expires_at: Date; automatic: boolean }
   )
 
-/** The state of an agent's request for a key, as a card says it. */
+/** The state of an agent's request for a key, as a card shows it. */
 export type ConsentStatus =
   | { kind: 'pending' }
   | { kind: 'approved'; at: Date; method: string }
   | {
       kind: 'rejected'
-      /** Absent when wrong codes did it. */
+      /** Absent when wrong matching codes rejected the request. */
       by_owner?: { at: Date; method: string }
     }
   | { kind: 'expired' }
@@ -122,20 +122,20 @@ export type ConsentStatus =
     }
 
 /**
- * What a card tells the owner of an agent that asks for a key. The matching code is not in it: the owner must bring it from
- * the agent's own screen to the page. A card that showed it would let a stranger's request pass by copying, and comparing
- * two texts that stand side by side is what people wave through.
+ * The card that tells the owner that an agent asks for a key. It does not hold the matching code: the owner must bring the
+ * code from the agent's own screen to the page. If the card showed it, the owner could copy a stranger's code and let that
+ * request pass; and people wave through a mere comparison of two texts that stand side by side.
  */
 export interface ConsentView {
   kind: 'consent'
-  /** `bst_…`, under the name that all cards have for what they are about. */
+  /** `bst_…`, under the field name that every card uses for its subject. */
   request_id: string
   version: number
   audience: 'approver'
   status: ConsentStatus
-  /** Visible form; the caller's own word, and shown as unverified. */
+  /** Visible form of the caller's own name for itself; shown as unverified. */
   client_name: string
-  /** Our sentence about letters that pass for others. It quotes the name. */
+  /** Our warning about letters that pass for others. It quotes the name. */
   look_alike?: string
   scopes: Scope[]
   requested_from: string
@@ -148,43 +148,43 @@ export interface ConsentView {
 }
 
 /**
- * What stays of a card in a chat that is not, or no longer, the approver's: our words alone. A person who reads that chat learns
- * nothing more about the request (T37).
+ * The card that remains in a chat that is not, or no longer, the approver's: our words alone. A person who reads that chat
+ * learns nothing more about the request (T37).
  */
 export interface MovedView {
   kind: 'moved'
-  /** The card is in the same chat once more, where it follows its request. */
+  /** The same chat holds a second copy of the card, which follows the request. */
   twice?: true
 }
 
 /**
- * What a direct message tells a person of a change of their factors or rights (T34). It is posted once and never edited:
- * what happened stays true.
+ * The direct message that tells a person of a change of their factors or rights (T34). It is posted once and never edited,
+ * since what happened stays true.
  */
 export interface NoticeView {
   kind: 'notice'
-  /** `evt_…` of the entry, under the name that all messages have for what they are about. */
+  /** `evt_…` of the audit entry, under the field name that every message uses for its subject. */
   request_id: string
   version: 1
   notice: FactorNotice
-  /** `<BASE_URL>/account`: what to do if it was another person. */
+  /** `<BASE_URL>/account`: where to act if the change was another person's doing. */
   links: { details: string }
 }
 
-/** The first message in a channel that is connected: it shows that the app can post there. */
+/** The first message in a newly connected channel: it shows that the app can post there. */
 export interface GreetingView {
   kind: 'greeting'
-  /** `cln_…` of the link by which it was connected, under the name that all messages have for what they are about. */
+  /** `cln_…` of the link that connected the channel, under the field name that every message uses for its subject. */
   request_id: string
   version: 1
-  /** The account's name: its owner's word. */
+  /** The account's name, as its owner chose it. */
   account: string
   links: { details: string }
 }
 
 type NamedView = ConsentView | MovedView | NoticeView | GreetingView
 
-/** Is it of that kind? The card of a request has none. */
+/** Checks whether a view is of that kind. The card of a request has no `kind`. */
 export function isKind<Kind extends NamedView['kind']>(
   view: object,
   kind: Kind,
@@ -192,5 +192,5 @@ export function isKind<Kind extends NamedView['kind']>(
   return 'kind' in view && view.kind === kind
 }
 
-/** What is posted. */
+/** Every view that is posted as a new message; `MovedView` only replaces one. */
 export type PostView = CardView | ConsentView | NoticeView | GreetingView

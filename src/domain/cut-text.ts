@@ -4,7 +4,7 @@ export interface Cut {
   left: number
 }
 
-/** What must not stand at the end: half a surrogate pair, and joiners and blanks, which would be invisible. */
+/** Characters that must not end a cut text: half a surrogate pair, and joiners and blanks, which would be invisible. */
 const LEFT_OVER = /^(?:[\ud800-\udbff]|\u200d|\s)$/
 
 /** Cuts a text to at most `max` UTF-16 units, as Slack counts, between characters. */
@@ -16,18 +16,18 @@ export function cutText(text: string, max: number): Cut {
   return { text: shown, left: [...text.slice(shown.length)].length }
 }
 
-/** "… 1 240 more characters": nothing is cut without saying how much. */
+/** Says how much was cut: "… 1 240 more characters". Nothing is cut without it. */
 export function more(count: number, one = 'character', many = 'characters'): string {
   return `… ${spaced(count)} more ${count === 1 ? one : many}`
 }
 
-/** A text of one line at most `max` long, with a count of what is missing: names, ids. */
+/** Puts a name or an id on one line of at most `max` UTF-16 units, plus a count of the characters that were cut. */
 export function shortLine(text: string, max: number): string {
   const cut = cutText(text.replace(/\s+/g, ' ').trim(), max)
   return cut.left === 0 ? cut.text : `${cut.text} ${more(cut.left)}`
 }
 
-/** Thousands apart, as people read them: 1 240. */
+/** Separates thousands by blanks: 1 240. */
 function spaced(count: number): string {
   const digits = String(count)
   const head = digits.length % 3 || 3
@@ -52,25 +52,25 @@ export function fairShares(lengths: readonly number[], budget: number): number[]
   return shares
 }
 
-/** Everything that is, or looks like, a quotation mark. */
+/** Every character that is, or looks like, a double quotation mark. */
 const QUOTATION_MARKS = /["“”„‟«»〝〞〟＂″‶]/g
 
-/** A text of one line between quotation marks, the only ones: what it holds cannot end them (T41). */
+/** Puts a text on one line between quotation marks. Marks inside the text are replaced, so it cannot end the quotation (T41). */
 export function quoted(text: string, max: number): string {
   const { text: shown, left } = cutText(unquoted(text), max)
   return `“${shown}”${left === 0 ? '' : ` ${more(left)}`}`
 }
 
-/** A text of one line without quotation marks. */
+/** Puts a text on one line, with its double quotation marks replaced by apostrophes. */
 export function unquoted(text: string): string {
   return text.replace(QUOTATION_MARKS, "'").replace(/\s+/g, ' ').trim()
 }
 
 /**
- * A text for notifications and screen readers, where markup cannot be switched off: no emoji, address, code or bold text can
- * be made of it (T41). Each platform also takes its own brackets away.
+ * Defuses a text for notifications and screen readers, where markup cannot be switched off: it can form no emoji, address,
+ * code or bold text (T41). Each platform also removes its own brackets.
  */
 export function unmarked(text: string): string {
-  // A blank ends what only works as one word: `:tada:`, `https://…`, `*High*`. Code may hold blanks.
+  // A blank breaks markup that works only as one word: `:tada:`, `https://…`, `*High*`. Code may hold blanks, so backticks go.
   return text.replaceAll('`', "'").replace(/([:*_~])(?=\S)/g, '$1 ')
 }

@@ -1,15 +1,15 @@
-/** A field of a context that is another one than before; undefined where there is none. */
+/** A field whose value differs between two contexts; `before` or `now` is undefined when that context lacks the field. */
 export interface Difference {
-  /** Names from the outside in, with dots between. */
+  /** Path of names from the outermost in, joined by dots. */
   field: string
   before: string | undefined
   now: string | undefined
 }
 
-/** UTF-16 units of a value. */
+/** Most UTF-16 units shown of a value. */
 const LONGEST = 200
 
-/** What of `now` is another value than in `before`, field by field down to what is no object; lists are compared whole. */
+/** Lists the fields whose values differ, including added and removed ones. Objects are compared field by field, lists whole. */
 export function differences(before: Record<string, unknown>, now: Record<string, unknown>): Difference[] {
   const [old, fresh] = [leavesOf(before), leavesOf(now)]
   return [...new Set([...fresh.keys(), ...old.keys()])]
@@ -29,7 +29,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
 }
 
-/** Told apart from what it could be taken for: the text "true" from the value true. */
+/** Texts that look like JSON: they are shown in quotes, which tells the text "true" from the value true. */
 const LIKE_JSON = /^(true$|false$|null$|[-\d"[{])/
 
 function textOf(value: unknown): string {

@@ -2,7 +2,7 @@ import type { ApiKey } from './api-key.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { ApprovalRequest, Decision } from './request.ts'
 
-/** `data` of the events of an account, field by field. Webhooks get what the owner may see; never context or secrets. */
+/** Builds `data` of the account's events, field by field. Webhooks get what the owner may see; never context or secrets. */
 
 /** `approval.created`. */
 export function createdData(
@@ -39,7 +39,7 @@ export function decidedData(
   }
 }
 
-/** `approval.expired`; `cancelled`: it was withdrawn. */
+/** `approval.expired`; `cancelled`: the request was withdrawn. */
 export function expiredData(
   request: Pick<ApprovalRequest, 'id' | 'expires_at' | 'sandbox'>,
   cancelled = false,
@@ -52,7 +52,7 @@ export function expiredData(
   }
 }
 
-/** `approval.reminded`; `automatic`: by the policy, not by a caller. */
+/** `approval.reminded`; `automatic`: the policy reminded, not a caller. */
 export function remindedData(
   request: Pick<ApprovalRequest, 'id' | 'sandbox'>,
   automatic = false,
@@ -67,7 +67,7 @@ export function keyData(
   return { key_id: key.id, name: key.name, key_prefix: key.key_prefix, sandbox: key.sandbox }
 }
 
-/** `bootstrap.requested`. The name is the caller's own word; the matching code is for the caller alone to show. */
+/** `bootstrap.requested`. The caller chose its own name; only the caller shows the matching code. */
 export function consentRequestedData(bootstrap: Bootstrap, baseUrl: string): Record<string, unknown> {
   return {
     ...consentFacts(bootstrap),
@@ -78,7 +78,7 @@ export function consentRequestedData(bootstrap: Bootstrap, baseUrl: string): Rec
   }
 }
 
-/** `bootstrap.approved`: the caller that asked can now collect a key; `key.created` follows when they do. */
+/** `bootstrap.approved`: the caller can now collect a key; `key.created` follows when it does. */
 export function consentedData(bootstrap: Bootstrap, at: Date): Record<string, unknown> {
   return { ...consentFacts(bootstrap), approved_at: at.toISOString() }
 }

@@ -1,12 +1,11 @@
 /**
- * What is counted against what: creations, reads and everything else (`key`) by API key, verifications and sign-in or
- * enrolment by address, decisions, changes of one's own account, its logs and files of them (`export`) and tests of
- * notifications (`push_test`) by signed-in person.
- * Bootstraps begun and polls of them are counted by address too.
+ * The rate limits, and whom each one counts. By API key: creations, reads and everything else (`key`). By address:
+ * verifications, sign-in or enrolment (`auth`), new bootstraps and polls of them. By signed-in person: decisions, changes
+ * of one's own account and its logs (`person`), files of those logs (`export`), and tests of notifications (`push_test`).
  */
 export type LimitBucket = keyof typeof REQUESTS_A_MINUTE
 
-/** Requests a minute (interface, "Limits"; those it does not name are ours). */
+/** Requests a minute (interface, "Limits"; limits that the interface does not name are ours). */
 export const REQUESTS_A_MINUTE = {
   create: 60,
   read: 120,
@@ -21,8 +20,8 @@ export const REQUESTS_A_MINUTE = {
 } as const
 
 /**
- * What limits are counted by: an IPv4 address (or any other text) as it is, or the /64 of an IPv6 address, which is what
- * one subscriber holds.
+ * Returns the key by which a limit counts an address: an IPv4 address (or any other text) unchanged, or the /64 of an IPv6
+ * address, since one subscriber holds a whole /64.
  */
 export function limitSubject(address: string): string {
   if (!address.includes(':')) return address
@@ -35,7 +34,7 @@ export function limitSubject(address: string): string {
     .join(':')}::/64`
 }
 
-/** Groups of 16 bits; a tail written as IPv4 (RFC 4291 section 2.2) stands for two, which are beyond the /64. */
+/** Splits into groups of 16 bits. A tail written as IPv4 (RFC 4291 section 2.2) stands for two groups, both beyond the /64. */
 function groupsOf(text: string): string[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]))
@@ -45,11 +44,11 @@ function groupsOf(text: string): string[] {
 export interface Month {
   /** `YYYY-MM` */
   name: string
-  /** When the next one begins. */
+  /** When the next month begins. */
   ends: Date
 }
 
-/** The month in which a time lies. */
+/** Returns the month in which a time lies. */
 export function monthAt(time: Date): Month {
   const ends = new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + 1, 1))
   return { name: time.toISOString().slice(0, 7), ends }

@@ -1,6 +1,6 @@
 /**
- * Other words for fields that protect or bound something: a caller who believes to have sent them would go on without. By the
- * field's name; spelled without separators, in small letters.
+ * Other words for fields that protect or bound something: a caller who uses one would believe the field was sent and go on
+ * without its protection. Keyed by the field's name; in lower case, without separators.
  */
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   ttl_seconds: ['ttl', 'expiresin', 'expiresinseconds', 'expiryseconds', 'timeout', 'timeoutseconds'],
@@ -14,7 +14,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   passkey_only: ['onlypasskeys', 'passkeysonly', 'passkeyrequired', 'requirepasskey'],
   confirmed_only: ['onlyconfirmed', 'requireconfirmed'],
   authenticators: ['aaguids', 'attestation', 'requireattestation'],
-  // Of a query: without its filter, or from the first page on, the answer is one to another question.
+  // Query parameters: without its filter, or back at the first page, the answer would be to another question.
   status: ['state'],
   state: ['status'],
   timeout: ['timeoutseconds', 'wait', 'waitseconds', 'seconds'],
@@ -23,8 +23,8 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Which known field was probably meant by a name that is not known: the same letters in another spelling, another word for it, or a
- * slip of one letter in five, of two in eight.
+ * Returns the known field that an unknown name probably meant: the same letters in another spelling, another word for the field,
+ * or a slip of one letter in a name of five or more letters, of two in a name of eight or more.
  */
 export function meantField(name: string, known: readonly string[]): string | undefined {
   const sent = bare(name)
@@ -43,7 +43,7 @@ function isSlip(sent: string, meant: string): boolean {
   return Math.abs(sent.length - meant.length) <= slips && distance(sent, meant) <= slips
 }
 
-/** Letters to add, drop, exchange, or swap with the next (Damerau-Levenshtein, optimal string alignment). */
+/** Counts the letters to add, drop, exchange, or swap with the next (Damerau-Levenshtein, optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -12,7 +12,7 @@ import type { ApprovalRequest } from './request.ts'
 import { visibleString } from './text.ts'
 import type { Attempt } from './webhook.ts'
 
-/** What a browser gave us to reach it (Push API, `PushSubscription.toJSON()`). All three are secrets of that browser. */
+/** A browser's push address and keys (Push API, `PushSubscription.toJSON()`). All three fields are secrets of that browser. */
 export interface PushSubscription {
   /** Address of the push service for this browser alone; parsed and checked as webhooks are (`TargetUrls`). */
   endpoint: string
@@ -21,7 +21,7 @@ export interface PushSubscription {
   auth: string
 }
 
-/** A browser that a person has told to show notifications. A removed one stays, worth nothing, until the trail has it. */
+/** A browser that shows a person's notifications. A removed one stays stored, unusable, until the trail has its audit entries. */
 export interface PushDevice {
   /** `psd_…` */
   id: string
@@ -29,13 +29,13 @@ export interface PushDevice {
   /** The person's own account, for the audit entries. */
   account_id: string
   state: 'active' | 'removed'
-  /** The person's word for it. */
+  /** The person's own name for the browser. */
   name: string
-  /** Keyed hash of the endpoint: a browser is registered once. Gone with removal, as the next two. */
+  /** Keyed hash of the endpoint, so that a browser is registered only once. Removal deletes it, `sealed` and `slot`. */
   endpoint_hash?: string
-  /** The subscription, sealed for its endpoint's hash. */
+  /** The subscription, sealed with its endpoint's hash as associated data. */
   sealed?: string
-  /** 0 to `MOST_PUSH_DEVICES` − 1, unique among the person's: so there are never more. */
+  /** 0 to `MOST_PUSH_DEVICES` − 1, unique per person, so that nobody has more browsers than that. */
   slot?: number
   /** Host name of the push service, for the limit per host. */
   host: string
@@ -44,10 +44,10 @@ export interface PushDevice {
   audit: AuditEntry[]
 }
 
-/** Browsers in which one person can have notifications of what waits. */
+/** Browsers that one person can register for notifications. */
 export const MOST_PUSH_DEVICES = 10
 
-/** What a push is about. Its words are drawn when it is sent, from what is stored then. */
+/** The subject of a push. Its text is made when it is sent, from what is stored then. */
 export type PushSubject =
   | { kind: 'request' | 'reminder'; request_id: string }
   | { kind: 'consent'; bootstrap_id: string }
@@ -55,8 +55,7 @@ export type PushSubject =
   | { kind: 'test' }
 
 /**
- * `dropped`: there was nothing to say any more (decided meanwhile, device removed). `dead`: given up. Neither is tried
- * again.
+ * `dropped`: there was nothing left to say (decided meanwhile, device removed). `dead`: given up. Neither is tried again.
  */
 type PushState = 'due' | 'leased' | 'sent' | 'dropped' | 'dead'
 
@@ -64,22 +63,22 @@ type PushState = 'due' | 'leased' | 'sent' | 'dropped' | 'dead'
 export interface Push {
   /** `psh_…` */
   id: string
-  /** Whose account it concerns: the request's, or the person's own. */
+  /** The account that the push concerns: the request's, or the person's own. */
   account_id: string
   user_id: string
   device_id: string
-  /** `evt_…` of the event or the audit entry that it is about. */
+  /** `evt_…` of the event or the audit entry that the push is about. */
   event_id: string
   about: PushSubject
   host: string
   state: PushState
-  /** Due: when. Leased: when the lease ends. At rest: since when. */
+  /** When the push is due, when its lease ends, or since when it is at rest. */
   next_at: Date
-  /** Nothing is sent, by us or by the push service, from then on. */
+  /** From then on neither we nor the push service send anything. */
   expires_at: Date
   /** Attempts with a known outcome. */
   tries: number
-  /** Grows with every claim: a process that holds an older number can write nothing any more (T82). */
+  /** Fencing token. Grows with every claim; a process that holds an older number can no longer write (T82). */
   fence: number
   /** Newest last. */
   attempts: Attempt[]
@@ -90,28 +89,28 @@ export interface Push {
 /** Days after which a push that came to rest is deleted. */
 export const PUSH_DAYS_AT_REST = 7
 
-/** How long a notice is worth showing on a browser that was away. */
+/** How long a notice is still worth showing on a browser that was offline. */
 export const NOTICE_PUSH_DAYS = 7
 
-/** A test that does not arrive while the person looks is of no use. */
+/** Lifetime of a test push: one that arrives after the person has stopped looking is of no use. */
 export const TEST_PUSH_MS = 60_000
 
-/** What a browser shows, and what it opens on a click. */
+/** The notification that a browser shows, and the page it opens on a click. */
 export interface PushPayload {
   /** Our words alone. */
   title: string
   body: string
-  /** A path of ours; never one that decides. */
+  /** A path of this service; opening it never decides anything. */
   url: string
-  /** A later notification with the same tag takes the place of the earlier one. */
+  /** A later notification with the same tag replaces the earlier one. */
   tag: string
 }
 
-/** In UTF-16 units. With both at four bytes each the payload is far below the 3993 bytes that push services take. */
+/** In UTF-16 units. Even at four bytes per unit, the payload stays far below the 3993 bytes that push services take. */
 const ACTION_LENGTH = 300
 const NAME_LENGTH = 80
 
-/** What waits, by whom it is asked: the caller's words in visible form, below ours. Never the context, never a secret. */
+/** Says what waits and who asks: the caller's words in visible form, below ours. Never the context, never a secret. */
 export function requestPush(
   request: Pick<ApprovalRequest, 'id' | 'action' | 'requested_by' | 'high_impact'>,
   kind: 'request' | 'reminder',
@@ -126,7 +125,7 @@ export function requestPush(
   }
 }
 
-/** An agent that asks for a key of the account. Its name is its own word; the matching code stays with the agent. */
+/** Says that an agent asks for a key of the account. The agent chose its own name; the matching code stays with the agent. */
 export function consentPush({ id, client_name, requester }: Bootstrap): PushPayload {
   return {
     title: 'An agent asks for an API key of your account',
@@ -136,7 +135,7 @@ export function consentPush({ id, client_name, requester }: Bootstrap): PushPayl
   }
 }
 
-/** A change of factors or rights. */
+/** Tells a person of a change of their factors or rights. */
 export function noticePush(notice: FactorNotice, eventId: string): PushPayload {
   return {
     title: noticeHeading(notice),

@@ -1,7 +1,7 @@
 /**
- * The result of one attempt, in coarse classes only: a log that told refused from filtered ports would be a port
- * scanner (T7). `interrupted`: the process died before it knew. `unsigned`: nothing was sent, since the signing secret could
- * not be opened.
+ * The outcome of one attempt, in coarse classes only: a log that told refused from filtered ports would serve as a port
+ * scanner (T7). `interrupted`: the process died before it knew the outcome. `unsigned`: nothing was sent, because the signing
+ * secret could not be opened.
  */
 export type OutcomeClass =
   | `http_${number}`
@@ -14,10 +14,10 @@ export type OutcomeClass =
 /** Milliseconds until the next attempt after the first, second, third and fourth failure (interface, "Retries"). */
 export const RETRY_DELAYS_MS: readonly number[] = [1_000, 5_000, 30_000, 300_000]
 
-/** The first attempt and one after each delay. */
+/** Attempts in all: the first, and one after each delay. */
 export const MAX_TRIES = RETRY_DELAYS_MS.length + 1
 
-/** A receiver or push service may ask for more patience, but not park a delivery or push for ever. */
+/** The longest `Retry-After` honoured: a receiver or push service may ask for patience, but not park a delivery for ever. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 
 /** What happens to a delivery after an attempt. */
@@ -32,8 +32,8 @@ export function isDelivered(outcome: OutcomeClass): boolean {
 }
 
 /**
- * Outcome of the attempt → what next. Per-request callbacks keep the interface's schedule exactly; only account webhooks
- * know 410 (`gone`: the receiver wants no more of them) and `Retry-After`, which can lengthen a delay but not shorten it.
+ * Decides what follows an attempt. Per-request callbacks keep the interface's schedule exactly. Only account webhooks
+ * honour 410 (`gone`: the receiver wants no more deliveries) and `Retry-After`, which can lengthen a delay but not shorten it.
  * @param tries attempts with a known outcome so far, this one included
  * @param retryAfter seconds the receiver asked for
  */
@@ -58,11 +58,11 @@ export type PushStep =
   | { state: 'dead'; gone: boolean }
 
 /**
- * Outcome of the attempt → what next (RFC 8030 §5, §7.3). 404 and 410 say that the subscription is over. Any other 4xx but
- * 408 and 429 would be the same next time. The rest is tried again as deliveries are, never past `leftMs`: news of what is
- * over is of no use.
+ * Decides what follows an attempt (RFC 8030 §5, §7.3). 404 and 410 say that the subscription is over. Any other 4xx except
+ * 408 and 429 would be the same next time. All else is tried again on the schedule of deliveries, but never past `leftMs`: an
+ * expired push is of no use.
  * @param tries attempts with a known outcome so far, this one included
- * @param leftMs milliseconds until it expires
+ * @param leftMs milliseconds until the push expires
  * @param retryAfter seconds the push service asked for
  */
 export function pushStepAfter(
