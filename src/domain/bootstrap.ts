@@ -68,7 +68,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
 
 export const BOOTSTRAP_MINUTES = 10
 
-/** How long after consent the key can be collected. The ten minutes are the owner's; a caller that slept meanwhile is not late. */
+/** How long after consent the key can be collected. The ten minutes are for the owner; a caller that slept is not late. */
 export const COLLECT_MINUTES = 60
 
 /**

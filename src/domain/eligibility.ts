@@ -3,23 +3,26 @@ import { type ApproverSnapshot, allowedMethods, type Requirement } from './polic
 import type { Outcome } from './receipt.ts'
 import type { ApprovalRequest } from './request.ts'
 
-/** What the check needs of the person who wants to decide. */
+/** The facts that the checks need about the person who wants to decide. */
 export interface Decider {
   user_id: string
-  /** One that the request's `authenticators` permit. */
+  /** The person has a passkey that the request's `authenticators` permit. */
   has_passkey: boolean
   has_totp: boolean
-  /** Ids of those for whom they stand in now, in the request's account. */
+  /** Ids of the people for whom this person stands in now, in the request's account. */
   stands_in_for?: readonly string[]
-  /** They stand in, but the request counts only people whom the operator vouched for. */
+  /** A delegate whom the operator did not vouch for, on a request that counts only people vouched for. */
   not_confirmed?: true
 }
 
-/** Ordered checks: named, still pending, no dry-run, not voted yet, vouched for, has a permitted factor. @returns the first that fails. */
+/**
+ * Checks in order: named, still pending, no dry run, not voted yet, vouched for, has a permitted factor.
+ * @returns the refusal of the first check that fails
+ */
 export function whyNot(request: ApprovalRequest, person: Decider): Refusal | undefined {
   if (namedBy(request, person).length === 0) return refusal('not_found')
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
-  // A person's proof under the sandbox mark would be a receipt that is neither one nor the other (T72).
+  // A person's proof under the sandbox mark would make a receipt that is neither real nor a dry run (T72).
   if (request.sandbox) return refusal('sandbox_request')
   if (whoseVote(request, person) === undefined) return refusal('already_voted')
   if (person.not_confirmed) return refusal('not_confirmed')
@@ -27,7 +30,7 @@ export function whyNot(request: ApprovalRequest, person: Decider): Refusal | und
   return undefined
 }
 
-/** The code for a missing passkey: another one where the request counts some authenticators only. */
+/** Chooses the refusal code for a missing passkey; requests that count only some authenticators have a code of their own. */
 function noPasskey(
   { requirement }: Pick<ApprovalRequest, 'requirement'>,
   otherwise: 'passkey_required' | 'method_not_enrolled',
@@ -36,9 +39,10 @@ function noPasskey(
 }
 
 /**
- * Whose vote this person's would be: their own when they are named, else that of the first named person for whom they stand
- * in and who has not been counted. @returns undefined when they have acted on this request before, or no person is left: no
- * pair of hands acts twice, so a delegate cannot be two of the four eyes
+ * Returns the approver whose vote this person would cast: the person themself when named, else the first named approver for
+ * whom they stand in and who has no vote yet.
+ * @returns undefined when the person has acted on this request before, or no approver is left: nobody acts twice, so a
+ * delegate cannot provide both pairs of eyes where two must look
  */
 export function whoseVote(request: ApprovalRequest, person: Decider): ApproverSnapshot | undefined {
   if (request.votes.some((vote) => vote.user_id === person.user_id)) return undefined
@@ -47,7 +51,7 @@ export function whoseVote(request: ApprovalRequest, person: Decider): ApproverSn
   )
 }
 
-/** The factors this person may use on this request; see `allowedMethods`. */
+/** Lists the factors that this person may use on this request; see `allowedMethods`. */
 export function methodsFor(request: ApprovalRequest, person: Decider): ('passkey' | 'totp')[] {
   return allowedMethods(
     { passkey_only: request.requirement.passkey_only, high_impact: request.high_impact },
@@ -55,7 +59,7 @@ export function methodsFor(request: ApprovalRequest, person: Decider): ('passkey
   )
 }
 
-/** Is this way of proving presence open to the person? @returns the refusal if not. */
+/** Checks whether the person may prove presence in this way. @returns the refusal if not */
 export function whyNotMethod(
   request: ApprovalRequest,
   person: Decider,
@@ -67,17 +71,17 @@ export function whyNotMethod(
   return undefined
 }
 
-/** Is the person one of the approvers fixed at creation? Later changes of policy or membership do not matter (T79). */
+/** Checks whether the person is an approver fixed at creation. Later changes of policy or membership do not matter (T79). */
 export function isNamed(request: Pick<ApprovalRequest, 'requirement'>, userId: string): boolean {
   return request.requirement.approvers.some((approver) => approver.user_id === userId)
 }
 
-/** Did the person's own hands cast one of the votes? */
+/** Checks whether the person cast one of the votes, for themself or as a delegate. */
 export function hasActed(request: ApprovalRequest, userId: string): boolean {
   return request.votes.some((vote) => vote.user_id === userId)
 }
 
-/** Themself when named; else all named persons for whom they stand in. A named person votes for no other. */
+/** Returns the person themself when named, else all named people for whom they stand in. A named person votes for no other. */
 function namedBy(request: ApprovalRequest, person: Decider): ApproverSnapshot[] {
   const { approvers } = request.requirement
   if (isNamed(request, person.user_id)) return approvers.filter(({ user_id }) => user_id === person.user_id)
@@ -87,17 +91,17 @@ function namedBy(request: ApprovalRequest, person: Decider): ApproverSnapshot[] 
 
 /** The part of a vote that counts. */
 export interface CountedVote {
-  /** Who acted. */
+  /** The person who acted. */
   user_id: string
-  /** Whose vote it is: the approver, or the person a delegate stood in for. */
+  /** The person whose vote it is: the approver, or the person a delegate stood in for. */
   on_behalf_of: string
   decision: Outcome
 }
 
 /**
- * Tally, whatever the order: one rejection rejects; `quorum` different approvers approve; strangers never count; no person is
- * counted twice. Hands that acted for several people count for none of them: votes are written so that there are none such
- * (`whoseVote`), and this is the last to notice.
+ * Tallies votes in any order: one rejection rejects; `quorum` different approvers approve; strangers never count; no person is
+ * counted twice. The approvals of a person who acted for several people count for none of them. `whoseVote` already prevents
+ * such votes; this is the last line of defence.
  */
 export function tally(votes: readonly CountedVote[], requirement: Requirement): 'pending' | Outcome {
   const named = new Set(requirement.approvers.map((approver) => approver.user_id))

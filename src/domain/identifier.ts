@@ -19,10 +19,10 @@ export type IdPrefix =
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Characters after the prefix: 26 × 5 bits = 130 random bits, so ids of the public verify endpoint cannot be guessed (T68). */
+/** Characters after the prefix: 26 × 5 bits = 130 random bits, so ids cannot be guessed at the public verify endpoint (T68). */
 const LENGTH = 26
 
-/** Bytes of randomness `newId` wants: one per character, of which five bits are used. */
+/** Random bytes that `newId` takes: one per character, of which five bits are used. */
 export const ID_BYTES = LENGTH
 
 /** Makes `<prefix>_` + 26 Crockford base-32 characters from `ID_BYTES` random bytes. */
@@ -41,7 +41,7 @@ export function drawId(
   return newId(prefix, random.bytes(ID_BYTES))
 }
 
-/** Is the text shaped like an id of that kind? Anything else is refused before it reaches a query (T61). */
+/** Checks whether a value has the form of an id of that kind. Anything else is refused before it reaches a query (T61). */
 export function isId(prefix: IdPrefix, text: unknown): text is string {
   return (
     typeof text === 'string' &&

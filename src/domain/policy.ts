@@ -1,8 +1,8 @@
 import type { Authenticators } from './authenticator.ts'
 
-/** An account's rules for who decides. */
+/** An account's rules for who decides its requests, and how. */
 export interface Policy {
-  /** User ids; empty means: the owner alone. */
+  /** User ids; an empty list means the owner alone. */
   approvers: string[]
   /** How many different approvers must approve. One rejection always rejects. */
   quorum: number
@@ -10,17 +10,17 @@ export interface Policy {
   passkey_only: boolean
   /** Every request counts as high impact. */
   high_impact: boolean
-  /** Only people whom the operator vouched for decide: an owner who invites an address could be its holder as well. */
+  /** Only people whom the operator vouched for decide: an owner could invite an address that they hold themself. */
   confirmed_only: boolean
-  /** Only such passkeys count, and no codes; absent: any passkey. */
+  /** Only passkeys of these authenticators count, and no codes; absent: any passkey. */
   authenticators?: Authenticators
-  /** When to remind by itself, as fractions of the time a request has. */
+  /** When the service sends automatic reminders, as fractions of a request's lifetime. */
   reminders: number[]
 }
 
-/** What an API key may add to the account's policy: it narrows and never widens. */
+/** The rules an API key may add to the account's policy: they narrow it and never widen it. */
 export interface KeyPolicy {
-  /** User ids; only those of them whom the account's policy names count. */
+  /** User ids; only those that the account's policy also names count. */
   approvers?: string[]
   quorum?: number
   passkey_only?: true
@@ -30,16 +30,16 @@ export interface KeyPolicy {
 /** One person who may decide, as snapshotted into the request at creation. */
 export interface ApproverSnapshot {
   user_id: string
-  /** 16 hex characters; what receipts show. */
+  /** Reference shown in receipts, 16 hex characters. */
   approver: string
 }
 
-/** What a request needs to be decided; fixed at creation, so later policy changes leave open requests alone. */
+/** The rules for deciding one request; fixed at creation, so later policy changes leave open requests alone. */
 export interface Requirement {
   approvers: ApproverSnapshot[]
   quorum: number
   passkey_only: boolean
-  /** Neither does a delegate count whom the operator did not vouch for. */
+  /** Only people whom the operator vouched for count, also as delegates. */
   confirmed_only?: true
   authenticators?: Authenticators
 }
@@ -53,13 +53,13 @@ export const DEFAULT_POLICY: Policy = {
   reminders: [0.5, 0.9],
 }
 
-/** Sources whose requests are high impact by themselves (interface, "Created by source-control integrations"). */
+/** Sources whose requests are always high impact (interface, "Created by source-control integrations"). */
 const SOURCE_CONTROL = new Set(['github', 'gitlab', 'bitbucket', 'azure-devops'])
 
 /**
- * The policy under which a key's requests stand: of the account's approvers those the key names, the larger quorum, and
- * every demand of either. An empty list of the account means its owner.
- * @returns approvers by name; an empty list now means no person at all
+ * Combines the account's policy with the key's: those of the account's approvers whom the key names (all if it names none), the
+ * larger quorum, and every demand of either. An empty list in the account's policy means its owner.
+ * @returns a policy that names every approver; here an empty list means nobody at all
  */
 export function policyFor(account: { owner_id: string; policy: Policy }, key: KeyPolicy | undefined): Policy {
   const { policy, owner_id } = account
@@ -77,31 +77,31 @@ export function policyFor(account: { owner_id: string; policy: Policy }, key: Ke
 }
 
 /**
- * True when the caller or a rule (the policy, or a key of a source-control integration) marked the request, or its source is
- * a source-control integration.
+ * Checks whether a request is high impact: the caller or a rule (the policy, or a key of a source-control integration)
+ * marked it, or its source is a source-control integration.
  */
 export function isHighImpact(marked: boolean, context: Record<string, unknown>): boolean {
   const source = context.source
   return marked || (typeof source === 'string' && SOURCE_CONTROL.has(source.trim().toLowerCase()))
 }
 
-/** What policy needs to know of a person to say whether they could ever decide. */
+/** The facts about a person that tell whether they could ever decide. */
 export interface ApproverFactors {
   user_id: string
   approver: string
-  /** One that the policy's `authenticators` permit. */
+  /** The person has a passkey that the policy's `authenticators` permit. */
   has_passkey: boolean
   has_totp: boolean
-  /** Did the operator vouch for them? */
+  /** The operator vouched for them. */
   confirmed: boolean
 }
 
 /**
- * Fixes who must decide. Each person named is snapshotted, also people without a factor yet: they may enrol while it is open.
- * Under `confirmed_only` those for whom only an owner vouches are not.
- * `authenticators` leave no place for codes: they would be a way around the rule.
- * @returns undefined when the quorum could not be reached even then (fewer people than the quorum, or, under
- * `passkey_only`, fewer people with a passkey that counts).
+ * Fixes who must decide. Every named person is snapshotted, even without a factor: they may enrol while the request is open.
+ * Under `confirmed_only`, people for whom only an owner vouches are left out. `authenticators` rule out codes, which would be
+ * a way around them.
+ * @returns undefined when the quorum is out of reach (fewer people than the quorum, or, under `passkey_only`, fewer people
+ * with a passkey that counts)
  */
 export function requirementFor(policy: Policy, people: ApproverFactors[]): Requirement | undefined {
   const { quorum, confirmed_only, authenticators } = policy
@@ -119,7 +119,7 @@ export function requirementFor(policy: Policy, people: ApproverFactors[]): Requi
   }
 }
 
-/** The factors a person may use here: high impact asks a person who has a passkey for it. */
+/** Lists the factors a person may use. For high impact, a person who has a passkey must use it. */
 export function allowedMethods(
   rule: { passkey_only: boolean; high_impact: boolean },
   factors: { has_passkey: boolean; has_totp: boolean },
@@ -131,7 +131,7 @@ export function allowedMethods(
   return methods
 }
 
-/** Who may decide, as page and statement say it; what the policy does not ask for is left out. */
+/** Builds the rules of who may decide, as page and intent show them; demands that the policy does not make are left out. */
 export function shownPolicy({ approvers, passkey_only, confirmed_only, authenticators }: Requirement) {
   return {
     approvers: approvers.map(({ approver }) => approver),

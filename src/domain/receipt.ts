@@ -1,12 +1,12 @@
 import { isId } from './identifier.ts'
 
-/** The outcome a person (or the sandbox) gave a request. */
+/** The decision that a person (or the sandbox) made on a request. */
 export type Outcome = 'approved' | 'rejected'
 
-/** How presence was proved. WebAuthn cannot tell a fingerprint from a PIN, so a biometric unlock is `passkey`. */
+/** How the decider proved presence. WebAuthn cannot tell a fingerprint from a PIN, so a biometric unlock is `passkey`. */
 export type DecisionMethod = 'passkey' | 'totp' | 'sandbox'
 
-/** What holds no receipt, by `withoutReceipt`, in a sentence. */
+/** Sentences that say why there is no receipt, by the code from `withoutReceipt`. */
 export const NO_RECEIPT = {
   not_found: 'There is no such request; check the id.',
   pending: 'Nothing is signed yet; verify again after the decision.',
@@ -16,7 +16,7 @@ export const NO_RECEIPT = {
   expired: 'The request lapsed without a decision; there is nothing to verify.',
 } as const
 
-/** By the verification's code; of a dry run that waits no person decides, and what to do is another thing. */
+/** Returns the key into `NO_RECEIPT`. A pending dry run has its own: no person decides it, so the advice differs. */
 export function withoutReceipt({ code, sandbox }: { code: string; sandbox?: boolean }): string {
   return code === 'pending' && sandbox === true ? 'pending_sandbox' : code
 }
@@ -37,13 +37,13 @@ export interface ReceiptPayload {
   method: DecisionMethod
   ts: number
   exp: number
-  /** First 32 hex characters of SHA-256(JCS(intent)): commits to the full action and the context, which `action` alone cannot. */
+  /** First 32 hex characters of SHA-256(JCS(intent)): commits to the full action and the context, unlike `action` alone. */
   nonce: string
   /** Present, and true, only on sandbox receipts; then `method` is `sandbox`. */
   sandbox?: true
 }
 
-/** How a text stands to a receipt whose signature covers all of it: no person is said to have approved what they rejected. */
+/** Says how a text matches a receipt that covers all of it. Names the decision, so that no rejected text passes as approved. */
 export function exactlyAs({ decision, sandbox }: Pick<ReceiptPayload, 'decision' | 'sandbox'>): string {
   return `exactly as ${sandbox ? 'in the dry run' : decision}`
 }
@@ -58,7 +58,7 @@ export interface SignedReceipt {
   public_key_id: string
 }
 
-/** What a payload says, times still as dates. */
+/** The content of a payload, with times as dates. */
 type ReceiptFacts = Omit<ReceiptPayload, 'v' | 'ts' | 'exp' | 'sandbox'> & {
   decidedAt: Date
   expiresAt: Date
@@ -95,8 +95,8 @@ const FIELDS: Record<Exclude<keyof ReceiptPayload, 'sandbox'>, Check> = {
 }
 
 /**
- * The first field that keeps a value from being payload v1, or undefined when it is exactly that: all fields, no other,
- * and `sandbox: true` if and only if the method is `sandbox`.
+ * Returns the first field that keeps a value from being payload v1. Undefined when the value has exactly the fields of
+ * payload v1, and `sandbox: true` if and only if the method is `sandbox`.
  */
 export function payloadProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'payload'

@@ -1,40 +1,40 @@
 import type { AuditEntry } from './audit.ts'
 
-/** Longest text to search for, in UTF-16 units. */
+/** Length of the longest text that can be searched for, in UTF-16 units. */
 export const LONGEST_SEARCH = 200
 
 /**
- * What one page of a search may cost: so many entries looked at, for so long. A rare word must cost neither a whole account,
- * nor the store a long moment.
+ * The most that one page of a search may cost, in entries read and in time. The search for a rare word must not read a whole
+ * account, nor keep the store busy for long.
  */
 export const MOST_LOOKED_AT = 10_000
 export const LONGEST_LOOK_MS = 100
 
-/** One spelling for texts that differ in case only. Never a pattern: what comes from outside has no special characters. */
+/** Gives texts that differ only in case one spelling. The result is never used as a pattern: no character in it is special. */
 export function foldText(text: string): string {
   return text.normalize('NFC').toLowerCase()
 }
 
-/** Does the text hold what is searched for (already folded)? */
+/** Checks whether a text contains the searched text, which is already folded. */
 export function holdsText(text: string, folded: string): boolean {
   return foldText(text).includes(folded)
 }
 
-/** What is asked of single entries, beyond what finds them. */
+/** Conditions tested on each entry, beyond those in the store's query. */
 export interface AuditFilter {
-  /** Whole id of who did it, or its kind. */
+  /** The actor's whole id, or its kind. */
   actor?: string
-  /** Of people and keys that `actor` names. */
+  /** Ids of the people and keys whose name is `actor`. */
   actors?: ReadonlySet<string>
-  /** Of those that `subject` names: the entry is about one of them. */
+  /** Ids of the people and keys whose name was given as `subject`: the entry must be about one of them. */
   subjects?: ReadonlySet<string>
-  /** Of those whose names hold `q`. */
+  /** Ids of the people and keys whose names contain `q`. */
   named?: ReadonlySet<string>
-  /** A part of any text that is shown, in any case. */
+  /** Part of any text that the entry shows, in upper or lower case. */
   q?: string
 }
 
-/** Makes the test of one filter; undefined when it lets every entry through. */
+/** Makes the test for a filter; undefined when the filter lets every entry through. */
 export function auditTest(filter: AuditFilter): ((entry: AuditEntry) => boolean) | undefined {
   const { actor, subjects, named = new Set(), q = '' } = filter
   const wanted = foldText(q.trim())

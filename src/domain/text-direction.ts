@@ -1,4 +1,4 @@
-/** What is read from right to left, and Arabic digits, whose groups change places as well: Unicode's blocks for them (UAX #9, §3.2). */
+/** Unicode's blocks for right-to-left writing and for Arabic digits, whose groups change places as well (UAX #9, §3.2). */
 const TURNED = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefe\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]'
 const LETTER = `(?:(?!\\p{Nd})${TURNED})`
 /** Words of one phrase stay together; groups of digits do not. */
@@ -12,16 +12,17 @@ export interface Directed {
   turned: boolean
 }
 
-/** The parts of a text in the order in which it is stored and signed; put together they are the text. */
+/** Splits a text into its parts, in the order in which it is stored and signed; joined, they are the text again. */
 export function directions(text: string): Directed[] {
-  // What a group catches stands at the odd places.
+  // `split` puts the captured runs at the odd indexes.
   const parts = text.split(RUNS).map((part, index) => ({ text: part, turned: index % 2 === 1 }))
   return parts.filter((part) => part.text !== '')
 }
 
 /**
- * Does a text have parts of both directions, so that a renderer makes numbers and words change places (`A → B` reads `B → A`)
- * without a single control character? `left`: those that are read from left to right are the larger part.
+ * Detects a text with parts of both directions: without a single control character, a renderer makes its numbers and words
+ * change places (`A → B` reads `B → A`). `left`: most of the text is read from left to right.
+ * @returns undefined when the text has only one direction
  */
 export function mixedDirection(text: string): 'left' | 'right' | undefined {
   if (!RUNS.test(text)) return undefined
@@ -32,7 +33,7 @@ export function mixedDirection(text: string): 'left' | 'right' | undefined {
   return written.left < written.right ? 'right' : 'left'
 }
 
-/** A sign that turns what stands around it, such as U+05C3, which looks like a colon, without a letter of its writing beside it. */
+/** Checks for a lone right-to-left sign: U+05C3 looks like a colon, and turns its surroundings without a letter of its script. */
 export function turnsAlone(character: string, before: string, after: string): boolean {
   return SIGN.test(character) && !WRITTEN.test(before) && !WRITTEN.test(after)
 }

@@ -1,6 +1,6 @@
 import { turnsAlone } from './text-direction.ts'
 
-/** Whether a caller's text may be stored at all; `reason` is a sentence part, `codePoint` is named as `U+0000`. */
+/** Whether a caller's text may be stored at all; `reason` is part of a sentence, `codePoint` has the form `U+0000`. */
 export type TextCheck = { ok: true } | { ok: false; reason: string; codePoint: string }
 
 /** A piece of a text as it is shown. Labels are ours: renderers set them apart from the caller's text. */
@@ -9,7 +9,7 @@ export type Segment =
   | { kind: 'hidden'; label: string; codePoint: string; count: number }
   | { kind: 'newlines'; count: number; label: string }
 
-/** What no honest text holds, and what would be stored, signed or drawn differently somewhere. */
+/** Characters that no honest text holds, or that some system would store, sign or draw differently. */
 const REFUSED: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /\p{Surrogate}/u, reason: 'is half of a surrogate pair' },
   { pattern: /(?![\t\n])\p{Cc}/u, reason: 'is a control character (only line feed and tab are allowed)' },
@@ -17,12 +17,12 @@ const REFUSED: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /[\u{e0000}-\u{e007f}]/u, reason: 'is an invisible tag character' },
 ]
 
-/** More blanks than this in a row push text out of sight. */
+/** Most blanks in a row that are shown as they are: more push text out of sight. */
 const MAX_BLANKS = 16
-/** One empty line is layout; more pushes text out of a card. */
+/** One empty line is layout; more of them push text out of a card. */
 const MAX_NEWLINES = 2
 
-/** Refuses ill-formed text and characters without an honest use. Everything else is stored unchanged and shown by `visibleText`. */
+/** Refuses ill-formed text and characters without an honest use. All else is stored unchanged and shown by `visibleText`. */
 export function checkCallerText(text: string): TextCheck {
   for (const { pattern, reason } of REFUSED) {
     const found = pattern.exec(text)
@@ -31,7 +31,7 @@ export function checkCallerText(text: string): TextCheck {
   return { ok: true }
 }
 
-/** What is wrong with a short name that a person gives to something, as the end of a sentence; it is one line, shown as it is. */
+/** Says, as the end of a sentence, what is wrong with a short name that a person gives. Such names are shown as they are. */
 export function shortNameFault(name: string): string | undefined {
   if (codePointLength(name) > 80) return 'must not exceed 80 characters'
   return checkCallerText(name).ok && !/[\n\t]/.test(name)
@@ -39,7 +39,7 @@ export function shortNameFault(name: string): string | undefined {
     : 'must be one line without control characters'
 }
 
-/** Length in Unicode code points, as the limit on `action` counts it. */
+/** Counts Unicode code points, as the limit on `action` does. */
 export function codePointLength(text: string): number {
   let length = 0
   for (const _ of text) length += 1
@@ -47,8 +47,8 @@ export function codePointLength(text: string): number {
 }
 
 /**
- * Splits a text into what is seen and what would not be: every hidden or misleading character becomes a label, more than
- * two line breaks in a row become one label with their number. Works for refused characters too. Nothing is left out.
+ * Splits a text into visible and invisible parts: every hidden or misleading character becomes a label, and more than
+ * two line breaks in a row become one label with their number. Labels refused characters as well. Nothing is left out.
  */
 export function visibleText(text: string): Segment[] {
   const characters = [...text]
@@ -65,18 +65,18 @@ export function visibleText(text: string): Segment[] {
   return segments
 }
 
-/** Is there nothing in it to see: only blanks, and characters that are not drawn? */
+/** Checks whether a text has nothing to see: only blanks, and characters that are not drawn. */
 export function showsNothing(text: string): boolean {
   if (/[!-~]/.test(text)) return false
   return visibleText(text).every((segment) => segment.kind !== 'text' || segment.text.trim() === '')
 }
 
-/** True when the shown text has at least one hidden-character label: the "hidden characters" warning. */
+/** Checks whether a text has at least one hidden-character label, and so gets the "hidden characters" warning. */
 export function hasHidden(text: string): boolean {
   return visibleText(text).some((segment) => segment.kind === 'hidden')
 }
 
-/** `visibleText` as one string, for places that know only plain text. */
+/** Joins `visibleText` into one string, for places that take only plain text. */
 export function visibleString(text: string): string {
   return visibleText(text)
     .map((segment) => (segment.kind === 'text' ? segment.text : segment.label))
@@ -85,11 +85,11 @@ export function visibleString(text: string): string {
 
 interface Run {
   segment: Segment
-  /** Characters it stands for. */
+  /** Number of characters that the segment stands for. */
   length: number
 }
 
-/** Repetitions of one hidden character share a label, `[U+2800][×70]`, so that padding cannot flood the view either. */
+/** Gives repetitions of one hidden character a single label, `[U+2800][×70]`, so that padding cannot flood the view. */
 function hiddenRun(characters: readonly string[], hidden: readonly boolean[], at: number): Run {
   const character = characters[at] ?? ''
   const codePoint = codePointName(character)
@@ -106,7 +106,7 @@ function plainRun(characters: readonly string[], at: number): Run {
   return { segment: { kind: 'text', text: character }, length: 1 }
 }
 
-/** Lines that hold only blanks count as empty. */
+/** Reads a run of line breaks. Lines that hold only blanks count as empty. */
 function newlineRun(characters: readonly string[], at: number): Run {
   let count = 0
   let length = 0
@@ -136,16 +136,16 @@ function isLayout(character: string | undefined): boolean {
   return character === '\n' || character === ' ' || character === '\t'
 }
 
-/** A code point as it is named to people: `U+202E`. Takes one character or one lone surrogate. */
+/** Names a code point for people: `U+202E`. Takes one character or one lone surrogate. */
 function codePointName(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 /**
- * Drawn as nothing, as a gap, as a change of direction, or as whatever a font likes: control, format, private-use and
- * unassigned characters (but not emoji newer than this table), separators, every space but U+0020, fillers, Braille
- * blank, the half fill and the Egyptian blanks, the musical null notehead, the object placeholder, and what a renderer may
- * ignore by default.
+ * Characters drawn as nothing, as a gap, as a change of direction, or as whatever a font likes: control, format, private-use
+ * and unassigned characters (but not emoji newer than this table), separators, every space but U+0020, fillers, Braille
+ * blank, the half fill and the Egyptian blanks, the musical null notehead, the object placeholder, and characters that a
+ * renderer may ignore by default.
  */
 const NEVER_PLAIN =
   /^(?:(?![\t\n])\p{Cc}|\p{Cs}|\p{Co}|(?!\p{Extended_Pictographic})\p{Cn}|\p{Cf}|\p{Zl}|\p{Zp}|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|[\u2800\u303f\ufffc\u{13441}\u{13442}\u{1d159}])$/u
@@ -161,7 +161,7 @@ const EMOJI_END = /^(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f)$/u
 const KEYCAP_BASE = /^[0-9#*]$/
 const KEYCAP = '\u20e3'
 const MARK = /^\p{M}$/u
-/** Strikes and frames: they cross out the letter before them, so that "do not pay" can look deleted. */
+/** Strikes and frames: they cross out or frame the letter before them, so that "do not pay" can look deleted. */
 const OVERLAY = /^(?:\p{Me}|[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb])$/u
 
 /** Scripts whose spelling needs ZWJ and ZWNJ between letters (RFC 5892 appendix A, Unicode chapters 9, 12 and 13). */
@@ -174,12 +174,12 @@ const JOINING = new RegExp(
 )
 const LETTER_OR_MARK = /^[\p{L}\p{M}]$/u
 
-/** Most marks one letter carries in any living spelling; more is drawn over the neighbouring lines ("Zalgo"). */
+/** Most marks that one letter carries in any living spelling; more are drawn over the neighbouring lines ("Zalgo"). */
 const MAX_MARKS = 3
 
 /**
- * For each character, whether it must be shown by name. One pass, because marks and joiners are judged by what is
- * before and after them.
+ * Tells for each character whether it must be shown by name. One pass, because marks and joiners are judged by the
+ * characters before and after them.
  */
 function hiddenFlags(characters: readonly string[]): boolean[] {
   const flags: boolean[] = []
@@ -204,7 +204,7 @@ function hiddenFlags(characters: readonly string[]): boolean[] {
     const hidden =
       (NEVER_PLAIN.test(character) && !DRAWN_FORMAT.test(character)) || turnsAlone(character, before, after)
     marks = 0
-    // A mark after a blank or after our own label would be drawn on that: it needs a visible letter before it.
+    // A mark needs a visible letter before it: after a blank or one of our labels, it would be drawn on that.
     hasBase = !hidden && !/\s/.test(character)
     flags.push(hidden)
   })
@@ -226,6 +226,6 @@ function isStrike(character: string, before: string, beforeThat: string): boolea
   if (!OVERLAY.test(character)) return false
   if (character === KEYCAP)
     return !KEYCAP_BASE.test(before) && !(before === '\ufe0f' && KEYCAP_BASE.test(beforeThat))
-  // "≠" may be spelled "=" and U+0338.
+  // A strike that composes into one character is honest: "≠" may be spelled "=" and U+0338.
   return [...(before + character).normalize('NFC')].length !== 1
 }
