@@ -2,24 +2,24 @@ import type { ChatChannel } from './chat.ts'
 import type { ChatTrouble } from './chat-trouble.ts'
 import type { Policy } from './policy.ts'
 
-/** A channel that is notified of every request, with the names it had when it was added, in visible form. */
+/** A channel that is notified of every request. Its names are from when it was added, in visible form. */
 export interface AccountChannel extends ChatChannel {
   name?: string
   workspace?: string
 }
 
-/** A person besides the owner who works in an account; with an invitation alone they may do nothing yet. */
+/** A person other than the owner who works in an account; while only invited, they may do nothing. */
 export interface Member {
   user_id: string
   role: Exclude<Role, 'owner'>
   state: 'invited' | 'active'
   invited_at: Date
   joined_at: Date | null
-  /** How the owner called them when they were invited; shown until they accept. */
+  /** The name the owner gave them in the invitation; shown until they accept. */
   name?: string
 }
 
-/** Owned by one user; holds keys, members, policy and the monthly quota. */
+/** An account: owned by one user; holds keys, members, policy and the monthly quota. */
 export interface Account {
   id: string
   owner_id: string
@@ -28,26 +28,26 @@ export interface Account {
   members: Member[]
   /** Channels that are notified of every request. */
   channels: AccountChannel[]
-  /** Chat workspaces that take no cards of the account now. */
+  /** Chat workspaces and channels that currently take none of the account's cards. */
   chat_troubles?: ChatTrouble[]
-  /** Cards in channels name people; absent: they show references. */
+  /** Whether cards in channels name people; absent: they show references. */
   names_in_channels?: boolean
-  /** Requests a calendar month (UTC), sandbox counted; 0 = no limit. */
+  /** Requests per calendar month (UTC), including sandbox requests; 0 = no limit. */
   monthly_quota: number
   created_at: Date
-  /** It never had a webhook: gone before the first one is stored. */
+  /** Set while the account has never had a webhook; removed before the first one is stored. */
   no_webhooks?: true
   /** Grows with every change of name, policy and members. */
   version: number
 }
 
-/** Members an account may have, invited ones counted. */
+/** Most members of an account, including invited ones. */
 export const MAX_MEMBERS = 50
 
-/** Channels an account may have told. */
+/** Most channels that an account may have notified. */
 export const MAX_CHANNELS = 5
 
-/** Is this channel notified of the account's requests? */
+/** Checks whether this channel is notified of the account's requests. */
 export function hasChannel(
   account: Account | undefined,
   { platform, tenant, channel }: ChatChannel,
@@ -59,15 +59,15 @@ export function hasChannel(
 
 export const DEFAULT_MONTHLY_QUOTA = 10_000
 
-/** What a person is in an account. */
+/** A person's role in an account. */
 export type Role = 'owner' | 'approver' | 'auditor'
 
 /** Roles that an owner can give. */
 export const MEMBER_ROLES = ['approver', 'auditor'] as const
 
 /**
- * What people do in an account. `decide`: requests that name them. `read_own`: requests that name them and what the trail
- * says of those. `read_all`: every request, the whole trail, exports. `manage`: keys, webhooks, policy, members, channels.
+ * What a role allows in an account. `decide`: requests that name the person. `read_own`: requests that name the person, and
+ * their audit entries. `read_all`: every request, the whole trail, exports. `manage`: keys, webhooks, policy, members, channels.
  */
 export type Permission = 'decide' | 'read_own' | 'read_all' | 'manage'
 
@@ -77,12 +77,12 @@ const GRANTED: Readonly<Record<Role, readonly Permission[]>> = {
   auditor: ['read_own', 'read_all'],
 }
 
-/** May a person in this role do that? Without a role a person may do nothing. */
+/** Checks whether a role has a permission. A person without a role may do nothing. */
 export function may(role: Role | undefined, what: Permission): boolean {
   return role !== undefined && GRANTED[role].includes(what)
 }
 
-/** The person's role in the account; undefined for strangers and for a person who has not accepted an invitation. */
+/** Returns the person's role in the account; undefined for strangers and for people who have not accepted an invitation. */
 export function roleIn(account: Pick<Account, 'owner_id' | 'members'>, userId: string): Role | undefined {
   if (account.owner_id === userId) return 'owner'
   return account.members.find((member) => member.user_id === userId && member.state === 'active')?.role

@@ -1,29 +1,28 @@
 import type { ApprovalRequest } from './request.ts'
 
 /*
- * How much may be asked of one person (T24). People who are asked all the time stop reading, and in the end approve to be
- * left alone; so one account cannot pile up requests before a person, and a key whose requests they keep rejecting falls
- * silent for a while. Silence is for cards, pushes and reminders alone: the request is in the inbox and can be decided.
+ * Limits on how much may be asked of one person (T24). People who are asked all the time stop reading, and in the end approve
+ * to be left alone. So one account cannot pile up requests for a person, and a key whose requests that person keeps rejecting
+ * falls silent for a while. Only cards, pushes and reminders fall silent: the request is in the inbox and can be decided.
  */
 
-/** Pending live requests that one account may have before one approver. Dry-runs ask no person and do not count. */
+/** Most pending requests of one account that may wait for one approver. Dry runs ask no person and do not count. */
 export const MOST_PENDING = 250
 
-/** Rejections by one person of one key's requests, within so many minutes, that make the key silent towards them. */
+/** A person's third rejection of one key's requests within 10 minutes makes the key silent towards them for 15 minutes. */
 const QUIET_AFTER = 3
 const QUIET_WITHIN_MS = 10 * 60_000
 const QUIET_FOR_MS = 15 * 60_000
 
-/** Rejections older than this silence no key at `at`. */
+/** Returns the time before which rejections no longer silence a key at `at`. */
 export function quietSince(at: Date): Date {
   return new Date(at.getTime() - QUIET_WITHIN_MS - QUIET_FOR_MS)
 }
 
 /**
- * Until when the key is silent towards the person at `at`: 15 minutes from the last of any three rejections that lie within
- * 10 minutes.
+ * Returns when the key's silence towards the person ends: 15 minutes after the last of any three rejections within 10 minutes.
  * @param rejections times at which this person rejected requests of this key, in any order
- * @returns undefined when it is not
+ * @returns undefined when the key is not silent at `at`
  */
 export function quietUntil(rejections: readonly Date[], at: Date): Date | undefined {
   const times = rejections
@@ -38,29 +37,29 @@ export function quietUntil(rejections: readonly Date[], at: Date): Date | undefi
   return end > at.getTime() ? new Date(end) : undefined
 }
 
-/** Room among the pending may come free with the next decision; no caller is asked to wait longer than this. */
+/** The longest wait asked of a caller, since the next decision may free a place among the pending requests at any time. */
 const LONGEST_WAIT_SECONDS = 60
 
-/** Seconds after which asking again may help: when the next of them lapses, and never more than a minute. */
+/** Returns the seconds after which asking again may help: until the next pending request lapses, but at most a minute. */
 export function secondsUntilRoom(nextExpiry: Date | undefined, now: Date): number {
   if (nextExpiry === undefined) return 1
   const left = Math.ceil((nextExpiry.getTime() - now.getTime()) / 1000)
   return Math.min(LONGEST_WAIT_SECONDS, Math.max(1, left))
 }
 
-/** What the rules of reminding ask of a request. */
+/** The fields of a request that the rules for reminders need. */
 export type ReminderFacts = Pick<
   ApprovalRequest,
   'created_at' | 'expires_at' | 'reminders' | 'reminder_count' | 'reminded_at'
 >
 
-/** After so many reminders, automatic or asked for, the service sends no more. */
+/** After this many reminders, automatic or asked for, the service sends no more by itself. */
 export const ENOUGH_REMINDERS = 2
 
-/** Milliseconds between two reminders of one request (interface, "Limits"). */
+/** Least milliseconds between two reminders of one request (interface, "Limits"). */
 export const REMINDER_GAP_MS = 60_000
 
-/** The moments of the automatic reminders, in order; what falls outside the time of the request is none. */
+/** Lists the times of the automatic reminders, in order; times outside the request's lifetime are dropped. */
 function plannedTimes(request: ReminderFacts): Date[] {
   const start = request.created_at.getTime()
   const end = request.expires_at.getTime()
@@ -69,7 +68,7 @@ function plannedTimes(request: ReminderFacts): Date[] {
   return inside.sort((a, b) => a - b).map((time) => new Date(time))
 }
 
-/** What a new request is given of its account's policy: the fractions as they are now, and when the first one is due. */
+/** Builds the reminder fields of a new request: the policy's fractions as they are now, and when the first reminder is due. */
 export function planReminders(
   reminders: number[],
   request: Pick<ApprovalRequest, 'created_at' | 'expires_at'>,
@@ -79,9 +78,9 @@ export function planReminders(
 }
 
 /**
- * What to do with an automatic reminder that is due. Planned ones that no process took in time are made up for by this one; one
- * that comes too soon after another is left out, not put off.
- * @returns whether to remind now, and when to look again; no `next` when there is nothing more to come
+ * Decides what to do with an automatic reminder that is due. It also stands for planned ones that no process sent in time;
+ * a reminder too soon after another is skipped, not put off.
+ * @returns whether to remind now, and when to look again; no `next` when no further reminder is planned
  */
 export function judgeReminder(request: ReminderFacts, now: Date): { remind: boolean; next?: Date } {
   const before = request.reminder_count ?? 0

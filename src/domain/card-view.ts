@@ -88,7 +88,7 @@ export interface CardView {
   invite_to_link?: true
   /** Visible form of the name of the person for whom the recipient stands in; only on the delegate's card. */
   on_behalf_of?: string
-  /** The vote that already counts for this person; they are asked nothing more. */
+  /** The decision of the vote already cast by or for this person; they are asked nothing more. */
   voted?: Outcome
   /** Visible form of the name of the person who voted in their place: their delegate, or the person for whom they stand in. */
   voted_by?: string

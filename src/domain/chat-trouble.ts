@@ -1,12 +1,12 @@
 import { type ChatPlatform, UNKNOWN_TENANT } from './chat.ts'
 import { given } from './given.ts'
 
-/** A workspace, or one channel of it, takes nothing from the app: a state of the installation, not of a person or a card. */
+/** A workspace or channel that takes no messages from the app: a state of the installation, not of a person or a card. */
 export interface ChatTrouble {
   platform: ChatPlatform
-  /** `UNKNOWN_TENANT` when the platform did not even say which one it is. */
+  /** `UNKNOWN_TENANT` when the platform has not named its workspace. */
   tenant: string
-  /** That channel alone; absent: the whole workspace. */
+  /** The one channel in trouble; absent: the whole workspace. */
   channel?: string
   /** What the channel was called when it was connected. */
   name?: string
@@ -15,19 +15,19 @@ export interface ChatTrouble {
   since: Date
 }
 
-/** Noted for an account at once; of more nothing is told until one of these is over. */
+/** Most troubles recorded for an account at a time; further ones are not reported until one of these ends. */
 export const MOST_TROUBLES = 50
 
 /** A workspace, or a channel of it. */
 export type ChatPlace = Pick<ChatTrouble, 'platform' | 'tenant' | 'channel'>
 
-/** Is this the trouble of that very place, or of a workspace that was not known by name yet? */
+/** Checks whether a trouble belongs to that very place, or to a workspace whose id was not known yet. */
 export function isTroubleOf({ platform, tenant, channel }: ChatPlace, where: ChatPlace): boolean {
   const named = tenant === where.tenant || tenant === UNKNOWN_TENANT
   return platform === where.platform && named && channel === where.channel
 }
 
-/** `data` of `chat.unavailable`, and with the time of `chat.restored`. */
+/** Builds `data` of `chat.unavailable`, and of `chat.restored` when `restored` is given. */
 export function troubleData({ platform, tenant, channel, reason, since }: ChatTrouble, restored?: Date) {
   return {
     platform,
@@ -39,7 +39,7 @@ export function troubleData({ platform, tenant, channel, reason, since }: ChatTr
   }
 }
 
-/** How people call a platform. */
+/** Platform names for people. */
 export const PLATFORM_NAMES: Record<ChatPlatform, string> = { slack: 'Slack', teams: 'Microsoft Teams' }
 
 const INSTALL_AGAIN =
@@ -48,13 +48,13 @@ const LACKS_SCOPES = 'Give the app the scopes that docs/slack.md lists, and inst
 
 const OR_REMOVE = 'Or remove the channel on the page Integrations.'
 
-/** What to do where one channel is meant. */
+/** What to do when one channel is in trouble. */
 const CHANNEL_ADVICE: Record<ChatPlatform, string> = {
   slack: `Invite the app to the channel again, /invite @Countersign: the next card is posted there. ${OR_REMOVE}`,
   teams: `Add the app to the team or group chat again: what waits is posted then. ${OR_REMOVE}`,
 }
 
-/** What to do, by reason; the rest has the last line of its platform. */
+/** What to do, by reason; any other reason gets the platform's `otherwise`. */
 const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string }> = {
   slack: {
     missing_scope: LACKS_SCOPES,
@@ -72,7 +72,7 @@ const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string 
   },
 }
 
-/** What to do about it, in a sentence or two. */
+/** Says in a sentence or two what to do about a trouble. */
 export function troubleAdvice({
   platform,
   channel,

@@ -2,7 +2,7 @@ import { drawId } from './identifier.ts'
 
 /**
  * Webhook events of an account (closed list). The per-request callback is not one of them: it has the interface's own body.
- * `webhook.test` is sent by a test-fire only, to the webhook that is tried.
+ * `webhook.test` is sent only by a test-fire, to the tested webhook.
  */
 export const EVENT_TYPES = [
   'approval.created',
@@ -21,9 +21,9 @@ export const EVENT_TYPES = [
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** An event as it waits in the outbox of the document whose write caused it. `body` is final: it is never serialised again. */
+/** An event in the outbox of the document whose write caused it. `body` is final: it is never serialised again. */
 export interface OutboxEvent {
-  /** `evt_…`; constant over every delivery and every retry. */
+  /** `evt_…`; the same for every delivery and every retry. */
   id: string
   type: EventType
   created_at: Date

@@ -3,17 +3,17 @@ import { shortLine } from './cut-text.ts'
 import { visibleString } from './text.ts'
 
 /**
- * A change of what a person can prove themself with, or may do, told to that person everywhere (T34); and what keeps an owner's
- * requests from chat.
+ * A change of a person's factors or rights, told to that person everywhere (T34); or a trouble that keeps cards of an owner's
+ * account out of chat.
  */
 export interface FactorNotice {
   type: AuditType
   at: Date
-  /** From where; absent when another person did it, whose address is private, when the service did, or when it is not known. */
+  /** Address the change came from; absent when another person (whose address is private) or the service acted, or if unknown. */
   address?: string
-  /** Another person did it. */
+  /** Another person made the change. */
   by_other?: true
-  /** The name of what changed, in the words it was given: a passkey's, a device's. */
+  /** The name that a person gave to the thing that changed: a passkey, a device. */
   name?: string
 }
 
@@ -26,7 +26,7 @@ interface Words {
   more?: string
 }
 
-/** The changes that make a notice, and their names. Being listed here is what makes an entry a notice. */
+/** The words of each notice. An audit entry makes a notice if and only if its type is listed here. */
 const WORDS: Partial<Record<AuditType, Words>> = {
   'factor.passkey_added': { heading: 'A passkey was added to your account' },
   'factor.passkey_removed': { heading: 'A passkey was removed from your account' },
@@ -64,17 +64,17 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'chat.restored': { heading: 'A chat workspace or channel takes cards of your account again' },
 }
 
-/** The first line of a notice, without a full stop. */
+/** Returns the first line of a notice, without a full stop. */
 export function noticeHeading({ type }: Pick<FactorNotice, 'type'>): string {
   return WORDS[type]?.heading ?? 'Your account was changed'
 }
 
-/** What else is to be said, with a full stop; undefined where the heading says it all. */
+/** Returns one more sentence, with a full stop; undefined where the heading says it all. */
 export function noticeMore({ type }: Pick<FactorNotice, 'type'>): string | undefined {
   return WORDS[type]?.more
 }
 
-/** When and from where, and what else there is to say. All of it our words, but the name and the address. */
+/** Says when and from where the change was made, and anything else. All our words, except the name and the address. */
 export function noticeSentences({ type, at, address, by_other, name }: FactorNotice): string[] {
   const from = address === undefined ? '' : ` from ${address}`
   const more = noticeMore({ type })
@@ -85,7 +85,7 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
   ]
 }
 
-/** What to do; the link to `noticePath` goes with it. */
+/** Says what to do; the link to `noticePath` goes with it. */
 export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
   if (type === 'chat.unavailable')
     return 'Requests wait in the inbox meanwhile. Your integrations say what to do; then the cards come by themselves.'
@@ -93,17 +93,17 @@ export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
   return 'If this was not you, open your account, remove what you do not know and end the other sessions.'
 }
 
-/** The page that the advice is about. */
+/** Returns the page to which the advice refers. */
 export function noticePath({ type }: Pick<FactorNotice, 'type'>): '/account' | '/integrations' {
   return type === 'chat.unavailable' || type === 'chat.restored' ? '/integrations' : '/account'
 }
 
-/** A name that a person gave, on one line and in visible form. */
+/** Puts a name that a person gave on one line, in visible form. */
 export function noticeName(name: string): string {
   return shortLine(visibleString(name), NAME_LENGTH)
 }
 
-/** "21 Nov 2026, 16:02 UTC": notices are read later and elsewhere, so they name the zone. */
+/** Formats a time as "21 Nov 2026, 16:02 UTC": notices are read later and elsewhere, so they name the zone. */
 export function timeWords(at: Date): string {
   const text = at.toISOString()
   const month = MONTHS[at.getUTCMonth()] ?? ''
@@ -113,10 +113,10 @@ export function timeWords(at: Date): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /**
- * The notices that entries written together are worth. Enrolling adds a factor, and a delegate is noted in the trail of every
- * account they decide in: each makes one notice.
+ * Makes the notices for audit entries written together. Enrolling also adds a factor, and a change of delegate is recorded
+ * for every account they decide in; each makes only one notice.
  * A person who was only invited gets none: they have not said that they want to hear from that account.
- * @returns nothing for every other entry
+ * @returns nothing for entries of any other type
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
   const found = audit.flatMap(noticesOf)
@@ -136,13 +136,13 @@ export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
 const IN_SEVERAL_TRAILS: ReadonlySet<AuditType> = new Set(['delegate.set', 'delegate.removed'])
 const FIRST_FACTOR: ReadonlySet<AuditType> = new Set(['factor.passkey_added', 'factor.totp_added'])
 
-/** A notice and whom it is for; `event_id` is that of the entry, `subject` what it is about. */
+/** A notice and its recipient; `event_id` and `subject` are those of the audit entry. */
 export interface PersonNotice {
   user_id: string
   event_id: string
   subject: string
   notice: FactorNotice
-  /** It is about a workspace of this chat platform, where it would not be heard. */
+  /** The chat platform whose workspace takes no cards: a notice about that is not posted there. */
   unheard?: string
 }
 
@@ -156,7 +156,7 @@ function noticesOf(entry: AuditEntry): PersonNotice[] {
 
 function noticeFor(entry: AuditEntry, user_id: string): PersonNotice {
   const { eid, type, at, actor, detail } = entry
-  // Where the service itself acted, the entry tells in its detail who made it do so.
+  // Where the service itself acted, the entry's detail holds the address that caused it.
   const address = ('address' in actor ? actor.address : undefined) ?? detail?.address
   const name = detail?.name
   const byOther = actor.kind === 'user' && actor.id !== user_id
@@ -177,7 +177,7 @@ function noticeFor(entry: AuditEntry, user_id: string): PersonNotice {
   }
 }
 
-/** Entries about a person name them as subject, or as the one who acted when the subject is a part of theirs. */
+/** Finds the person that an entry is about: its subject, the user in its detail, or else the actor (when the subject is theirs). */
 function personOf({ subject, actor, detail }: AuditEntry): string | undefined {
   if (subject.startsWith('usr_')) return subject
   if (typeof detail?.user_id === 'string') return detail.user_id

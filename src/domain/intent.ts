@@ -2,13 +2,13 @@ import type { Bootstrap } from './bootstrap.ts'
 import type { Outcome } from './receipt.ts'
 import type { Reversibility } from './request.ts'
 
-/** Version tag of the decision intent; another ceremony (sign-in, enrolment, batch) has another tag and can never be swapped in. */
+/** Version tag of the decision intent. Other ceremonies (sign-in, enrolment, batch) have other tags; none can be swapped in. */
 const INTENT_TYPE = 'human-approval/intent/v2'
 
 /**
  * The full statement a person consents to. The WebAuthn challenge is SHA-256 of its RFC 8785 form and the receipt's
  * `nonce` is the same hash shortened, so neither the action's tail nor the context can be exchanged afterwards.
- * The salt is drawn after the caller's text is fixed: a caller cannot search for two texts with one commitment.
+ * The salt is drawn after the caller's text is fixed, so a caller cannot search for two texts with the same hash.
  */
 export interface DecisionIntent {
   typ: typeof INTENT_TYPE
@@ -18,7 +18,7 @@ export interface DecisionIntent {
   decision: Outcome
   /** Approver reference, 16 hex characters. */
   approver: string
-  /** Set when a delegate acts: the reference of the person who acts; `approver` is whom it counts for. */
+  /** Set when a delegate acts: the delegate's reference; `approver` is then the person whose vote it is. */
   delegate?: string
   /** The whole action text, unshortened. */
   action: string
@@ -33,20 +33,20 @@ export interface DecisionIntent {
   requester: { key: string; name: string; account: string }
   /**
    * Hex SHA-256 of the RFC 8785 text of `{approvers, passkey_only, quorum}` and, where the policy has them, `confirmed_only` and
-   * `authenticators`: who may decide, as it was shown.
+   * `authenticators`: the rules of who may decide, as the page showed them.
    */
   policy_sha256: string
   /** How many different approvers must approve. */
   quorum: number
-  /** For whom the decision is meant, where the caller said so. */
+  /** The relying party for which the decision is meant, if the caller named one. */
   audience?: string
-  /** What the caller said of undoing the action. */
+  /** How far the caller said the action can be undone. */
   reversibility?: Reversibility
   /** 32 random bytes, base64url without padding. */
   salt: string
 }
 
-/** As decisions were stated before: they keep verifying. */
+/** The former version of the decision intent; receipts made under it still verify. */
 export type DecisionIntentV1 = Omit<
   DecisionIntent,
   'typ' | 'requester' | 'policy_sha256' | 'quorum' | 'audience' | 'reversibility'
@@ -57,23 +57,23 @@ export function buildIntent(facts: Omit<DecisionIntent, 'typ'>): DecisionIntent 
   return { typ: INTENT_TYPE, ...facts }
 }
 
-/** Another tag than a single decision's: neither can be taken for the other. */
+/** Differs from the tag of a single decision, so neither can be taken for the other. */
 const BATCH_TYPE = 'human-approval/batch/v1'
 
-/** Requests that one gesture may decide. */
+/** Most requests that one gesture may decide. */
 export const MAX_BATCH = 50
 
 /**
- * What a person consents to when one gesture decides many requests: the hash of each request's own intent, so that no line
+ * The statement to which a person consents when one gesture decides many requests. It lists the hash of each intent, so no line
  * can be exchanged, added or left out (T18). The WebAuthn challenge is SHA-256 of its RFC 8785 form.
  */
 export interface BatchIntent {
   typ: typeof BATCH_TYPE
   /** The service that asks: its BASE_URL. */
   aud: string
-  /** Reference of who acts, 16 hex characters; whose vote each one is says its own intent. */
+  /** Reference of the person who acts, 16 hex characters; each item's own intent says whose vote it is. */
   approver: string
-  /** In the order in which they were asked for. */
+  /** In the order of the items in the call that started the batch. */
   items: BatchItem[]
   /** 32 random bytes, base64url without padding. */
   salt: string
@@ -91,11 +91,11 @@ export function buildBatchIntent(facts: Omit<BatchIntent, 'typ'>): BatchIntent {
   return { typ: BATCH_TYPE, ...facts }
 }
 
-/** Another tag than a decision's: neither can be taken for the other. */
+/** Differs from the tag of a decision, so neither can be taken for the other. */
 const CONSENT_TYPE = 'human-approval/bootstrap/v1'
 
 /**
- * What the owner consents to when an agent asks for a key (security §5.10). The WebAuthn challenge is SHA-256 of its RFC 8785
+ * The statement the owner consents to when an agent asks for a key (security §5.10). The challenge is SHA-256 of its RFC 8785
  * form; `salt` is drawn after everything else is fixed. All values are text or numbers, so that the page can compare each.
  */
 export interface ConsentIntent {
@@ -108,9 +108,9 @@ export interface ConsentIntent {
   /** Approver reference of the owner, 16 hex characters. */
   approver: string
   client_name: string
-  /** With blanks between them. */
+  /** Separated by blanks. */
   scopes: string
-  /** The matching code that the owner entered; null when they reject, which takes none. */
+  /** The matching code that the owner entered; null for a rejection, which takes none. */
   code: string | null
   /** ISO 8601 UTC with milliseconds. */
   requested_at: string

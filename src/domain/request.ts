@@ -7,16 +7,16 @@ export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
 export const REQUEST_STATUSES: readonly RequestStatus[] = ['pending', 'approved', 'rejected', 'expired']
 
-/** How people call a way of proving presence, on page and card. */
+/** Names a way of proving presence for people, on page and card. */
 export function methodWord(method: string): string {
   return { passkey: 'Passkey', totp: 'Authenticator code', sandbox: 'Sandbox, no person' }[method] ?? method
 }
 
-/** What the caller says of undoing the action; `externally_reversible`: only with the help of others, outside of its system. */
+/** How far the caller says the action can be undone; `externally_reversible`: only with help from outside the caller's system. */
 export const REVERSIBILITIES = ['read_only', 'reversible', 'externally_reversible', 'irreversible'] as const
 export type Reversibility = (typeof REVERSIBILITIES)[number]
 
-/** The same in words, for page and card. */
+/** Words for `Reversibility`, for page and card. */
 export const REVERSIBILITY_WORDS: Record<Reversibility, string> = {
   read_only: 'Nothing to undo: it only reads',
   reversible: 'Can be undone',
@@ -34,46 +34,46 @@ export type Evidence =
       client_data_json: string
       authenticator_data: string
       signature: string
-      /** One gesture for many requests: the RFC 8785 text the challenge is the hash of; it lists this intent's hash. */
+      /** Set when one gesture decided many requests: RFC 8785 text whose hash was the challenge; it lists this intent's hash. */
       batch_json?: string
     }
-  /** A code proves itself to the service only; the step number is all there is to keep (RFC 6238). */
+  /** A code proves presence to the service only; the step number is all there is to keep (RFC 6238). */
   | { type: 'totp'; step: number; batch_json?: string }
   | { type: 'sandbox' }
 
 /**
- * One person's vote. It is signed only by the write that decides the request, and only if it agrees with the outcome: expired
- * requests leave no artifact, and rejected ones none that says `approved`.
+ * One person's vote. It is signed only by the write that decides the request, and only if it agrees with the outcome, so
+ * expired requests leave no receipt, and rejected requests leave none that says `approved`.
  */
 export interface Vote {
   /** `dec_…` */
   decision_id: string
-  /** Who acted. */
+  /** The person who acted. */
   user_id: string
-  /** Whose vote it counts as; equals `user_id` unless a delegate acted. */
+  /** The person whose vote it counts as; equals `user_id` unless a delegate acted. */
   on_behalf_of: string
-  /** 16 hex characters of whom it counts for. */
+  /** Reference of the person whose vote it counts as, 16 hex characters. */
   approver: string
-  /** Set when a delegate acted: their own reference. */
+  /** Set when a delegate acted: the delegate's own reference. */
   delegate?: string
   decision: Outcome
   method: DecisionMethod
   at: Date
   comment: string | null
-  /** RFC 8785 text of the intent the challenge and the nonce commit to. */
+  /** RFC 8785 text of the intent to which the challenge and the nonce commit. */
   intent_json: string
   evidence: Evidence
   receipt?: SignedReceipt
 }
 
-/** An approver, or who stands in for one, had a pending request on their screen for the first time. */
+/** The first time that an approver, or a delegate of one, had a pending request on their screen. */
 export interface Seen {
-  /** Their own reference. */
+  /** The reader's own reference. */
   approver: string
   at: Date
 }
 
-/** The decision: the closing vote's outcome and receipt. */
+/** The decision on a request: outcome and receipt of the closing vote. */
 export interface Decision {
   id: string
   decision: Outcome
@@ -85,15 +85,15 @@ export interface Decision {
   receipt: SignedReceipt
 }
 
-/** The per-request callback, written by the deciding write; `handed`: it has become a delivery of its own. */
+/** The per-request callback, stored by the write that decides the request; `handed`: it has become a delivery of its own. */
 export interface CallbackOutbox {
   state: 'due' | 'handed'
   url: string
-  /** `evt_…`, the header `webhook-id` of every attempt. */
+  /** `evt_…`, sent as the header `webhook-id` with every attempt. */
   event_id: string
   /** `dlv_…`, the delivery it becomes. */
   delivery_id: string
-  /** As `ApprovalRequest.callback_secret_version`. */
+  /** Copy of `ApprovalRequest.callback_secret_version`. */
   secret_version: number
   /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
   body?: string
@@ -106,56 +106,56 @@ export interface ApprovalRequest {
   status: RequestStatus
   account_id: string
   api_key_id: string
-  /** How the approver sees who asks; the service's own words, fixed at creation. */
+  /** Who asks, as approvers see it: the service's own record, fixed at creation. */
   requested_by: { key_name: string; account_name: string }
   sandbox: boolean
   action: string
-  /** RFC 8785 text: stored as text, since BSON would change it. */
+  /** The context as RFC 8785 text, since BSON would change the values. */
   context_json: string
   context_sha256: string
   high_impact: boolean
-  /** Where the decision is to count, in the caller's words: signed, so that no other relying party need take the receipt. */
+  /** The relying party for which the decision is meant, in the caller's words; signed, so that others can refuse the receipt. */
   audience?: string
   reversibility?: Reversibility
   requirement: Requirement
   callback_url?: string
-  /** Which of its key's secrets signs the callback: the one of the key that asked. */
+  /** Version of the asking key's webhook secret that signs the callback. */
   callback_secret_version?: number
-  /** The address that asked; kept only where `NOTE_SAME_ADDRESS` wants it compared. */
+  /** The address that asked; kept only where `NOTE_SAME_ADDRESS` has it compared with the decider's. */
   asked_from?: string
   created_at: Date
   expires_at: Date
-  /** Sandbox only: what the next read after `due_at` decides. */
+  /** Sandbox only: the decision that the next read after `due_at` makes. */
   sandbox_plan?: { decision: Outcome; due_at: Date; approver: string }
   votes: Vote[]
-  /** Who looked at it while it was pending, and when first; of the first so many. */
+  /** When each reader first looked at the request while it was pending; the first 50 readers only. */
   seen?: Seen[]
   decision?: Decision
   cancelled?: true
-  /** When the caller used the approval up. */
+  /** When the caller consumed the approval. */
   consumed_at?: Date
-  /** SHA-256 of the `Idempotency-Key` that came with that call, in hex. */
+  /** Hex SHA-256 of the `Idempotency-Key` of the call that consumed it. */
   consumed_with?: string
-  /** The policy's automatic reminders when it was made; none on sandbox requests. */
+  /** The policy's automatic reminders when the request was made; none on sandbox requests. */
   reminders?: number[]
   /** When the next automatic reminder is due. */
   remind_at?: Date
-  /** The last reminder of any kind. */
+  /** When the last reminder of any kind was sent. */
   reminded_at?: Date
-  /** The last one that the caller asked for: only those are counted against the caller. */
+  /** When the caller last asked for a reminder: only such reminders count against the caller's limit. */
   caller_reminded_at?: Date
-  /** Reminders of any kind. */
+  /** Number of reminders of any kind. */
   reminder_count?: number
   callback?: CallbackOutbox
   outbox: OutboxEvent[]
   audit: AuditEntry[]
 }
 
-/** What a deciding or voting write changes. */
+/** The changes made by a write that votes on a request or decides it. */
 export interface RequestChange {
   status: RequestStatus
   vote: Vote
-  /** All votes once the request is decided, those that agree with the outcome with their receipts. */
+  /** All votes once the request is decided; votes that agree with the outcome carry their receipts. */
   signed_votes?: Vote[]
   decision?: Decision
   callback?: CallbackOutbox
@@ -163,12 +163,12 @@ export interface RequestChange {
   audit: AuditEntry[]
 }
 
-/** The stored text is JSON of an object and of our own making, so parsing restores exactly what was signed. */
+/** Parses the stored context. The service wrote that JSON object itself, so parsing restores exactly what was signed. */
 export function contextOf(request: Pick<ApprovalRequest, 'context_json'>): Record<string, unknown> {
   return JSON.parse(request.context_json)
 }
 
-/** The references by which a request, its votes, its readers and its decision name people. */
+/** Lists the references by which a request, its votes, its readers and its decision name people. */
 export function referencesIn({
   requirement,
   votes,

@@ -33,7 +33,7 @@ export function mixedDirection(text: string): 'left' | 'right' | undefined {
   return written.left < written.right ? 'right' : 'left'
 }
 
-/** Checks for a lone right-to-left sign: U+05C3 looks like a colon, and turns its surroundings without a letter of its script. */
+/** Checks for a sign, such as U+05C3 (it looks like a colon), that turns the text around it without a letter of its script. */
 export function turnsAlone(character: string, before: string, after: string): boolean {
   return SIGN.test(character) && !WRITTEN.test(before) && !WRITTEN.test(after)
 }
