@@ -5,7 +5,7 @@ import type { KeyPolicy } from './policy.ts'
 export const SCOPES = ['approval:create', 'approval:read', 'approval:verify'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** An API key as it is stored: never the key itself. */
+/** An API key as it is stored, without the raw key. */
 export interface ApiKey {
   id: string
   account_id: string
@@ -16,11 +16,11 @@ export interface ApiKey {
   key_prefix: string
   scopes: Scope[]
   sandbox: boolean
-  /** Narrows the account's policy for the requests of this key; absent: the account's alone holds. */
+  /** Narrows the account's policy for the requests of this key; absent: only the account's policy applies. */
   policy?: KeyPolicy
-  /** Used by a source-control integration: everything it asks is high impact. */
+  /** The key belongs to a source-control integration: all its requests are high impact. */
   source_control?: true
-  /** The account's pseudo-key for the internal service token: gives it limits, quota and a webhook secret. */
+  /** The account's pseudo-key for the internal service token, which thereby gets limits, quota and a webhook secret. */
   internal?: true
   /** Rotation counter of the derived webhook secret. */
   secret_version: number
@@ -36,13 +36,13 @@ export const RAW_KEY_BYTES = 32
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Digits of 256 and of 32 bits in base 62. */
+/** Base-62 digits that hold 256 bits, and 32 bits. */
 const SECRET_DIGITS = 43
 const CHECK_DIGITS = 6
 
 /**
- * `sa_live_` or `sa_test_`, 43 base-62 digits of randomness and 6 of CRC-32 over what stands before them: a mistyped key
- * is refused without a query, and secret scanners can recognise a real one.
+ * Makes a raw key: `sa_live_` or `sa_test_`, 43 random base-62 digits, and the CRC-32 of all that in 6 digits. So a mistyped
+ * key is refused without a query, and secret scanners can recognise a real one.
  */
 export function formatApiKey(sandbox: boolean, random: Uint8Array): string {
   if (random.length !== RAW_KEY_BYTES) throw new RangeError(`a key takes ${RAW_KEY_BYTES} random bytes`)
@@ -51,14 +51,14 @@ export function formatApiKey(sandbox: boolean, random: Uint8Array): string {
   return body + base62(BigInt(crc32(body)), CHECK_DIGITS)
 }
 
-/** Has the text the form of a key, checksum included? Says nothing about whether the key exists. */
+/** Checks whether a text has the form of a key, with a valid checksum. Does not tell whether the key exists. */
 export function isWellFormedApiKey(text: string): boolean {
   if (!/^sa_(?:live|test)_[0-9A-Za-z]{49}$/.test(text)) return false
   const body = text.slice(0, -CHECK_DIGITS)
   return text === body + base62(BigInt(crc32(body)), CHECK_DIGITS)
 }
 
-/** The leading characters that are kept and shown: enough to tell keys apart, far too few to guess one. */
+/** Returns the leading characters that are kept and shown: enough to tell keys apart, far too few to guess one. */
 export function keyPrefix(raw: string): string {
   return raw.slice(0, 14)
 }
@@ -69,7 +69,7 @@ function base62(value: bigint, digits: number): string {
   return text
 }
 
-/** CRC-32 as in ISO 3309 (polynomial 0xEDB88320, reflected), of ASCII text. */
+/** Computes the CRC-32 of ISO 3309 (polynomial 0xEDB88320, reflected) over ASCII text. */
 function crc32(text: string): number {
   let crc = 0xffffffff
   for (let index = 0; index < text.length; index += 1) {

@@ -78,14 +78,14 @@ export const AUDIT_TYPES = [
 export type AuditType = (typeof AUDIT_TYPES)[number]
 
 /**
- * Who did it: a key, a person, the internal token's caller, a person in chat, the command line, the service by itself, or
- * the public.
+ * The actor of an entry: a key, a person, the internal token's caller, a person in chat, the command line, the service by
+ * itself, or the public.
  */
 export type AuditActor =
   | { kind: 'api_key'; id: string; address?: string }
   | { kind: 'internal'; id: string; address?: string }
   | { kind: 'user'; id: string; address?: string }
-  /** The holder of this identity on a chat platform (`identityKey`): known by the platform's word alone. */
+  /** The holder of this identity on a chat platform (`identityKey`), vouched for by the platform alone. */
   | { kind: 'chat'; id: string; address?: string }
   | { kind: 'cli' }
   | { kind: 'service' }
@@ -94,16 +94,16 @@ export type AuditActor =
 
 /** One entry, embedded in the same document write as the change it records. */
 export interface AuditEntry {
-  /** `evt_…`, unique: copying an entry twice is recognised by it. */
+  /** `evt_…`, unique: it reveals an entry that was copied twice. */
   eid: string
   type: AuditType
   at: Date
   actor: AuditActor
-  /** The account it concerns, for the account's own view; absent when it concerns the whole service. */
+  /** The account in whose trail the entry is shown; absent when the entry concerns the whole service. */
   account_id?: string
-  /** What it is about: a request, key, user or session id. */
+  /** Id of the request, key, user or session that the entry is about. */
   subject: string
-  /** Few, small, never secret. */
+  /** A few small facts, never secret. */
   detail?: Record<string, string | number | boolean>
 }
 
@@ -111,23 +111,23 @@ export interface AuditEntry {
 export interface AuditRecord {
   /** 1, 2, 3 … without gaps. */
   seq: number
-  /** Absent once it had to be erased: the hashes stay, so the chain still holds. */
+  /** Absent once the entry had to be erased: the hashes stay, so the chain still holds. */
   entry?: AuditEntry
-  /** 32 random bytes in hex, erased with the entry: the hash below then tells nothing of it. */
+  /** 32 random bytes in hex, erased with the entry, so that the hash below then reveals nothing about it. */
   salt?: string
   /** Hex SHA-256 over salt and entry (`signing/audit-chain.ts`). */
   content_sha256: string
-  /** Hex SHA-256 over the hash of the record before, `seq` and `content_sha256`. */
+  /** Hex SHA-256 over the previous record's hash, `seq` and `content_sha256`. */
   hash: string
 }
 
-/** Where in the trail. `at` only where a stretch of time is asked for: that is listed in the order of time. */
+/** A cursor into the trail. `at` is set only for queries limited to a span of time, which are listed in order of time. */
 export interface AuditPosition {
   seq: number
   at?: Date
 }
 
-/** Is a stretch of time asked for? */
+/** Checks whether a query is limited to a span of time. */
 export function isByTime({ from, to }: { from?: Date; to?: Date }): boolean {
   return from !== undefined || to !== undefined
 }

@@ -1,26 +1,26 @@
 /**
- * Which passkeys a policy counts: those whose authenticator proved its make when it was registered, or of these only the models
- * listed by AAGUID. An AAGUID alone is a claim that any software can make, so a list asks for the proof as well.
+ * The passkeys that a policy counts: all whose authenticator proved its model at registration, or only those of the models
+ * listed by AAGUID. Any software can claim an AAGUID, so a list demands that proof as well.
  */
 export type Authenticators = 'attested' | string[]
 
-/** What a registration said about the authenticator; absent from the first passkeys. */
+/** What a registration said about the authenticator; the oldest stored passkeys lack these facts. */
 export interface AuthenticatorFacts {
-  /** The model it says it is, in small letters. */
+  /** The model that the authenticator claims to be, in lower case. */
   aaguid?: string
   /** Format of the attestation: `none`, `packed`, `tpm`. */
   attestation?: string
-  /** The attestation was signed by a certificate that leads to a root of that model. */
+  /** The attestation was signed under a certificate that chains to a root of that model. */
   attested?: true
 }
 
-/** Does the policy count this passkey? Without a rule it counts any. */
+/** Checks whether a policy counts this passkey. Without a rule, every passkey counts. */
 export function permits(rule: Authenticators | undefined, { aaguid, attested }: AuthenticatorFacts): boolean {
   if (rule === undefined) return true
   return attested === true && (rule === 'attested' || (aaguid !== undefined && rule.includes(aaguid)))
 }
 
-/** What satisfies both; an empty list is satisfied by none. */
+/** Combines two rules into one that demands both. No passkey satisfies an empty list. */
 export function narrower(
   one: Authenticators | undefined,
   other: Authenticators | undefined,
@@ -29,7 +29,7 @@ export function narrower(
   return other === undefined || other === 'attested' ? one : one.filter((aaguid) => other.includes(aaguid))
 }
 
-/** In one line, for the trail. */
+/** Writes a rule on one line, for the audit trail. */
 export function authenticatorWords(rule: Authenticators): string {
   return rule === 'attested' ? rule : rule.join(' ')
 }

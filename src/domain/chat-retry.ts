@@ -1,15 +1,15 @@
 import type { Card, CardAttempt } from './chat.ts'
 import { RETRY_DELAYS_MS } from './retry.ts'
 
-/** A platform may ask for more patience, but not park a card for ever. */
+/** The longest `Retry-After` honoured: a platform may ask for patience, but not park a card for ever. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 const SHORTEST_RETRY_AFTER_MS = 1_000
 
-/** The pauses grow to this, and then stay: a platform may be away for days. */
+/** The longest pause between attempts; later ones stay at it, since a platform may be down for days. */
 const LONGEST_PAUSE_MS = 900_000
-/** A card that asks about what is over already misleads as long as it stands: it waits no longer than this. */
+/** The longest pause for a card that still asks about a request that is over, since such a card misleads. */
 const LONGEST_WHILE_WRONG_MS = 300_000
-/** Up to this share of a pause is left out, by chance: cards that failed together do not come back together. */
+/** Up to this share of a pause is cut at random, so that cards that failed together are not retried together. */
 const JITTER = 0.25
 
 /** What happens to a card after a call that was not accepted. */
@@ -17,21 +17,21 @@ export type CardStep =
   | { state: 'unreachable'; tries: number }
   | { state: 'due'; tries: number; delay_ms: number; ask_patience: boolean }
 
-/** What the pause before the next attempt follows from. */
+/** The facts that determine the pause before the next attempt. */
 interface Trouble {
   /** Failed attempts in a row before this one. */
   tries: number
-  /** Seconds the platform asked for. */
+  /** Seconds of pause that the platform asked for. */
   retryAfter?: number | undefined
-  /** Its message asks about a request that is over. */
+  /** The card's message asks about a request that is over. */
   misleads?: boolean
-  /** 0 to 1, drawn for this attempt. */
+  /** Random number from 0 to 1, drawn for this attempt. */
   luck: number
 }
 
 /**
- * Outcome of the call → what next. A card is never given up because calls fail. Being asked for patience is no failure, so it
- * lengthens no pause; neither does a process that stops in the middle.
+ * Decides what follows a failed call. A card is never given up because calls fail. Neither a rate limit nor a process that
+ * stops in the middle counts as a failure, so neither lengthens the later pauses.
  */
 export function cardStepAfter(
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>,
@@ -49,10 +49,10 @@ export function cardStepAfter(
   return { state: 'due', tries: tries + 1, delay_ms, ask_patience: false }
 }
 
-/** How a card stands, in words for its log. `behind`: it cannot be edited; `not_sent`: nothing was posted while it mattered. */
+/** The standing of a card, for its log. `behind`: the card cannot be edited; `not_sent`: nothing was posted while it mattered. */
 export type CardStanding = 'due' | 'sending' | 'shown' | 'behind' | 'not_sent' | 'unreachable'
 
-/** Says how a card stands. */
+/** Returns the standing of a card. */
 export function standingOf(card: Card): CardStanding {
   if (card.state === 'due' || card.state === 'unreachable') return card.state
   if (card.state === 'leased') return 'sending'
@@ -61,7 +61,7 @@ export function standingOf(card: Card): CardStanding {
 }
 
 /**
- * Approvers with cards but without a delivered or pending message; the caller has to reach them another way.
+ * Lists approvers who have cards, but no message delivered or under way; the caller has to reach them another way.
  * @returns user ids
  */
 export function notReachable(cards: readonly Card[]): string[] {

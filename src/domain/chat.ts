@@ -5,7 +5,7 @@ export type ChatPlatform = 'slack' | 'teams'
 
 /**
  * A person on a chat platform: Slack `team_id` + `user_id`, Teams `tid` + `aadObjectId`. Only a link made by the signed-in
- * person themselves says who that is here; an e-mail address in a chat profile merely addresses a card (T37).
+ * person themselves ties it to a user; an e-mail address in a chat profile merely addresses a card (T37).
  */
 export interface ChatIdentity {
   platform: ChatPlatform
@@ -16,16 +16,16 @@ export interface ChatIdentity {
 /** An identity that a person has linked. */
 export interface LinkedIdentity extends ChatIdentity {
   linked_at: Date
-  /** How the platform named them then, in visible form: for people to recognise, never proof of anything. */
+  /** The names on the platform at that time, in visible form: for people to recognise, never proof of anything. */
   shown_as?: { person: string; workspace: string }
 }
 
-/** One line of text, for unique indexes: `slack:T024BE7LD:U023BECGF`. */
+/** Writes an identity as one line of text, for unique indexes: `slack:T024BE7LD:U023BECGF`. */
 export function identityKey({ platform, tenant, user }: ChatIdentity): string {
   return `${platform}:${tenant}:${user}`
 }
 
-/** Stands for a workspace that its platform has not named yet; no platform names one so. */
+/** Stands for a workspace whose id the platform has not told yet; no platform uses this id. */
 export const UNKNOWN_TENANT = '?'
 
 /** A channel of a workspace. */
@@ -36,8 +36,8 @@ export interface ChatChannel {
 }
 
 /**
- * Whom a card is for. The channel's card shows action, requester and status, never the context. A notice goes to one
- * identity: all of a person's are notified.
+ * The recipient of a card. A channel's card shows action, requester and status, never the context. A notice's card goes to
+ * one identity; each of a person's identities gets its own.
  */
 export type CardRecipient =
   | { kind: 'approver'; user_id: string }
@@ -45,8 +45,8 @@ export type CardRecipient =
   | { kind: 'channel'; tenant: string; channel: string }
 
 /**
- * The recipient on its platform as one line of text. It names the card of a request, which has one per recipient, and the cards
- * that are posted and edited one after the other: they are in one conversation.
+ * Writes a recipient on its platform as one line of text. A request has one card per recipient, so this identifies the card.
+ * Cards with the same key are in one conversation, so they are posted and edited one after the other.
  */
 export function recipientKey({ platform, recipient }: Pick<Card, 'platform' | 'recipient'>): string {
   switch (recipient.kind) {
@@ -59,32 +59,32 @@ export function recipientKey({ platform, recipient }: Pick<Card, 'platform' | 'r
   }
 }
 
-/** Where a posted message is; what the platform needs to edit it and to answer in its thread. */
+/** The place of a posted message: all that the platform needs to edit it and to reply in its thread. */
 export interface MessageRef {
   tenant: string
   /** Slack: the `D…` or `C…` id; Teams: the conversation reference as JSON text. */
   conversation: string
   /** Slack `ts`; Teams activity id. */
   message: string
-  /** The person it was posted to; absent for channels. */
+  /** The person to whom the message was posted; absent for channels. */
   user?: string
-  /** That person was found by e-mail address alone. */
+  /** That person was found by e-mail address alone, without a linked identity. */
   by_email?: true
 }
 
-/** A line to be said under a card, once. */
+/** A reply to be posted once, in the thread under a card. */
 export interface CardReply {
-  /** `evt_…` of what it is about: the same news is never queued twice. */
+  /** `evt_…` of the event that the reply is about, so that the same news is never queued twice. */
   id: string
   kind: 'decided' | 'reminder'
-  /** When that happened. */
+  /** Time of that event. */
   at: Date
-  /** A reminder by the policy, not by a caller. */
+  /** The policy reminds, not a caller. */
   automatic?: true
   state: 'due' | 'said' | 'dropped'
 }
 
-/** Replies that a card remembers, so that the same news is not queued again. */
+/** Most replies that a card keeps, so that the same news is not queued again. */
 export const REPLIES_KEPT = 50
 
 /** One call to the platform, or a claim that never reported back. */
@@ -95,14 +95,14 @@ export interface CardAttempt {
   duration_ms: number
 }
 
-/** Attempts that a card remembers. */
+/** Most attempts that a card keeps. */
 export const CARD_ATTEMPTS_KEPT = 50
 
 /**
  * One message about a request, about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
- * `evt_…` of its entry, with the `notice`; posted once and never edited): to one recipient on one platform there is
- * exactly one. `wanted` is the version of the request that it should show, `shown` the one it shows: a card that shows an older version is edited,
- * and a late edit never shows less than a newer one.
+ * `evt_…` of its entry, with the `notice`; posted once and never edited). There is exactly one per subject, recipient and
+ * platform. `wanted` is the version that the card should show, `shown` the version that it shows: an older card is edited,
+ * and a late edit never replaces a newer version by an older one.
  */
 export interface Card {
   /** `crd_…` */
@@ -113,8 +113,8 @@ export interface Card {
   recipient: CardRecipient
   notice?: FactorNotice
   /**
-   * `idle`: nothing to do until the next change. `unreachable`: the platform knows no one to send it to; said on the hosted
-   * page and in the delivery log.
+   * `idle`: nothing to do until the next change. `unreachable`: the platform has no one to send the card to; the hosted page and
+   * the delivery log say so.
    */
   state: 'due' | 'leased' | 'idle' | 'unreachable'
   /** Only ever grows. */
@@ -122,20 +122,20 @@ export interface Card {
   /** 0 while nothing was posted. */
   shown: number
   message?: MessageRef
-  /** A post whose answer was lost may stand somewhere, with its buttons. */
+  /** The answer to a post was lost, so a message with buttons may stand in the chat. */
   perhaps_posted?: true
-  /** When the platform had accepted the message: reminders from before are said by it. */
+  /** When the platform accepted the message. Earlier reminders need no reply: the message itself served as one. */
   posted_at?: Date
-  /** A process that lost the claim may have edited the message to an older version since: edit it whatever `shown` says. */
+  /** A process that lost its claim may have edited the message to an older version since: edit it whatever `shown` says. */
   stale?: true
   replies: CardReply[]
-  /** Grows with all news for the card: news that arrives while a process works on it keeps it due. */
+  /** Grows with every news for the card: news that arrives while a process works on the card keeps the card due. */
   news: number
-  /** Due: when. Leased: when the lease ends. */
+  /** When the card is due, or when its lease ends. */
   next_at: Date
   /** Failed attempts in a row. */
   tries: number
-  /** Grows with every claim: a process with an older number can no longer write (T82). */
+  /** Fencing token. Grows with every claim; a process with an older number can no longer write (T82). */
   fence: number
   /** Newest last, at most `CARD_ATTEMPTS_KEPT`; coarse classes as in deliveries. */
   attempts: CardAttempt[]
@@ -143,7 +143,7 @@ export interface Card {
   audit: AuditEntry[]
 }
 
-/** How the platform itself names a person, for people to recognise. Never safe markup, never proof of anything. */
+/** The platform's own names, for people to recognise. Never safe markup, never proof of anything. */
 export interface ShownIdentity {
   person: string
   workspace: string
@@ -152,19 +152,19 @@ export interface ShownIdentity {
 }
 
 /**
- * A one-time link that a person asked for in chat. Only the token's keyed hash is stored; the token travels in the link's
- * fragment and alone allows nothing: `link` and `channel` need a signed-in person's fresh proof, `browser` a sign-in code.
+ * A one-time link that a person asked for in chat. Only the token's keyed hash is stored. The token travels in the link's
+ * fragment and allows nothing by itself: `link` and `channel` need a signed-in person's fresh proof, `browser` a sign-in code.
  */
 export interface ChatLink {
   /** `cln_…` */
   id: string
-  /** Link this identity to a person; make a browser known; tell a channel of every request of an account. */
+  /** Purpose: link this identity to a person; make a browser known; notify a channel of every request of an account. */
   kind: 'link' | 'browser' | 'channel'
   token_hash: string
-  /** Who asked for it. */
+  /** The identity that asked for the link. */
   identity: ChatIdentity
   shown_as: ShownIdentity
-  /** The person who had linked the identity then: `browser` and `channel` only. */
+  /** The person to whom the identity was linked at that time: `browser` and `channel` only. */
   user_id?: string
   /** `channel` only. */
   channel?: ChatChannel

@@ -1,6 +1,6 @@
 /**
  * Every refusal of the service: stable code, HTTP status and one sentence that says what to do next. Where the interface
- * names a text or a code, the key is that text exactly. `<field> required` is the one open family (see `fieldRequired`).
+ * names a text or a code, the key is exactly that. `<field> required` is the only open family (see `fieldRequired`).
  */
 export const REFUSALS = {
   // input
@@ -184,20 +184,20 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS
 
-/** What a refusal may add to its body. `retry_after` (whole seconds) also becomes the `Retry-After` header. */
+/** Fields that a refusal may add to its body. `retry_after` (whole seconds) also becomes the `Retry-After` header. */
 export interface RefusalDetails {
   field?: string
   detail?: string
   scope?: string
   retry_after?: number
-  /** How much the limit that refuses allows; for the rate-limit headers, not the body. */
+  /** How much the exceeded limit allows; for the rate-limit headers, not the body. */
   limit?: number
   status?: string
-  /** Of the requests that caused the refusal. */
+  /** Ids of the requests that caused the refusal. */
   ids?: string[]
 }
 
-/** A refusal on its way out: thrown by domain and flow, turned into a response in one place of `http`. */
+/** A refusal as an error: thrown by domain and flow, turned into a response in one place of `http`. */
 export class Refusal extends Error {
   readonly code: string
   readonly status: number
@@ -214,7 +214,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Refusals that pass by themselves, with the seconds after which it is soonest worth another try. */
+/** Temporary refusals, with the seconds after which another try is worthwhile. */
 export const PASSING = {
   idempotency_in_progress: 1,
   unavailable: 2,
@@ -222,7 +222,7 @@ export const PASSING = {
   chat_keys_unavailable: 3,
 } as const satisfies Partial<Record<RefusalCode, number>>
 
-/** Makes the refusal of that code; `details` land in the body. */
+/** Makes the refusal with that code; `details` go into the body. */
 export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusal {
   const [status, message] = REFUSALS[code]
   const passing: Partial<Record<RefusalCode, number>> = PASSING
@@ -230,13 +230,16 @@ export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusa
   return new Refusal(code, status, message, { ...(retry_after !== undefined && { retry_after }), ...details })
 }
 
-/** 400 `<field> required`: the interface's own wording for a missing field. @param detail for one that was sent, and says nothing */
+/**
+ * Makes 400 `<field> required`: the interface's own wording for a missing field.
+ * @param detail what is wrong with a field that was sent, but is empty in effect
+ */
 export function fieldRequired(field: string, detail?: string): Refusal {
   const details = detail === undefined ? { field } : { field, detail }
   return new Refusal(`${field} required`, 400, `Send the field \`${field}\`.`, details)
 }
 
-/** 400 `invalid_field` with the field's name and what is wrong with it. */
+/** Makes 400 `invalid_field`, with the field's name and what is wrong with its value. */
 export function invalidField(field: string, detail: string): Refusal {
   return refusal('invalid_field', { field, detail })
 }

@@ -177,7 +177,7 @@ function noticeFor(entry: AuditEntry, user_id: string): PersonNotice {
   }
 }
 
-/** Finds the person that an entry is about: its subject, the user in its detail, or else the actor (when the subject is theirs). */
+/** Finds the person that an entry is about: its subject, the user in its detail, or else the actor (who owns the subject). */
 function personOf({ subject, actor, detail }: AuditEntry): string | undefined {
   if (subject.startsWith('usr_')) return subject
   if (typeof detail?.user_id === 'string') return detail.user_id

@@ -1,4 +1,4 @@
-/** Leaves out what was not given, as queries of exact types want it. */
+/** Leaves out fields that are undefined: queries with exact optional types demand that. */
 export function given<Fields extends Record<string, unknown>>(
   fields: Fields,
 ): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {

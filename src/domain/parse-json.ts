@@ -1,4 +1,4 @@
-/** The value of JSON text; undefined for what is none. */
+/** Parses JSON text; undefined when the text is no JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -7,15 +7,16 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The same for texts that other programs read, too: undefined also where they could find other members in it. */
+/** Parses JSON that other programs also read. Undefined also when a member is named twice: they might read another value. */
 export function parseUnambiguous(text: string): unknown {
   const value = parseJson(text)
   return value === undefined || hasTwins(text) ? undefined : value
 }
 
 /**
- * Does any object in this JSON name a member twice? JSON.parse keeps the last, other readers the first: no two need see the same.
- * @param fold makes names alike that readers may take for one
+ * Checks whether any object in this JSON names a member twice. JSON.parse keeps the last, other readers the first, so two
+ * readers may see different values.
+ * @param fold gives names that readers may take for the same member one spelling
  */
 export function hasTwins(json: string, fold = (name: string): string => name): boolean {
   const open: Set<string>[] = []

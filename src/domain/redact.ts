@@ -1,4 +1,4 @@
-/** Field names whose value never reaches the log, at any depth. */
+/** Names of fields whose values never reach the log, at any depth. */
 const SECRET_FIELDS =
   /^(authorization|cookie|set-cookie|raw_key|api_key|key_hash|token_hash|.*token|.*secret|.*password|code|codes|backup_codes|seed|sealed_seed|passkey|credential|signature|proof|enroll_url|setup_url)$/i
 
@@ -9,7 +9,7 @@ const SECRET_FIELDS =
 const SECRET_TEXT =
   /sa_(?:live|test)_[A-Za-z0-9]+|internal-[^\s"',;]+|boot_[A-Za-z0-9_-]{20,}|x(?:ox[a-z]|app|wfp)[.-][A-Za-z0-9._-]+|[\w.~-]{3}\dQ~[\w.~-]{30,40}|(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*eyJ)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|[Bb]earer\s+[^\s"',;]+|(?<=#)[A-Za-z0-9_-]{20,}|(?<=:\/\/[^:/@\s]{1,100}:)[^@/\s]{1,200}(?=@)/g
 
-/** Longest text that is written, and how far it is searched: a secret across the cut is found before it is cut. */
+/** Most UTF-16 units of a text that are logged, and that are searched first: a secret across the cut is found before the cut. */
 const MAX_TEXT = 8_192
 const MAX_SEARCHED = 65_536
 

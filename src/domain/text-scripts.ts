@@ -1,4 +1,4 @@
-/** Alphabets whose letters pass for each other's; within one word they have no business together. */
+/** Alphabets whose letters can pass for each other; one word should not mix them. */
 const LOOK_ALIKE_SCRIPTS: readonly { name: string; letter: RegExp }[] = [
   { name: 'Latin', letter: /(?![\uff21-\uff5a])\p{Script=Latin}/u },
   { name: 'Cyrillic', letter: /\p{Script=Cyrillic}/u },
@@ -15,7 +15,7 @@ const LOOK_ALIKE_SCRIPTS: readonly { name: string; letter: RegExp }[] = [
 
 /** Ohm and micro written with Greek letters, as in `kΩ` and `μs`. */
 const UNIT = /^(?:[kMGm]?\u03a9|\u03bc[A-Za-z]{1,3})$/
-/** Letters made to imitate others; full-width ones are at home beside East Asian writing. */
+/** Letters that imitate Latin ones. Full-width letters are normal beside East Asian writing. */
 const MATHEMATICAL = /[\u{1d400}-\u{1d7cb}]{2,}/u
 const FULL_WIDTH = /[\uff21-\uff3a\uff41-\uff5a]{2,}/u
 const EAST_ASIAN =
@@ -26,12 +26,12 @@ const FOREIGN = /[\p{Script=Cyrillic}\p{Script=Greek}]/u
 const LATIN_TWIN = /^(?:[АВЕКМНОРСТХУІЈЅасеорхуіјѕԁԛԝһӏѵ]+|[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρυικαγ]+)$/u
 
 /**
- * One sentence when a word mixes look-alike alphabets (`pаypal` with a Cyrillic `а`), imitates Latin with mathematical or
- * full-width letters, or is spelled wholly with another alphabet's doubles of Latin letters in an otherwise Latin text; undefined when nothing looks odd. A warning
- * for the approver, never a refusal: honest text can trigger it.
+ * Returns one sentence when a word mixes look-alike alphabets (`pаypal` with a Cyrillic `а`), imitates Latin with mathematical
+ * or full-width letters, or is spelled wholly with another alphabet's look-alikes of Latin letters in an otherwise Latin text;
+ * undefined when nothing looks odd. A warning for the approver, never a refusal: honest text can trigger it.
  */
 export function mixedScriptWarning(text: string): string | undefined {
-  // Invisible characters must not split a word into two innocent halves.
+  // An invisible character must not split a suspicious word into two harmless halves.
   const visible = text.replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, '')
   for (const token of visible.split(/\s+/u)) {
     for (const word of wordsOf(token)) {
@@ -71,7 +71,7 @@ function scriptsOf(word: string): string[] {
   return LOOK_ALIKE_SCRIPTS.filter(({ letter }) => letter.test(word)).map(({ name }) => name)
 }
 
-/** Quoted words are the caller's: no marks that draw over our sentence, no endless ones. */
+/** Prepares a caller's word for quotation: no marks that are drawn over our sentence, and 40 characters at most. */
 function shorten(word: string): string {
   const characters = [...word.replace(/\p{M}/gu, '')]
   return characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : characters.join('')

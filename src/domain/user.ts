@@ -6,7 +6,7 @@ import type { LinkedIdentity } from './chat.ts'
 export interface Passkey extends AuthenticatorFacts {
   /** `pky_…`, the id in our API. */
   id: string
-  /** What the authenticator calls it. */
+  /** The authenticator's own id for the passkey. */
   credential_id: string
   /** COSE public key. */
   public_key: string
@@ -20,7 +20,7 @@ export interface Passkey extends AuthenticatorFacts {
   synced: boolean
   created_at: Date
   last_used_at: Date | null
-  /** Set when the counter went backwards: a possible clone (T30). It no longer counts as a factor. */
+  /** Set when the counter went backwards: a possible clone (T30). The passkey no longer counts as a factor. */
   suspended_at: Date | null
 }
 
@@ -28,12 +28,12 @@ export interface Passkey extends AuthenticatorFacts {
 export interface Totp {
   sealed_seed: string
   confirmed_at: Date
-  /** The last accepted time step: only a greater one is taken (T25). */
+  /** The last accepted time step: only a later one is accepted (T25). */
   last_step: number
   /** Consecutive failures since the last success (T26). */
   failures: number
   locked_until: Date | null
-  /** How often it was locked in a row: doubles the lock. */
+  /** Consecutive locks; each doubles the next lock's duration. */
   locks: number
   disabled_at: Date | null
 }
@@ -46,11 +46,11 @@ export interface User {
   name: string
   /** The account this person owns. */
   account_id: string
-  /** The account that invited the person as a member: its dashboard opens first. */
+  /** The account that invited the person as a member; the dashboard opens with it. */
   home_account_id?: string
-  /** The account whose owner made this person by an invitation: only its links may give them their first factor. */
+  /** The account whose owner's invitation created this user: only that account's links may give them their first factor. */
   invited_by_account?: string
-  /** Who decides for them for a while. */
+  /** The person who decides for them for a while. */
   delegate?: Delegate
   /** 16 hex characters, a keyed hash of the id. */
   approver: string
@@ -59,21 +59,21 @@ export interface User {
   default_ttl_seconds: number
   passkeys: Passkey[]
   totp?: Totp
-  /** A seed waiting for its first right code. */
+  /** A new seed that no correct code has confirmed yet. */
   totp_pending?: { sealed_seed: string; expires_at: Date; tries: number }
   /** Keyed hashes of unused one-time codes. */
   backup_codes: string[]
   /** Keyed hashes of device cookies: browsers on which codes may sign in. */
   devices: { hash: string; created_at: Date }[]
-  /** How often factors changed; absent is never. A session lives only while this is what it was when the session began. */
+  /** How often factors changed; absent means never. A session is valid only while this equals its own `factor_epoch`. */
   factor_epoch?: number
-  /** Identities on chat platforms that the person linked; no other person has any of them. They address, and never decide (T37). */
+  /** Identities on chat platforms, each linked to one person only. They tell where to send cards, and never decide (T37). */
   chat: LinkedIdentity[]
   created_at: Date
   enrolled_at: Date | null
-  /** No browser of theirs ever had notifications: gone before the first one is stored. */
+  /** Set while no browser of theirs ever had notifications; removed before the first one is stored. */
   no_browsers?: true
-  /** Set for the person who signed up by the set-up link; unique, so that two such links never make two owners. */
+  /** Set for the person who signed up with the set-up link; unique, so that two such links never create two owners. */
   founder?: true
   version: number
   audit: AuditEntry[]
@@ -88,37 +88,37 @@ export interface Session {
   account_id: string
   created_at: Date
   last_seen_at: Date
-  /** Carried over when the id is renewed. */
+  /** Unchanged when the session's id is renewed. */
   expires_at: Date
-  /** When the person last proved presence in it by a passkey or a code. */
+  /** When the person last proved presence in this session, by a passkey or a code. */
   proven_at?: Date
   user_agent: string
-  /** The person's `factor_epoch` when it began; absent is 0. */
+  /** The person's `factor_epoch` when the session began; absent means 0. */
   factor_epoch?: number
 }
 
 /**
- * Did the operator (or, for the first owner, the set-up link) vouch for the address? Any owner may invite any address and open
- * the link themself, so nothing that goes by the address alone reaches a person whom only an owner's invitation made.
+ * Checks whether the operator (or, for the first owner, the set-up link) vouched for the address. Any owner may invite any
+ * address and open the link themself, so nothing addressed by e-mail alone reaches a user created by an owner's invitation.
  */
 export function isVouchedFor({ invited_by_account }: Pick<User, 'invited_by_account'>): boolean {
   return invited_by_account === undefined
 }
 
 /**
- * What a change of factors writes with it: every session begun before is worth nothing from that write on, whatever happens to
- * the service before it has ended them one by one (T23).
+ * Returns the field that every change of factors also writes. From that write on, all earlier sessions are invalid, even if
+ * the service dies before it has ended them one by one (T23).
  */
 export function nextFactorEpoch({ factor_epoch = 0 }: Pick<User, 'factor_epoch'>): { factor_epoch: number } {
   return { factor_epoch: factor_epoch + 1 }
 }
 
-/** Passkeys that still count, and that the rule permits. */
+/** Lists the passkeys that are not suspended and that the rule permits. */
 export function usablePasskeys(user: Pick<User, 'passkeys'>, rule?: Authenticators): Passkey[] {
   return user.passkeys.filter((passkey) => passkey.suspended_at === null && permits(rule, passkey))
 }
 
-/** Which factors the person could use now, under that rule for passkeys. A locked code still is a factor; a disabled one is not. */
+/** Tells which factors the person has, under a rule for passkeys. Locked codes still are a factor; disabled codes are not. */
 export function factorsOf(user: User, rule?: Authenticators): { has_passkey: boolean; has_totp: boolean } {
   return {
     has_passkey: usablePasskeys(user, rule).length > 0,
@@ -127,8 +127,8 @@ export function factorsOf(user: User, rule?: Authenticators): { has_passkey: boo
 }
 
 /**
- * One spelling per mailbox: trimmed, lower-cased, NFC (last: lower-casing can leave letters that compose).
- * @returns undefined when it is no address; invisible characters make it none, or two people could look like one
+ * Gives each mailbox one spelling: trimmed, lower-cased, NFC (last, since lower-casing can leave letters that compose).
+ * @returns undefined for text that is no address; invisible characters are refused, or two people could look like one
  */
 export function normaliseEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase().normalize('NFC')
@@ -141,12 +141,12 @@ export const DEFAULT_TTL_SECONDS = 3600
 
 const TRANSPORTS = ['ble', 'hybrid', 'internal', 'nfc', 'usb'] as const
 
-/** Only names the specification knows are kept: the list comes from the client. */
+/** Checks for a transport that the specification knows. The list comes from the client, so other names are dropped. */
 export function isTransport(name: string): name is (typeof TRANSPORTS)[number] {
   return TRANSPORTS.some((known) => known === name)
 }
 
-/** Who stands in for a person, and when. The vote then counts for that person and is made with the delegate's own factor. */
+/** The person who stands in for another, and when. The vote counts for the other, and is made with the delegate's own factor. */
 export interface Delegate {
   user_id: string
   starts_at: Date
@@ -157,12 +157,12 @@ export interface Delegate {
 /** The longest time for which a delegate can stand in. */
 export const MAX_DELEGATION_DAYS = 366
 
-/** Does the delegate stand in at that time? */
+/** Checks whether the delegate stands in at that time. */
 export function standsIn(delegate: Delegate | undefined, now: Date): delegate is Delegate {
   return delegate !== undefined && delegate.starts_at <= now && now < delegate.ends_at
 }
 
-/** What needs a fresh proof by a factor the person has (T34). */
+/** Operations that need a fresh proof by one of the person's factors (T34). */
 export const STEP_UP_OPERATIONS = [
   'session.prove',
   'passkey.add',

@@ -1,4 +1,4 @@
-/** What verbs hand out and the contract presents: each with all that an answer may need, and secrets that no answer shows. */
+/** Results of the flows, which `http/api` presents. Each holds all that an answer may need, and secrets that no answer shows. */
 import type { Account, Member, Role } from './account.ts'
 import type { Bootstrap, BootstrapEnd } from './bootstrap.ts'
 import type { Card, ChatPlatform } from './chat.ts'
@@ -18,43 +18,43 @@ export interface AccountView {
   /** Requests made this month. */
   used: number
   month: Month
-  /** For its owner alone. */
+  /** Present for the account's owner only. */
   policy?: PolicyView
 }
 
-/** The policy as its owner looks at it. */
+/** The policy as the account's owner sees it. */
 export interface PolicyView {
-  /** `approvers` by name: the owner where the policy names no one. */
+  /** Names its `approvers` in full: the owner where the stored policy names no one. */
   policy: Policy
   /**
-   * In the order the policy names them; a person who is no longer owner or approver is not eligible and counts for nothing, and one who is
-   * not `inside` has no part in the account at all.
+   * In the order the policy names them. A person who is no longer owner or approver is not `eligible` and does not count; a
+   * person who is not `inside` has no role in the account at all.
    */
   approvers: { user: User; eligible: boolean; inside: boolean }[]
-  /** Could a request that is made now be approved? */
+  /** Whether a request made now could be approved. */
   reachable: boolean
 }
 
-/** An account, and what a person is in it. */
+/** An account, and a person's role in it. */
 export interface Access {
   account: Account
   role: Role
 }
 
-/** Where a person is something, and where they are asked to be. */
+/** The accounts in which a person has a role, and those to which they are invited. */
 export interface Memberships {
   accounts: Access[]
-  /** The latest first. */
+  /** Newest first. */
   invitations: { account: Account; member: Member }[]
 }
 
-/** A person in an account. Without `member` it is the owner. */
+/** A person in an account; the owner has no `member`. */
 export interface Colleague {
   user: User
   member?: Member
 }
 
-/** The person asked to decide for another, and until when. */
+/** A delegate, and the time in which they stand in. */
 export interface StandIn {
   user: User
   starts_at: Date
@@ -68,28 +68,28 @@ export type Principal = Pick<User, 'name' | 'approver'>
 export interface Waiting {
   request: ApprovalRequest
   methods: ('passkey' | 'totp')[]
-  /** For whom the person would decide, when it is not themself. */
+  /** The person for whom a delegate would decide; absent when they decide for themself. */
   onBehalfOf?: Principal
-  /** The key that asked was revoked since; only while the request is pending. */
+  /** The key that made the request was revoked since; set only while the request is pending. */
   keyRevoked: boolean
 }
 
-/** A request as one signed-in person may see it, with what they may do about it. */
+/** A request as one signed-in person may see it, and whether they may decide it. */
 export interface Review extends Waiting {
-  /** Only for those named as approvers. */
+  /** True only for approvers named by the request, and their delegates. */
   mayDecide: boolean
-  /** Code of the first check that fails. */
+  /** Code of the first check that failed. */
   whyNot?: string
-  /** References of approvers to whom no chat platform could take a message; only while it is pending. */
+  /** References of approvers whom no chat platform could reach; only while the request is pending. */
   notReachable: string[]
-  /** The person looks at it from the address that asked; only while it is pending, and where that is compared. */
+  /** The person reads from the address that made the request; only while it is pending, and where addresses are compared. */
   sameAddress: boolean
   serverTime: Date
 }
 
 /**
- * What a reminder did. `reachable`: an approver it waits for has a browser registered for notifications, or an identity in
- * chat. `accepted`: at least one message to an approver was accepted within three seconds.
+ * The outcome of a reminder. `reachable`: an approver who has not voted has a browser registered for notifications, or an
+ * identity in chat. `accepted`: at least one message to an approver was accepted within three seconds.
  */
 export interface Reminder {
   request: ApprovalRequest
@@ -103,7 +103,7 @@ export type Verdict =
   | {
       valid: true
       payload: ReceiptPayload
-      /** Reference of who acted, where a delegate did; the payload names whose vote it is. */
+      /** Reference of the delegate, if one acted; the payload names the person whose vote it is. */
       delegate?: string
       signature: string
       publicKeyId: string
@@ -115,7 +115,7 @@ export type Verdict =
       status?: RequestStatus
       error: string
       code: string
-      /** Of a request that has no decision: is it a dry run? */
+      /** Whether a request without a decision is a dry run. */
       sandbox?: boolean
     }
 
@@ -129,41 +129,41 @@ export interface ConsentReview {
 /** The answer to a poll of a bootstrap. */
 export interface PollAnswer {
   status: Bootstrap['status']
-  /** Only ever in one answer, or in that to a caller that proves to be the one who lost it. */
+  /** In a single answer only; a caller who lost that answer and proves its verifier gets a replacement key. */
   api_key?: string
-  /** With `expired`. */
+  /** Set when `status` is `expired`. */
   reason?: BootstrapEnd
 }
 
-/** A webhook and the newest delivery to it; none while nothing happened. */
+/** A webhook and its newest delivery; none while nothing was sent to it. */
 export interface ListedWebhook {
   webhook: Webhook
   last?: Delivery
 }
 
-/** A card and the reference of the approver it is for; a channel's has none. */
+/** A card and its approver's reference; a channel's card has none. */
 export interface LoggedCard {
   card: Card
   approver?: string
 }
 
-/** A workspace whose people get cards: of Slack, or an organisation in Teams. */
+/** A workspace whose people get cards: a Slack workspace, or an organisation in Teams. */
 interface ChatWorkspace {
   tenant: string
-  /** As it was last reported. */
+  /** The name last reported by the platform. */
   name?: string
-  /** Only where owners install the app. */
+  /** Set only where account owners install the app. */
   installed_at?: Date
 }
 
-/** How a platform is set up: `one` workspace by the operator, for all accounts; `many`, whose owners install the app. */
+/** How a platform is set up: `one` workspace, by the operator for all accounts; `many`, where account owners install the app. */
 export interface ChatSetup {
   mode: 'one' | 'many'
-  /** Those of the account; none while the platform has not said which one it is. */
+  /** The account's workspaces; empty while the platform has not named its workspace. */
   workspaces: ChatWorkspace[]
 }
 
-/** How each platform is set up for an account (undefined: not at all on this service), and which workspaces take no cards. */
+/** How each platform is set up for an account (undefined: not on this service), and which workspaces take no cards. */
 export interface ChatApps extends Record<ChatPlatform, ChatSetup | undefined> {
   troubles: ChatTrouble[]
 }

@@ -2,7 +2,7 @@ import type { AuditEntry } from './audit.ts'
 import type { EventType, OutboxEvent } from './event.ts'
 import type { OutcomeClass } from './retry.ts'
 
-/** An account's webhook. `disabled`: its receiver answered 410. A deleted one stays for its log. */
+/** An account's webhook. `disabled`: its receiver answered 410. A deleted webhook stays stored for its log. */
 export interface Webhook {
   /** `whk_…` */
   id: string
@@ -11,12 +11,12 @@ export interface Webhook {
   url: string
   /** Host name of `url`, for the limit per host. */
   host: string
-  /** Types it wants; empty = all. */
+  /** Event types that the receiver wants; empty = all. */
   events: EventType[]
   state: 'active' | 'disabled' | 'deleted'
-  /** 64 hex characters, sealed; the HMAC key is the ASCII of the hex (security §5.3). Empty once it is deleted. */
+  /** 64 hex characters, sealed; the HMAC key is the ASCII of the hex (security §5.3). Empty once the webhook is deleted. */
   sealed_secret: string
-  /** The secret before the last rotation: signs too until `until`, so that receivers change over without a gap. */
+  /** The secret before the last rotation. It also signs until `until`, so that receivers can change over without a gap. */
   previous_secret?: { sealed: string; until: Date }
   created_at: Date
   disabled_at: Date | null
@@ -36,10 +36,10 @@ export interface Attempt {
   duration_ms: number
 }
 
-/** `dropped`: it has no receiver any more (its webhook was deleted or disabled). */
+/** `dropped`: the delivery no longer has a receiver (its webhook was deleted or disabled). */
 type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
 
-/** One event on its way to one receiver. At least once, always under the same `event_id` (the header `webhook-id`). */
+/** One event on its way to one receiver. Delivered at least once, always with the same `event_id` (the header `webhook-id`). */
 export interface Delivery {
   /** `dlv_…` */
   id: string
@@ -48,18 +48,18 @@ export interface Delivery {
   event_id: string
   /** `callback` for the per-request callback, which has the interface's own body. */
   event_type: EventType | 'callback'
-  /** The request it is about, for the log of that request. */
+  /** The request that the event is about, for that request's log. */
   request_id?: string
   url: string
   host: string
   /** The exact bytes (UTF-8 text) of every attempt. */
   body: string
   state: DeliveryState
-  /** Due: when. Leased: when the lease ends. */
+  /** When the delivery is due, or when its lease ends. */
   next_at: Date
   /** Attempts with a known outcome in this round; a replay starts a new round. */
   tries: number
-  /** Grows with every claim: a process that holds an older number can write nothing any more (T82). */
+  /** Fencing token. Grows with every claim; a process that holds an older number can no longer write (T82). */
   fence: number
   /** Newest last, at most `ATTEMPTS_KEPT`. */
   attempts: Attempt[]
