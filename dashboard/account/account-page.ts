@@ -28,7 +28,7 @@ import { candidatesShape, codesSection, delegateSection, passkeysSection } from 
 import { loadPushDevices, pushSection } from './push.ts'
 import { endedShape, type SessionEntry, sessionsShape } from './session-shapes.ts'
 
-/** `/account`: what belongs to the person and to no account: factors, chat, sessions, the delegate. */
+/** `/account`: the things that belong to the person, not to an account: factors, chat, sessions, the delegate. */
 export async function accountPage({ user, accounts, done }: PageContext): Promise<PageView> {
   const [factors, chat, push, { data: sessions }, { data: candidates }] = await Promise.all([
     get('/me/factors', factorsShape),
@@ -59,7 +59,7 @@ export async function accountPage({ user, accounts, done }: PageContext): Promis
   return { title: 'Account', scene, wide: true }
 }
 
-/** Accounts of others in which the person works; undefined when there are none. */
+/** The accounts of other people in which this person is a member; undefined when there are none. */
 function membershipsSection(accounts: readonly AccountView[], done: Done): HTMLElement | undefined {
   const joined = accounts.filter(({ own }) => !own)
   if (joined.length === 0) return undefined
@@ -89,7 +89,7 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
   )
 }
 
-/** In which zone times are written, in this browser. */
+/** The choice of the time zone in which this browser writes times. */
 function timesSection(): HTMLElement {
   const exact = matchMedia('(hover: hover)').matches ? '; the exact time shows on hover' : ''
   const part = section('Times', `How this browser writes them. Lists say how long ago${exact}.`)
@@ -97,7 +97,7 @@ function timesSection(): HTMLElement {
   choice.input.addEventListener('change', () =>
     part.slot.attempt(() => {
       chooseZone(choice.input.value)
-      // Every format is made when a page is loaded.
+      // The formatters read the zone only when a page is loaded.
       location.reload()
     }),
   )
@@ -105,7 +105,7 @@ function timesSection(): HTMLElement {
   return part.element
 }
 
-/** Those the browser knows, by continent. */
+/** The time zones that the browser knows, grouped by continent. */
 function zones(): Choice[] {
   const groups = new Map<string, [string, string][]>()
   for (const zone of Intl.supportedValuesOf('timeZone')) {
@@ -121,7 +121,7 @@ function zones(): Choice[] {
   ]
 }
 
-/** The service takes 60 seconds to 7 days. */
+/** Waiting times in seconds, within the 60 seconds to 7 days that the service accepts. */
 const TTLS = [
   ['300', '5 minutes'],
   ['900', '15 minutes'],
@@ -134,7 +134,7 @@ const TTLS = [
   ['604800', '7 days'],
 ] as const
 
-/** How a person is called, and how long requests of their account wait that name no time themselves. */
+/** The person's name, and how long a request to their account waits if it names no time itself. */
 function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLElement {
   const part = section(
     'Profile',
@@ -167,7 +167,7 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
   return part.element
 }
 
-/** Where the person is signed in. Ending a session needs no proof: it only takes a right away. */
+/** The person's sessions. Ending one needs no proof of presence: it only takes a right away. */
 function sessionsSection(sessions: readonly SessionEntry[], done: Done): HTMLElement {
   const part = section(
     'Sessions',
@@ -237,7 +237,7 @@ function howToLink(platforms: readonly Platform[]): HTMLElement {
 
 function identityRow(part: Section, identity: ChatIdentity, done: Done): HTMLElement {
   const { platform, tenant, key } = identity
-  // Where the platform does not answer there is no name: the key still tells two accounts apart.
+  // If the platform did not answer, the name is missing: the key still tells two chat accounts apart.
   const person = identity.person ?? key
   const workspace = identity.workspace ?? tenant
   const unlink = async (): Promise<void> => {

@@ -32,7 +32,7 @@ import { type Section, section } from '../parts/section.ts'
 import { atWallTime, wallTime } from '../parts/wall-time.ts'
 import type { Done } from '../shell/page-entry.ts'
 
-/** `done` reloads the page's data and shows its sentence. */
+/** The person's passkeys. `done` reloads the page's data and shows the sentence it is given. */
 export function passkeysSection(factors: Factors, done: Done): HTMLElement {
   const { passkeys, can_attest } = factors
   const removable = !isLockedOut(factors)
@@ -96,7 +96,7 @@ function passkeyRow(
   )
 }
 
-/** A second press creates the passkey: browsers want a gesture of its own for it. `failed` brings back what was there. */
+/** Creates the passkey on a second press: browsers require a gesture for it. `failed` restores the previous content. */
 function newPasskeyForm(
   part: Section,
   { proof, can_attest }: { proof: Proof; can_attest: boolean | undefined },
@@ -126,7 +126,7 @@ function newPasskeyForm(
   return form({}, () => create(['client-device']), ...rows, passkeyPlaces(create))
 }
 
-/** Codes of an authenticator app and the backup codes that come with them. */
+/** The authenticator app's codes, and the backup codes that come with them. */
 export function codesSection({ totp, backup_codes_left }: Factors, done: Done): HTMLElement {
   const part = section(
     'Authenticator app',
@@ -165,7 +165,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
   return part.element
 }
 
-/** What the page of an enrolment says, too (T15). */
+/** The same warning as on the enrolment page (T15). */
 function knownBrowsersOnly(): HTMLElement {
   return note(
     'Codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
@@ -234,7 +234,7 @@ export const candidatesShape = object({ data: list(object({ user_id: text, email
 /** A person who may be the delegate. */
 type Candidate = ReturnType<typeof candidatesShape>['data'][number]
 
-/** Who decides for the person for a while. */
+/** The delegate, who decides for the person for a limited time. */
 export function delegateSection(user: User, candidates: readonly Candidate[], done: Done): HTMLElement {
   const part = section(
     'Delegate',
@@ -309,7 +309,7 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
   )
 }
 
-/** In the reader's own zone, to the minute. */
+/** A field for a time in the reader's own time zone, to the minute. */
 function timeField(label: string, name: string, value: Date): Field {
   const attributes = { type: 'datetime-local', required: true, value: wallTime(value, timeZone).slice(0, 16) }
   return field({ label, name, attributes })

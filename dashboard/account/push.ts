@@ -27,7 +27,7 @@ export function loadPushDevices(): Promise<OrFailure<PushDevices>> {
   return orFailure(get('/me/push', devicesShape))
 }
 
-/** "Notifications on this device": turn them on here, see, try and remove every browser that has them. */
+/** "Notifications on this device": turns them on in this browser; lists, tests and removes every browser that has them. */
 export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLElement {
   const part = section(
     'Notifications on this device',
@@ -49,7 +49,7 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
   return part.element
 }
 
-/** Only a click asks for the permission: browsers count questions without a gesture against a site. */
+/** Asks for the permission only on a click: browsers penalise a site that asks without a gesture. */
 function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const ability = pushAbility()
   if (ability !== 'possible') return hint(ADVICE[ability])
@@ -60,7 +60,7 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const start = async (): Promise<void> => {
     name.setError()
     const subscription = await subscribe(publicKey)
-    // Closing the browser's question says no for now; pressing "Block" says it for good.
+    // Closing the browser's prompt refuses for now; pressing "Block" refuses for good.
     if (subscription === undefined)
       return part.slot.show('warning', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
@@ -75,15 +75,15 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   )
 }
 
-/** Links open in Safari, so that none can make the app a known browser. */
+/** Links open in Safari, not in the app on the home screen, so no link can make that app a known browser. */
 const ONLY_CODES =
   'Only codes so far? Add a passkey first: the app counts as a new browser, where codes do not let you in.'
 
 const ADVICE = {
   unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
-  /** iPhones and iPads show notifications of apps there only. */
+  /** iPhones and iPads show notifications only of apps on the home screen. */
   home_screen_first: `On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page. ${ONLY_CODES}`,
-  /** The person, or their organisation, said no: only the browser's own settings can change that. */
+  /** The person or their organisation refused: only the browser's own settings can change that. */
   refused:
     'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
   dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
@@ -145,7 +145,7 @@ async function removeDevice(
   await done('Notifications are turned off there.')
 }
 
-/** What this browser can do about notifications. Does not ask for a permission. */
+/** Tells whether this browser can show notifications, or why not. Does not ask for a permission. */
 function pushAbility() {
   const can = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
   const apple = /iPhone|iPad|iPod/.test(navigator.userAgent) || isTablet()
@@ -153,7 +153,7 @@ function pushAbility() {
   return Notification.permission === 'denied' ? 'refused' : 'possible'
 }
 
-/** How to put the service on the home screen, for a phone where that helps; undefined after it was put away. */
+/** How to put the service on the home screen, for a phone where that helps; undefined once the person dismissed it. */
 export function installHint(): HTMLElement | undefined {
   const words = wayToInstall()
   if (words === undefined || kept('localStorage', HINT) !== null) return undefined
@@ -169,7 +169,7 @@ export function installHint(): HTMLElement | undefined {
 
 const HINT = 'countersign.install-hint'
 
-/** Windows inside of other apps have no home screen to offer, and none of what is asked for here. */
+/** Browsers inside other apps cannot add to the home screen; they lack the features that are tested here. */
 function wayToInstall(): string | undefined {
   const ability = pushAbility()
   if (ability === 'home_screen_first' && 'PublicKeyCredential' in window)
@@ -187,7 +187,7 @@ interface TrustedTypes {
   createPolicy(name: string, rules: Policy): Policy
 }
 
-/** The one script address this page ever hands out (the name is the one in the Content-Security-Policy). */
+/** The only script address that this page hands out (the policy's name is listed in the Content-Security-Policy). */
 let workerUrl: string | undefined
 function trustedWorkerUrl(): string {
   const { trustedTypes } = window as Window & { trustedTypes?: TrustedTypes }
@@ -196,14 +196,14 @@ function trustedWorkerUrl(): string {
   return workerUrl
 }
 
-/** Asks for no permission: without notifications the worker still says so where the service cannot be reached. */
+/** Registers the worker, without asking for a permission: it also tells the person when the service cannot be reached. */
 export async function startWorker(): Promise<void> {
   await navigator.serviceWorker.register(trustedWorkerUrl(), { scope: '/', updateViaCache: 'none' })
 }
 
 /**
- * Asks for the permission, if it was not given yet, and subscribes with the service's key. Call it from a click.
- * @returns undefined when the person said no
+ * Asks for the permission, if it was not given yet, and subscribes with the service's key. Call it from a click handler.
+ * @returns undefined when the person refused
  */
 async function subscribe(publicKey: string): Promise<PushSubscriptionJSON | undefined> {
   if ((await Notification.requestPermission()) !== 'granted') return undefined
@@ -213,7 +213,7 @@ async function subscribe(publicKey: string): Promise<PushSubscriptionJSON | unde
   try {
     return (await pushManager.subscribe(options)).toJSON()
   } catch (error) {
-    // Subscribed with another key: the service was set up again.
+    // This browser is subscribed with another key: the service was set up again since.
     const old = error instanceof DOMException && error.name === 'InvalidStateError'
     if (!old || !(await (await pushManager.getSubscription())?.unsubscribe())) throw error
     return (await pushManager.subscribe(options)).toJSON()
@@ -226,5 +226,5 @@ async function unsubscribe(): Promise<void> {
   await (await registration?.pushManager.getSubscription())?.unsubscribe()
 }
 
-/** Which of the devices this browser is: kept here, since the service shows no subscription. */
+/** The storage key of this browser's device id, kept here because the service's list shows no subscriptions. */
 const OWN_ID = 'countersign.push-device'

@@ -22,7 +22,7 @@ import { idElement, pathOf, type Reading, readingOf, sentenceOf } from './audit-
 import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
 import { AUDIT_WORDS, valueWord } from './audit-words.ts'
 
-/** `/audit`: what happened in the account, newest first, as far as the person may see it. */
+/** `/audit`: the account's audit log, newest entry first, as far as the person may see it. */
 export async function auditPage(context: PageContext): Promise<PageView> {
   const everything = context.account.role !== 'approver'
   const list = await filteredList<AuditEntry, AuditPage>({
@@ -57,7 +57,7 @@ function entryList(context: PageContext) {
   }
 }
 
-/** As the service and the address name them. */
+/** The filters, as the service and the page's address name them. */
 const AUDIT_FILTERS = ['q', 'type', 'subject', 'actor', 'from', 'to'] as const
 
 /** The fields of the filters. */
@@ -105,7 +105,7 @@ function howToCheck(): Child[] {
   ]
 }
 
-/** One entry in a line: when, a sentence, and from where; the rest is made when it is opened. */
+/** One entry in a line: time, sentence and address; the rest is built when the entry is opened. */
 function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   const { at, actor, subject, detail } = entry
   const more = div('audit-more')
@@ -121,7 +121,7 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
     { 'aria-expanded': 'false', 'aria-label': `More of entry ${entry.seq}` },
   )
   const sentence = sentenceOf(entry, reading)
-  // A delivery has no page: its request and its receiver have.
+  // A delivery has no page of its own: link to its request and its receiver.
   const about = [...new Set([subject, detail.request_id, detail.target])]
     .filter((id) => typeof id === 'string' && pathOf(id, reading) !== undefined)
     .map((id) => idElement(String(id), reading))
@@ -155,7 +155,7 @@ function everythingOf(entry: AuditEntry, reading: Reading): HTMLElement[] {
   return parts.filter((part) => part !== undefined)
 }
 
-/** Leads to what the same person or key did; the filter takes ids, which people do not know by heart. */
+/** Links to everything the same person or key did: the filter takes ids, which nobody knows by heart. */
 function allBy({ kind, id }: AuditEntry['actor'], reading: Reading): Child[] {
   if (id === undefined || !['user', 'api_key', 'internal'].includes(kind)) return []
   const whom = kind === 'user' ? 'this person' : 'this key'
@@ -167,14 +167,14 @@ function onlyLink(filter: 'actor' | 'subject', id: string, words: string, { href
   return link(withFilters(href('/audit'), [[filter, id]]), words, attributes)
 }
 
-/** What it is called now, beside its id. */
+/** The current name of a person or key, shown beside the id; undefined when it is not known. */
 function aboutName(id: string, { names }: Reading): HTMLElement | undefined {
   const name = names.get(id)
   return name === undefined ? undefined : el('span', {}, callerText(name))
 }
 
 function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefined {
-  // A hash is for `countersign audit check`, and in what is exported.
+  // Hashes serve `countersign audit check`; the exported files contain them.
   const facts = Object.entries(detail).filter(([name]) => !name.endsWith('_sha256'))
   if (facts.length === 0) return undefined
   return el(
@@ -193,7 +193,7 @@ function details({ detail }: AuditEntry, reading: Reading): HTMLElement | undefi
   )
 }
 
-/** Several ids, by name where there is one. */
+/** Several ids, each by its name if it has one. */
 function listed(ids: readonly string[], reading: Reading): Child[] {
   return ids.flatMap((id, position) => [position > 0 && ', ', detailValue(id, reading)])
 }
@@ -207,7 +207,7 @@ function detailValue(value: string | number | boolean, reading: Reading): HTMLEl
   return el('span', {}, callerText(valueWord(value)), ...textWarnings(value))
 }
 
-/** Made when it is opened: few are, and there may be hundreds on the page. */
+/** The raw entry, built when it is opened: few are, and the page may hold hundreds. */
 function rawEntry(entry: AuditEntry): HTMLElement {
   const title = `Entry ${entry.seq}, raw`
   const element = folded(title)

@@ -6,27 +6,27 @@ import type { PageContext } from '../shell/page-entry.ts'
 import type { AuditEntry, AuditPage } from './audit-shapes.ts'
 import { auditSentence, partsOf, valueWord } from './audit-words.ts'
 
-/** What an entry is read with. */
+/** The context in which an entry is shown. */
 export type Reading = ReturnType<typeof readingOf>
 
-/** What the entries of a page are read with: who reads, and what the service says of names. */
+/** Returns the context in which the entries of a page are shown: the reader, and the names that the service knows. */
 export function readingOf({ user, href, account }: PageContext) {
   const names = new Map<string, string>()
   return {
-    /** What people and keys are called now. */
+    /** The current names of people and keys, by id. */
     names,
     learn: (page: AuditPage) => {
       for (const [id, name] of Object.entries(page.names)) names.set(id, name)
     },
-    /** Id of who reads. */
+    /** Id of the reader. */
     reader: user.id,
-    /** Only the owner has pages of members and keys. */
+    /** Whether the reader owns the account: only the owner has pages of members and keys. */
     owner: isOwned(account),
     href,
   }
 }
 
-/** What happened, in words. */
+/** The entry as a sentence. */
 export function sentenceOf(entry: AuditEntry, reading: Reading): Child[] {
   return partsOf(auditSentence(entry)).map(({ words, name }, position) => {
     if (name === undefined) return words
@@ -56,7 +56,7 @@ function actorName({ actor }: AuditEntry, first: boolean, reading: Reading): Chi
 }
 
 /**
- * A person or key by name, as far as it is known. What it is stands before the name, so that a name such as "Countersign"
+ * A person or key, by name if it is known. The kind stands before a key's name, so that a key named "Countersign"
  * cannot pass as the service (T44).
  */
 function whoOrWhat(id: string, first: boolean, reading: Reading): HTMLElement {
@@ -75,7 +75,7 @@ function begin(words: string, first: boolean): string {
   return first ? `${words.charAt(0).toUpperCase()}${words.slice(1)}` : words
 }
 
-/** An id that leads to its page where it has one. */
+/** An id, linked to its page if it has one. */
 export function idElement(id: string, reading: Reading): HTMLElement {
   const { href } = reading
   const path = pathOf(id, reading)
@@ -83,7 +83,7 @@ export function idElement(id: string, reading: Reading): HTMLElement {
   return path === undefined ? text : pageLink(href(path), text)
 }
 
-/** Of its page; for who has no page of members or keys, of what else the log has of it. */
+/** The path of the id's page; for a reader without pages of members and keys, of a list filtered by the id. */
 export function pathOf(id: string, { owner }: Reading): string | undefined {
   if (/^req_\w{26}$/.test(id)) return `/requests/${id}`
   if (/^whk_\w{26}$/.test(id) && owner) return `/integrations/webhooks/${id}`

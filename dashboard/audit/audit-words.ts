@@ -2,12 +2,12 @@ import type { AuditType } from '../../src/domain/audit.ts'
 import type { AuditEntry } from './audit-shapes.ts'
 
 /**
- * Each type of entry: its name in the list of filters, and the sentence for people. `{actor}`, `{subject}` and the names of
- * details stand for their values.
+ * The words for a type of entry: its name in the list of filters, and the sentence for people. `{actor}`, `{subject}` and
+ * the names of details stand for their values.
  */
 type AuditWords = readonly [name: string, sentence: string]
 
-/** All types, in the groups of the filter. */
+/** The words for all types, in the groups of the filter. */
 export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, AuditWords>>>> = {
   Requests: {
     'approval.created': ['Asked', '{actor} asked for an approval'],
@@ -109,14 +109,14 @@ const BY_TYPE: ReadonlyMap<string, AuditWords> = new Map(
   Object.values(AUDIT_WORDS).flatMap((group) => Object.entries(group)),
 )
 
-/** The words of a type; a service may know newer ones than this page. */
+/** The words for a type; the service may know newer types than this page. */
 export function auditWords(type: string): AuditWords {
   return BY_TYPE.get(type) ?? [type, `{actor}: ${type}`]
 }
 
 /**
- * The sentence of an entry. The public check of a receipt takes no credentials, so it may have been the reader who made it;
- * a session ends in several ways.
+ * The sentence of an entry. A public check of a receipt takes no credentials, so its sentence names no actor: it may have
+ * been the reader. A session ends in several ways.
  */
 export function auditSentence({
   type,
@@ -146,7 +146,7 @@ const VALUES: Record<string, string> = {
   auditor: 'auditor',
 }
 
-/** How people call some of the values of details. */
+/** The everyday word for a value of a detail, if there is one; otherwise the value itself. */
 export function valueWord(value: string): string {
   return VALUES[value] ?? value
 }
