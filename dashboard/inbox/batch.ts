@@ -45,7 +45,7 @@ export async function submitBatch(
   return (await sendWord(named, slot, () => post('/approvals/decisions', body, batchAnswerShape))).data
 }
 
-/** What the service has recorded of this person, where its answer to the batch was lost. @throws RequestFailure */
+/** Reads which of the requests hold a vote of this person, after the answer to the batch was lost. @throws RequestFailure */
 export async function recordedOf(ids: readonly string[]): Promise<BatchItem[]> {
   const now = (await loadAll(ids)).map(({ review }) => review)
   return now.filter(({ votes }) => votes.some(({ mine }) => mine)).map(({ id, status }) => ({ id, status }))
@@ -57,12 +57,12 @@ async function passkeyProof(options: BatchOptions['options'], slot: NoticeSlot) 
   return { passkey: await usePasskey(options, slot) }
 }
 
-/** At once: more would only queue up in the browser. */
+/** Reviews that are loaded at the same time: more would only queue up in the browser. */
 const TOGETHER = 6
 
 /**
- * Reads what the requests are about and checks each against the hash that is signed; those that this person cannot decide
- * any more are left out.
+ * Loads the reviews of the requests and checks each against the hash that is signed; leaves out those that this person can
+ * no longer decide.
  * @throws MismatchError, RequestFailure, ShapeError
  */
 export async function loadBatch(ids: readonly string[]): Promise<CheckedReview[]> {
@@ -81,21 +81,21 @@ async function loadAll(ids: readonly string[]): Promise<CheckedReview[]> {
   return found
 }
 
-/** What the person has on the screen and the button they pressed. */
+/** The requests on the person's screen, and the decision whose button they pressed. */
 interface ShownBatch {
   reviews: readonly Review[]
   decision: Outcome
   /** Reference of the person who acts. */
   actor: string
   audience: string
-  /** What they say to every caller. */
+  /** The person's comment, which every caller reads. */
   comment: string
 }
 
 /**
- * Refuses to go on unless the batch lists exactly what is shown, in that order, by the hash of an intent that says exactly
- * what is shown, and the challenge is the hash of that batch (T16, T18): one item exchanged, left out or added between
- * showing and signing is caught here, before the passkey.
+ * Checks that the batch lists exactly the shown requests, in that order, each by the hash of an intent that states exactly
+ * what is shown, and that the challenge is the hash of that batch (T16, T18). An item exchanged, left out or added between
+ * showing and signing is caught here, before the passkey is asked.
  * @throws MismatchError naming the field
  */
 async function checkBatch(said: BatchOptions, shown: ShownBatch): Promise<void> {
@@ -127,23 +127,23 @@ type BatchOptions = ReturnType<typeof batchOptionsShape>
 
 const batchAnswerShape = answer<Answer<typeof batchAnswer>>()
 
-/** What came of one request: decided, or lost to a decision that was faster. */
+/** The outcome of one request: the vote is recorded, or a faster decision came first. */
 export type BatchItem =
   | Pick<Review, 'id' | 'status'>
   | Extract<Answer<typeof batchAnswer>['data'][number], { error: unknown }>
 
-/** An action longer than this, or with a warning, is read in the details, which then stand open. */
+/** Characters of the longest action that a folded line shows; a longer one, or one with a warning, opens the details. */
 const READ_AT_ONCE = 160
 
 /**
- * One request that would be signed, in a line: its whole action while it is folded, and in its details all that is signed.
- * What matters most, and what a line cannot say whole, is open from the start.
+ * One request of the batch, in a line: folded it shows the whole action, opened everything that is signed. A request that
+ * matters most, or that a line cannot show in full, is open from the start.
  */
 function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): void } {
   const { review, context, clock } = checked
   const time = countdown(review.expires_at, 'batch-left')
   time.tick(clock)
-  // As they are counted that were not on the screen: at any depth, and the action is one of them.
+  // Counts as the count of unseen fields does: at any depth, and including the action.
   const details = Object.keys(context).length === 0 ? 'no details' : `${valuesIn(context) + 1} fields`
   const summary = el(
     'summary',
@@ -161,7 +161,7 @@ function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): voi
     ),
   )
   const element = el('details', { class: `exact batch-item${review.high_impact ? ' to-read' : ''}` }, summary)
-  // Fifty requests at once may hold megabytes: what is folded is made when it is opened.
+  // Fifty requests may hold megabytes: folded details are built when they are opened.
   element.addEventListener(
     'toggle',
     () => element.childElementCount === 1 && element.append(...everything(checked)),
@@ -175,12 +175,12 @@ function itemRow(checked: CheckedReview): { row: HTMLDetailsElement; tick(): voi
 
 function everything(checked: CheckedReview): HTMLElement[] {
   const parts = everythingSigned(checked, freshId('action'))
-  // Landmarks must be told apart by their names; of these there are as many as requests.
+  // Landmarks need distinct names, and every request would add some: make them groups.
   for (const part of parts) if (part.matches('section')) part.setAttribute('role', 'group')
   return parts
 }
 
-/** What came of each request, in a line that leads to it: first those that are left to do. */
+/** The outcome of each request, in a line that links to it: requests without a recorded vote come first. */
 export function resultRows(
   items: readonly CheckedReview[],
   decision: Outcome,
@@ -207,8 +207,8 @@ function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
 }
 
 /**
- * What would be signed, with one button that opens the details of every request, or closes them. `tick` moves the times that
- * are left.
+ * The requests that would be signed, with one button that opens or closes the details of all of them. `tick` updates the
+ * times left.
  */
 export function itemList(items: readonly CheckedReview[]): { element: HTMLElement; tick(): void } {
   const made = items.map((item) => itemRow(item))
@@ -227,7 +227,7 @@ export function itemList(items: readonly CheckedReview[]): { element: HTMLElemen
     { class: 'batch-list', 'aria-label': 'What is signed' },
     ...rows.map((row) => el('li', {}, row)),
   )
-  // The event of a `details` does not bubble.
+  // The `toggle` event of a `details` element does not bubble.
   list.addEventListener('toggle', update, { capture: true })
   update()
   return {

@@ -25,7 +25,7 @@ import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { BatchItem } from './batch.ts'
 import { itemList, loadBatch, recordedOf, resultRows, submitBatch } from './batch.ts'
 
-/** Refusals that say: the list is not any more what it was. Nothing of it is recorded then. */
+/** Error codes that mean: the list has changed since it was shown. Nothing was recorded then. */
 const CHANGED = ['batch_changed', 'not_pending', 'already_voted', 'not_found']
 
 const ALL_AT_ONCE = 'One confirmation decides all of these; each gets its own signature. '
@@ -39,14 +39,14 @@ export class DecideTogether {
   readonly #slot = noticeSlot()
   readonly #body = div('batch-body')
   readonly #dialog = el('dialog', { class: 'dialog sheet', 'aria-labelledby': this.#heading.id })
-  /** Says why nothing can be sent. */
+  /** Tells the person why nothing can be sent. */
   readonly #cutOff = el('p', { class: 'connection', role: 'status' })
   readonly #closed = new AbortController()
   readonly #draft: Draft
   #ballot: Ballot | undefined
   #busy = false
   #unseen: Unseen | undefined
-  /** The clock of the times that are left. */
+  /** The timer that updates the times left. */
   #ticking: number | undefined
 
   /** `actor` is the reference of the signed-in person. */
@@ -59,13 +59,13 @@ export class DecideTogether {
     this.#draft.author = actor
   }
 
-  /** Lets the decision rest while there is a reason why nothing can be sent. */
+  /** Disables the decision while `why` says that nothing can be sent; undefined enables it. */
   allow(why: string | undefined): void {
     this.#cutOff.textContent = why ?? ''
     this.#ballot?.hold(why)
   }
 
-  /** Shows nothing more of the requests: the next person at this browser may be another one. */
+  /** Hides the requests: the next person at this browser may be someone else. */
   signedOut(recorded?: string): void {
     if (this.#busy && recorded === undefined) return
     this.#slot.show('warning', ['your session has ended.', recorded].filter(Boolean).join(' '))
@@ -73,7 +73,7 @@ export class DecideTogether {
     this.#show(`${this.#verb()} together`, p('Your comment and your selection are kept.'), signIn)
   }
 
-  /** Resolves when the dialog is closed, whatever came of it. */
+  /** Opens the dialog. Resolves when it is closed, whatever the outcome. */
   async open(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
       this.#dialog.addEventListener('close', () => {
@@ -84,7 +84,7 @@ export class DecideTogether {
         resolve()
       })
     })
-    // What is under way cannot be taken back by closing its window.
+    // Closing the dialog cannot take back a decision that is under way.
     this.#dialog.addEventListener('cancel', (event) => {
       if (this.#busy) event.preventDefault()
     })
@@ -121,7 +121,7 @@ export class DecideTogether {
     return this.#decision === 'approved' ? 'Approve' : 'Reject'
   }
 
-  /** Follows no more what was shown. */
+  /** Stops watching what was shown, and its timer. */
   #leave(): void {
     this.#unseen?.stop()
     clearInterval(this.#ticking)
@@ -170,7 +170,7 @@ export class DecideTogether {
     if (this.#decision === 'approved') unseen.watch(...this.#body.querySelectorAll<HTMLElement>('.to-read'))
   }
 
-  /** Of what has a high impact, all must have been on the screen before it is approved, as on its own page. */
+  /** Before an approval, all parts of high-impact requests must have been on the screen, as on a request's own page. */
   #form(items: readonly CheckedReview[], methods: readonly Factor[], unseen: Unseen): HTMLElement {
     const readers =
       items.length === 1
@@ -211,7 +211,7 @@ export class DecideTogether {
     return form
   }
 
-  /** Votes are written one after the other: they are complete when a second look finds no more. */
+  /** The service records votes one after the other: they are complete once a second look finds no further ones. */
   #lost(items: readonly CheckedReview[]): Lost {
     const ids = items.map(({ review }) => review.id)
     let found: readonly BatchItem[] = []
@@ -231,7 +231,7 @@ export class DecideTogether {
     this.#showResults(items, await submitBatch({ reviews, ...who, comment: this.#draft.text }, totp, slot))
   }
 
-  /** What is left leaves the form as it is: a closed prompt, a wrong code, no answer. */
+  /** @returns false for an error that leaves the form as it is: a closed prompt, a wrong code, no answer */
   async #took(error: unknown): Promise<boolean> {
     const { failure, recorded } = refusedIn(error)
     if (error instanceof MismatchError) this.#showMismatch(error)
@@ -303,7 +303,7 @@ export class DecideTogether {
   }
 }
 
-/** What may confirm every one of them. */
+/** The factors that may confirm every one of the requests. */
 function usableForAll(items: readonly CheckedReview[]): Factor[] {
   const [first, ...others] = items
   if (first === undefined) return []
@@ -316,7 +316,7 @@ function counted(number: number): string {
   return number === 1 ? '1 request' : `${number} requests`
 }
 
-/** Says beside the button whose votes these are, where the person is a delegate; undefined where not. */
+/** Names beside the button the people for whom the person decides as a delegate; undefined if there are none. */
 function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
   const others = new Map<string, { name: string; count: number }>()
   for (const { review } of items) {

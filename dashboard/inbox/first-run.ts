@@ -13,17 +13,17 @@ import { type RequestRow, requestPageShape } from '../requests/request-shapes.ts
 
 const POLL_MS = 5000
 
-/** What the browser keeps of the guide. */
+/** The state of the guide that the browser keeps. */
 interface Memory {
-  /** The key that the guide follows from now on. */
+  /** Records the key that the guide follows from now on. */
   follows(keyId: string): void
-  /** The guide is through, or was hidden. */
+  /** Records that the guide is complete, or was hidden. */
   ended(): void
 }
 
 /**
- * The way from nothing to the first checked receipt: all of it on the screen, or what is left of it once the key's request is
- * decided. Only requests of `key` count: others of the account are not the guide's.
+ * Builds the guide to the first checked receipt: all steps, or only the last one once a request of the key is decided.
+ * Only requests of `key` count: the account's other requests do not belong to the guide.
  * @throws RequestFailure, ShapeError
  */
 export async function startGuide(key: Key | undefined, memory: Memory): Promise<Guide> {
@@ -32,7 +32,7 @@ export async function startGuide(key: Key | undefined, memory: Memory): Promise<
   return guide
 }
 
-/** What the key asked for last that is decided, or else last of all. @throws RequestFailure, ShapeError */
+/** Reads the key's latest decided request, or else its latest request. @throws RequestFailure, ShapeError */
 async function requestOf(keyId: string): Promise<RequestRow | undefined> {
   const path = `/account/requests?limit=20&key=${encodeURIComponent(keyId)}`
   const { data } = await get(path, requestPageShape)
@@ -43,10 +43,10 @@ function isDecided({ status }: RequestRow): boolean {
   return status === 'approved' || status === 'rejected'
 }
 
-/** Replaces in commands a key that is not shown again. */
+/** Stands in commands for a key that is not shown again. */
 const NAMED_KEY = '$COUNTERSIGN_KEY'
 
-/** A key, a command, a decision, a receipt. */
+/** The guide, in four steps: a key, a command, a decision, a receipt. */
 export class Guide {
   readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
   readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
@@ -57,12 +57,12 @@ export class Guide {
     'From an API key to a checked receipt, in four steps',
     'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
   )
-  /** The key itself is on the screen, for the only time. */
+  /** Whether the raw key is on the screen, for the only time. */
   #keyShown = false
-  /** Puts back the commands of the steps that shrank. */
+  /** Restores the commands of the steps that were shortened. */
   #again: (() => void) | undefined
   #shown = ''
-  /** Something new waits: it may be what the guide's key asked for. */
+  /** Looks at once for a request of the guide's key: to be called when a new request waits. */
   look = (): void => {}
 
   constructor(memory: Memory) {
@@ -92,7 +92,7 @@ export class Guide {
     })
   }
 
-  /** Goes on where the person left: there is a key, and maybe a request. */
+  /** Continues where the person left off: with a key, and maybe a request. */
   resume(key: Key, latest: RequestRow | undefined): void {
     this.#again = () => {
       this.#key.fill(
@@ -137,7 +137,7 @@ export class Guide {
     })
   }
 
-  /** @returns whether more is to come */
+  /** @returns whether the guide still waits for a decision */
   #take(request: RequestRow): boolean {
     const { id, status, sandbox } = request
     const decided = isDecided(request)
@@ -154,13 +154,13 @@ export class Guide {
     return !decided
   }
 
-  /** The request would else stand below the screen. The key stays in sight: it is not shown again. */
+  /** Shortens the first steps, so that the request is in sight. A raw key stays: it is not shown again. */
   #shrink(): void {
     if (!this.#keyShown) this.#key.fill(p('You have a key.'))
     this.#ask.fill(p('You asked.'))
   }
 
-  /** The guide is through as soon as the receipt is looked at. */
+  /** Shows the last step. The guide is complete as soon as the person opens the check of the receipt. */
   #end(id: string): void {
     const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', {
       class: 'button primary quiet',

@@ -20,12 +20,12 @@ import { waitingSection } from './waiting-section.ts'
 
 type Asked = [Pending, WaitingConsent[]]
 
-/** Asks at once for what waits: the answer comes while the service still says who is signed in. */
+/** Requests the waiting items at once, in parallel with the call that tells who is signed in. */
 export function openInbox(): OpenPage {
   const ask = (): Promise<Asked> => Promise.all([loadPending(), loadConsents()])
-  // Signed out, it would only be refused.
+  // Without a session the service would only refuse.
   const asked = wasSignedIn() ? ask() : undefined
-  // Who is not signed in, or went on, sees nothing of it.
+  // A failure does not concern a person who is signed out or has left the page.
   asked?.catch(() => {})
   return (context) => inboxPage(context, asked ?? ask())
 }
@@ -33,7 +33,7 @@ export function openInbox(): OpenPage {
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
 async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
   const { user, account, invitations, done, signal } = context
-  // A person who came to decide for the account of another has not come to set up their own.
+  // A person who came to decide for another's account has not come to set up their own.
   const owns = isOwned(account)
   const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
   const waiting = waitingSection(pending, {
@@ -41,14 +41,14 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
     account: account.name,
     signal,
     auditor: account.role === 'auditor',
-    // The request of its step must not stand in the list before it is in the guide.
+    // The guide must show the request of its step no later than the list does.
     fresh: () => guide?.look(),
   })
   const asking = consentsSection(consents)
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
-    // What waits comes first; what arrives later moves nothing that may be pressed.
+    // Sections with waiting items come first; empty ones go last, so that a late arrival moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
     invitationsSection(invitations, done),
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
@@ -58,7 +58,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   return { title: inboxTitle(pending.data.length), scene, wide: true }
 }
 
-/** Below everything: it comes late, and must move nothing. The page is complete without it. */
+/** Adds the hint below everything: it loads late and must move nothing. The page is complete without it. */
 async function hintToInstall(scene: HTMLElement): Promise<void> {
   const found = await import('../account/push.ts').catch(() => undefined)
   scene.append(found?.installHint() ?? '')
@@ -102,12 +102,12 @@ function invitationRow(
 
 const POLL_MS = 5000
 
-/** Who asks for a key of this account now. @throws RequestFailure, ShapeError */
+/** Reads the waiting requests for an API key of this account. @throws RequestFailure, ShapeError */
 async function loadConsents(): Promise<WaitingConsent[]> {
   return (await get('/account/bootstrap', waitingConsentsShape)).data
 }
 
-/** Hidden while no agent asks, which is nearly always; it appears without a reload. */
+/** The waiting requests for an API key. Hidden while there are none, nearly always; appears without a reload. */
 function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
   const part = section(
     'Asking for an API key',
@@ -122,7 +122,7 @@ function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
     if (shown !== '' || part.element.isConnected) tell(shown, waiting)
     shown = ids
     const focused = list.contains(document.activeElement)
-    // It may stand above the list.
+    // This section may stand above the list of requests, and move its rows.
     holdRows(() => {
       part.element.hidden = waiting.length === 0
       list.replaceChildren(...waiting.map(consentRow))
@@ -169,13 +169,13 @@ function consentRow(consent: WaitingConsent): HTMLElement {
   )
 }
 
-/** What this browser keeps: whose guide has begun and is not through, or who needs none any more; else it ends with the visit. */
+/** Storage key of the guide's state: who has begun it, or needs it no more. Without storage it ends with the visit. */
 const GUIDE = 'countersign.first-run'
 
 /**
- * The guide of an owner without any key, or of one who began it in this browser and has not come to its end. It follows the
- * key that was made in it, by its id; of an owner who made one elsewhere, the newest. The raw key is on the screen once; later
- * its place is named.
+ * Returns the guide for an owner without any key, or for an owner who began it in this browser and has not finished it. It
+ * follows the key that was made in it, by its id; for an owner who made a key elsewhere, the newest key. The raw key is on
+ * the screen once; later a placeholder stands for it.
  * @throws RequestFailure, ShapeError
  */
 async function firstRun(userId: string): Promise<Guide | undefined> {

@@ -7,8 +7,8 @@ import { tag } from '../parts/rows.ts'
 export type InboxRow = ReturnType<typeof inboxRow>
 
 /**
- * One request in the list of those that wait. The service's own words stand beside the caller's, never in their tint (T44).
- * The beginning of the action is for finding it: what is decided is shown in full.
+ * The row of a waiting request. The service's own words stand beside the caller's words, never in their tint (T44). The
+ * row shows the beginning of the action, to find the request: the page of the decision shows it in full.
  */
 export function inboxRow(request: PendingRequest) {
   const textId = freshId('action')
@@ -18,7 +18,7 @@ export function inboxRow(request: PendingRequest) {
     {
       class: 'inbox-open',
       href: `/a/${encodeURIComponent(request.id)}`,
-      // Without the time that is left: screen readers would say it again each second.
+      // Leaves out the time left: screen readers would repeat it each second.
       'aria-describedby': `${marksId} ${askerId}`,
     },
     el('span', { class: 'inbox-action', id: textId }, callerText(request.action)),
@@ -34,7 +34,7 @@ export function inboxRow(request: PendingRequest) {
   const element = el(
     'li',
     { class: 'inbox-row' },
-    // A label around it gives a finger the whole corner of the row.
+    // The label makes the whole corner of the row a target for a finger.
     box && el('label', { class: 'inbox-pick' }, box),
     open,
     div('inbox-about', marks, el('p', { class: 'inbox-asker', id: askerId }, ...asker(request, account))),
@@ -43,17 +43,17 @@ export function inboxRow(request: PendingRequest) {
   return {
     request,
     element,
-    /** Leads to the page where it is decided; the whole row is its target. */
+    /** The link to the page where the request is decided; the whole row is its target. */
     link: open,
-    /** To choose it for a decision on several; undefined for what this person cannot decide. */
+    /** Selects the request for a joint decision; undefined if this person cannot decide it. */
     box,
-    /** Whose key it is; of use where the list has several accounts. */
+    /** The name of the account that asks; shown when the list has several accounts. */
     account,
-    /** Shows how many have approved by now, and whether the key is still in use: all else of a request never changes. */
+    /** Updates the number of approvals and whether the key is revoked: nothing else of a request ever changes. */
     renew,
     /** Shows the time left by that clock. */
     tick: time.tick,
-    /** Says that it waits no more, and leads nowhere: for a row that cannot be taken away yet. */
+    /** Marks the request as settled and disables its row, for a row that cannot be removed yet. */
     settle: () => {
       element.classList.add('settled')
       if (box !== undefined) Object.assign(box, { checked: false, disabled: true })
@@ -62,16 +62,16 @@ export function inboxRow(request: PendingRequest) {
   }
 }
 
-/** Has this person something to confirm it with? */
+/** Checks whether this person may decide the request, and has a factor to confirm it with. */
 export function canDecide({ may_decide, methods }: PendingRequest): boolean {
   return may_decide && methods.length > 0
 }
 
 const SOON_SECONDS = 600
-/** Before that, seconds would only distract. */
+/** With more seconds left than this, only minutes are shown: seconds would distract. */
 const SECONDS_SHOWN = 120
 
-/** How long there is until that moment, which is its title; `look` is the class of the words “left to decide”. */
+/** Shows the time left until `expires_at`, which is its title; `look` is the class of the words “left to decide”. */
 export function countdown(expires_at: string, look: string) {
   const element = el('span', { class: 'time-left' })
   element.addEventListener('pointerenter', () => {
@@ -100,7 +100,7 @@ function marksOf(request: PendingRequest): HTMLElement[] {
   ]
 }
 
-/** On a phone the numbers alone, so that who asks stands in the same line. */
+/** The count of approvals; on a phone only the numbers, so that the caller's name fits in the same line. */
 function approvals({ approved, needed }: PendingRequest['quorum']): HTMLElement {
   const element = tag(`${approved} of ${needed}`)
   element.append(el('span', { class: 'not-on-phones' }, ' approvals'))

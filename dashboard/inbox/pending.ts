@@ -5,20 +5,20 @@ import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import { readOn } from '../parts/read-on.ts'
 
-/** What the service says is waiting: what ends first before all others. */
+/** The waiting requests as the service lists them, in the order in which they end. */
 export type Pending = Awaited<ReturnType<typeof loadPending>>
 
-/** So many of it are listed: four times what one account may have before a person. */
+/** The most requests that are listed: four times as many as one account may have waiting for a person. */
 export const LISTED = 1000
 
-/** Page by page, until there is no more. @throws RequestFailure, ShapeError */
+/** Loads the waiting requests page by page, up to `LISTED`. @throws RequestFailure, ShapeError */
 export async function loadPending() {
   const { value, clock } = await getTimed('/me/pending', pendingShape)
   const load = (cursor: string) => get(`/me/pending?cursor=${encodeURIComponent(cursor)}`, pendingShape)
   return { ...(await readOn(value, load, LISTED)), clock }
 }
 
-/** Says whose vote it would be when the person is a delegate; undefined when it is their own. */
+/** States for whom the person would vote as a delegate; undefined when the vote is their own. */
 export function forWhom(principal: Principal | null | undefined): HTMLElement | undefined {
   if (principal === null || principal === undefined) return undefined
   return hint(
@@ -30,7 +30,7 @@ export function forWhom(principal: Principal | null | undefined): HTMLElement | 
   )
 }
 
-/** Says once for a whole list whose the tinted words in it are (T44). */
+/** States once for a whole list that its tinted words are the caller's (T44). */
 export function callersLegend(id?: string): HTMLElement {
   const sample = el('span', { class: 'inbox-action' }, 'Tinted')
   return el(
@@ -49,27 +49,27 @@ interface Ends {
   created_at: string
 }
 
-/** What ends first comes first; of two that end together, the older one. */
+/** Sorts by the end; of two requests that end together, the older comes first. */
 export function byEnd(a: Ends, b: Ends): number {
   return (
     Date.parse(a.expires_at) - Date.parse(b.expires_at) || Date.parse(a.created_at) - Date.parse(b.created_at)
   )
 }
 
-/** For signing many at once: high impact is never below what can wait (T18), then what ends first. */
+/** Sorts for signing many at once: high impact is never below less important requests (T18); then by the end. */
 export function inOrder<T extends Ends & { high_impact: boolean }>(requests: readonly T[]): T[] {
   return [...requests].sort((a, b) => Number(b.high_impact) - Number(a.high_impact) || byEnd(a, b))
 }
 
-/** Without the stream, or before it is open. */
+/** Milliseconds between two looks without the stream, or before it is open. */
 const POLL_MS = 5000
-/** With the stream: in case it lost something. */
+/** Milliseconds between two looks with the stream, in case it lost an event. */
 const SELDOM_MS = 60_000
 
 /**
- * Runs `look` whenever what waits for the person may have changed: as the service's stream tells, every few seconds where
- * there is none or the last look failed, and when the network goes or comes. Only while `element` is on the page and seen;
- * it ends when `look` answers `over`.
+ * Runs `look` whenever the person's waiting requests may have changed: when the service's stream says so, every few seconds
+ * while there is no stream or the last look failed, and when the network goes or comes. Runs only while `element` is on the
+ * page and visible; ends when `look` answers `over`.
  */
 export function followInbox(
   element: HTMLElement,
@@ -84,7 +84,7 @@ export function followInbox(
     told = true
     lookNow()
   }
-  /** The browser connects again by itself after an interruption, but not after a refusal. */
+  /** Opens the stream. The browser reconnects by itself after an interruption, but not after a refusal. */
   const open = (): void => {
     const alive = stream !== undefined && stream.readyState !== EventSource.CLOSED
     if (over || alive || document.visibilityState !== 'visible') return
@@ -107,7 +107,7 @@ export function followInbox(
     return came !== 'over'
   })
   const seen = (): void => {
-    // A browser opens only few connections to a service: pages out of sight must not hold one each.
+    // A browser opens only few connections to a service: hidden pages must not hold one each.
     if (document.visibilityState !== 'visible') stream?.close()
     else now()
   }

@@ -4,26 +4,26 @@ import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
 
-/** There is room for the chosen request beside the list. */
+/** Matches while there is room for the chosen request beside the list. */
 export const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
 
-/** A phone has no use for it; on a desk it comes while the list is asked for. */
+/** The pane's content. A phone has no use for it; on a wide screen it loads while the list is requested. */
 const loadReading = () => import('./reading.ts')
 if (SIDE_BY_SIDE.matches && location.pathname === '/') loadReading().catch(() => {})
 
-/** Beside the list: everything about the chosen request. It is decided on its own page, where nothing else is loaded. */
+/** Shows everything about the chosen request beside the list. It is decided on its own page, where nothing else is loaded. */
 export class ReadingPane {
   readonly element = el('section', {
     class: 'reading',
     'aria-label': 'The chosen request',
-    // It scrolls by itself, also with the keyboard.
+    // The pane scrolls separately from the page, also with the keyboard.
     tabindex: 0,
   })
   #wanted: PendingRequest | undefined
   #loading = false
   #allowed = true
 
-  /** Shows it as soon as it is there; of several asked for meanwhile, the last. */
+  /** Shows the request as soon as it is loaded; if others were chosen meanwhile, the last of them. */
   async show(request: PendingRequest): Promise<void> {
     this.#wanted = request
     if (this.#loading) return
@@ -41,7 +41,7 @@ export class ReadingPane {
     this.#loading = false
   }
 
-  /** It waits no more: what was read stays readable, but nothing invites to decide it. */
+  /** Says that the shown request no longer waits: it stays readable, but nothing invites the person to decide it. */
   settle(): void {
     const id = this.#wanted?.id
     this.#wanted = undefined
@@ -51,12 +51,12 @@ export class ReadingPane {
       'this request does not wait for you any more. ',
       link(`/a/${encodeURIComponent(id)}`, 'See its state'),
     )
-    // While it loads, another one stands there, of which this is not true.
+    // While the request loads, the pane still shows another one, of which the notice would be false.
     const place = this.#loading ? null : this.element.querySelector('.reading-head')
     ;(place ?? this.element).replaceChildren(said)
   }
 
-  /** What leads to a decision rests while the service is out of reach. */
+  /** Disables the links to a decision while the service is out of reach. */
   allow(reachable: boolean): void {
     this.#allowed = reachable
     for (const way of this.element.querySelectorAll('.reading-head a.button')) {
@@ -65,7 +65,7 @@ export class ReadingPane {
     }
   }
 
-  /** Nothing is chosen. */
+  /** Empties the pane: nothing is chosen. */
   clear(): void {
     this.#wanted = undefined
     this.element.replaceChildren()

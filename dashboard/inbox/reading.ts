@@ -17,7 +17,7 @@ import { askedBefore } from '../requests/asked-before.ts'
 import { canDecide } from './inbox-row.ts'
 import { forWhom } from './pending.ts'
 
-/** Everything about a request, to be read beside the list. @throws RequestFailure, ShapeError */
+/** Loads everything about a request, to be shown beside the list. @throws RequestFailure, ShapeError */
 export async function readingOf(request: PendingRequest): Promise<HTMLElement[]> {
   try {
     const [checked, before] = await Promise.all([loadReview(request.id), askedBefore(request.id)])
@@ -28,7 +28,7 @@ export async function readingOf(request: PendingRequest): Promise<HTMLElement[]>
   }
 }
 
-/** What a signature on it would cover, with our warnings before it. */
+/** Everything that a signature on the request would cover, with the service's warnings before it. */
 export function everythingSigned({ review, context }: CheckedReview, actionId: string): HTMLElement[] {
   const { action, context_json: contextJson, requested_by, on_behalf_of } = review
   const box = callerBox({ action, context, contextJson, keyName: requested_by.key_name, actionId })

@@ -6,34 +6,34 @@ import { keepInAddress } from '../shell/shown-address.ts'
 import { type InboxRow, inboxRow } from './inbox-row.ts'
 import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
 
-/** Title of the window: it tells how many wait from behind another tab. */
+/** The window's title: shows how many requests wait, even while another tab is in front. */
 export function inboxTitle(count: number): string {
   if (count === 0) return 'Inbox'
   return count < LISTED ? `(${count}) Inbox` : `(${LISTED}+) Inbox`
 }
 
-/** What the list tells its section. */
+/** What the list asks of its section and reports to it. */
 interface WaitingListEvents {
-  /** Does the list show it? */
+  /** Checks whether the filters let the list show the request. */
   fits(request: PendingRequest): boolean
-  /** The row that had the focus went. */
+  /** The row that had the focus was removed. */
   focusLost(): void
   /** Rows came or went, or one was ticked. */
   changed(): void
-  /** The person ticked something, or took ticks away. */
+  /** The person ticked or unticked rows. */
   ticked(): void
-  /** A row was pointed at by keyboard or mouse; undefined when it waits no more. */
+  /** The person chose a row by keyboard or mouse; undefined when the chosen request no longer waits. */
   chosen(request: PendingRequest | undefined): void
-  /** Is there a pane that shows the chosen one? */
+  /** Checks whether a pane shows the chosen request. */
   hasPane(): boolean
-  /** Name of the account at the head of the page: rows of that one alone need not say it. */
+  /** Name of the account at the head of the page: if all rows belong to it, they need not name it. */
   account: string
 }
 
-/** The rows. A request never changes, so a row stays as it is, ticked or focused, until its request is settled. */
+/** The list of rows. A request never changes, so its row stays as it is, ticked or focused, until it is settled. */
 export class WaitingList {
   readonly element = div('inbox-rows')
-  /** Stands above the list and what is beside it. */
+  /** The legend, above the list and the pane beside it. */
   readonly legend: HTMLElement
   readonly #list: HTMLElement
   readonly #empty = p(
@@ -63,9 +63,9 @@ export class WaitingList {
   }
 
   /**
-   * Adds what is new and takes away what is settled. While the pointer is on the list nothing moves under it: what is new
-   * comes last and what is settled stays, until the pointer has left.
-   * @returns how many are new
+   * Adds rows for new requests and removes settled ones. While the pointer is on the list nothing moves under it: new rows
+   * come last and settled rows stay, until the pointer has left.
+   * @returns the number of new requests
    */
   show({ data, clock }: Pending): number {
     this.#clock = clock
@@ -97,7 +97,7 @@ export class WaitingList {
     }
   }
 
-  /** Takes settled rows away and puts the others in order. */
+  /** Removes settled rows and sorts the others. */
   arrange(): void {
     for (const row of this.#list.querySelectorAll('.settled')) {
       const focused = row.contains(document.activeElement)
@@ -119,7 +119,7 @@ export class WaitingList {
     return this.#inOrder().filter(({ element }) => !element.hidden)
   }
 
-  /** Hides what does not fit; what cannot be seen is not ticked either. */
+  /** Hides and unticks the rows that do not fit the filters: what cannot be seen must not be decided. */
   filter(): void {
     const rows = [...this.#rows.values()]
     const accounts = new Set(rows.map(({ request }) => request.requested_by.account_name))
@@ -129,7 +129,7 @@ export class WaitingList {
       element.hidden = !this.#events.fits(request)
       if (box !== undefined && element.hidden) box.checked = false
     }
-    // One request alone needs no ticking.
+    // A single request needs no tick box.
     const several = rows.filter(({ box, element }) => box !== undefined && !element.hidden).length > 1
     for (const { box } of rows) {
       if (box?.parentElement) box.parentElement.hidden = !several
@@ -144,24 +144,24 @@ export class WaitingList {
     this.#events.changed()
   }
 
-  /** Moves the times left. */
+  /** Updates the times left. */
   tick(): void {
     for (const row of this.#rows.values()) row.tick(this.#clock)
   }
 
-  /** All that waits, shown or not. */
+  /** All waiting requests, shown or hidden. */
   waiting(): PendingRequest[] {
     return [...this.#rows.values()].map(({ request }) => request)
   }
 
-  /** Ids of what is shown and this person can decide, in order, and of what of it is ticked. */
+  /** Returns the ids of the shown requests that this person can decide, in order, and of those that are ticked. */
   choice(): { all: string[]; ticked: string[] } {
     const open = this.#shown().filter(({ box }) => box !== undefined)
     const ids = (rows: readonly InboxRow[]): string[] => rows.map(({ request }) => request.id)
     return { all: ids(open), ticked: ids(open.filter(({ box }) => box?.checked === true)) }
   }
 
-  /** Ticks everything that is shown, or nothing. */
+  /** Ticks or unticks every shown row. */
   tickAll(checked: boolean): void {
     const before = this.choice().ticked.length
     for (const { box } of this.#shown()) if (box !== undefined) box.checked = checked
@@ -169,49 +169,49 @@ export class WaitingList {
     if (this.choice().ticked.length !== before) this.#events.ticked()
   }
 
-  /** Ticks what of these is shown and can be ticked. */
+  /** Ticks the rows with these ids that are shown and can be ticked, and unticks the others. */
   tickThese(ids: readonly string[]): void {
     for (const { request, box } of this.#shown())
       if (box !== undefined && box.parentElement?.hidden === false) box.checked = ids.includes(request.id)
     this.#events.changed()
   }
 
-  /** Ticks the chosen one, or takes its tick away. */
+  /** Ticks or unticks the chosen row. */
   toggle(): void {
     const row = this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)
     if (row?.box === undefined || row.box.offsetParent === null) return
-    // What is ticked is heard with its row.
+    // With the focus on the row, a screen reader says which row is ticked.
     if (!row.element.contains(document.activeElement)) row.link.focus()
     row.box.click()
   }
 
-  /** The focus goes to the row after the chosen one, or before it; to the first where none is chosen. */
+  /** Moves the focus to the row after or before the chosen one; to the first row if none is chosen. */
   move(step: 1 | -1): void {
     const rows = this.#shown()
     const at = rows.findIndex(({ request }) => request.id === this.#chosen)
     const next = at < 0 ? rows[0] : rows[at + step]
-    // At either end the chosen one, which may be without the focus.
+    // At either end the chosen row is focused again, since it may have lost the focus.
     const row = next ?? rows[at]
     row?.link.focus()
   }
 
-  /** The row a person looks at, if it still waits. */
+  /** The chosen request, if it still waits. */
   chosen(): PendingRequest | undefined {
     return this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.request
   }
 
-  /** Shows the request with this id in the pane, or where it is gone the one that took its place. */
+  /** Chooses the request with this id, or, if it is gone, the request that took its place. */
   resume(id: string | undefined, place: number): void {
     const rows = this.#shown()
     this.#choose(rows.find(({ request }) => request.id === id) ?? rows[Math.min(place, rows.length - 1)])
   }
 
-  /** Where the chosen one stands, from 0. */
+  /** Position of the chosen row among the shown ones, from 0; -1 if it is not shown. */
   place(): number {
     return this.#shown().findIndex(({ request }) => request.id === this.#chosen)
   }
 
-  /** Shows `instead` and forgets the rows: the next person in front of this page may be another one. */
+  /** Shows `instead` and forgets the rows: the next person at this page may be someone else. */
   close(instead: HTMLElement): void {
     this.#settle(new Set())
     this.legend.hidden = true
@@ -249,18 +249,18 @@ export class WaitingList {
   }
 }
 
-/** A finger points at nothing, whatever the browser keeps for the last touch. */
+/** Checks whether a mouse points at the list. A finger never does, although browsers keep `:hover` after a touch. */
 function isPointedAt(list: HTMLElement): boolean {
   return list.matches(':hover') && matchMedia('(hover: hover)').matches
 }
 
-/** So long after rows moved by themselves, a press was meant for what stood there before. */
+/** Milliseconds after rows moved by themselves in which a press was still meant for what stood there before. */
 const REST_MS = 800
 let restUntil = 0
 
 /**
- * Runs `change`, which the person did not ask for, so that what is read stays where it is: not every browser scrolls by itself. At the
- * top of the page what comes in above shall be seen: there rows move, and take no press for a moment.
+ * Runs `change`, which the person did not ask for, and scrolls so that the rows they read stay in place: not every browser
+ * does so itself. At the top of the page new rows must be seen: there the rows move, and take no press for a moment.
  */
 export function holdRows(change: () => void): void {
   const seen = [...document.querySelectorAll('.inbox-row')]
@@ -278,8 +278,8 @@ function topOf(row: Element): number {
 }
 
 /**
- * Narrows what waits; what is chosen is kept in the address, so that Back and a reload keep it. `changed` runs when another
- * one is chosen.
+ * The filters of the list. Their values are kept in the address, so that Back and a reload keep them. `changed` runs when
+ * the person changes a value.
  */
 export function waitingFilter(changed: () => void) {
   const query = new URLSearchParams(location.search)
@@ -294,7 +294,7 @@ export function waitingFilter(changed: () => void) {
     element: div('inbox-filters', impact.element, asker.element, of.element),
     fits: ({ requested_by, high_impact }: PendingRequest): boolean =>
       asker.fits(requested_by.key_name) && of.fits(requested_by.account_name) && impact.fits(high_impact),
-    /** Takes what waits: only names that occur are offered, and only where there are several. */
+    /** Offers the values that occur in the waiting requests, and hides a filter that has fewer than two. */
     offer(waiting: readonly PendingRequest[]): void {
       asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
       of.offer(waiting.map(({ requested_by }) => requested_by.account_name))

@@ -17,19 +17,19 @@ import { holdRows, inboxTitle, WaitingList, waitingFilter } from './waiting-list
 interface Waiting {
   /** Reference of the signed-in person. */
   actor: string
-  /** Name of the account that is looked at. */
+  /** Name of the account at the head of the page. */
   account: string
   signal: AbortSignal
-  /** No new request of the account that is looked at names them. */
+  /** Whether the person is an auditor of that account: none of its new requests names them. */
   auditor: boolean
-  /** Something new waits. */
+  /** Called when a new request waits. */
   fresh(): void
 }
 
 const AUDITORS =
   'New requests of this account do not name auditors: you find them all under Requests. What names you all the same, in any account, is listed here.'
 
-/** What waits for this person, kept up to date while it can be seen. */
+/** The requests that wait for this person, kept up to date while the section is visible. */
 export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
   return new WaitingSection(waiting).start(first)
 }
@@ -58,7 +58,7 @@ class WaitingSection {
   )
   readonly #element: HTMLElement
   #seen = new Date()
-  /** While its dialog is open. */
+  /** The decision on several requests, while its dialog is open. */
   #together: DecideTogether | undefined
 
   constructor(waiting: Waiting) {
@@ -129,7 +129,7 @@ class WaitingSection {
     this.#heading.focus({ preventScroll: true })
   }
 
-  /** The bar goes with the selection, and the focus would with it. */
+  /** Clears the selection. The bar disappears with it, and would take the focus along. */
   #clear(): void {
     const inBar = this.#bar.element.contains(document.activeElement)
     this.#list.tickAll(false)
@@ -192,7 +192,7 @@ class WaitingSection {
     }
     await this.#look()
     this.#list.arrange()
-    // The bar that opened the dialog has gone, and its button has the focus until the page is drawn.
+    // The bar that opened the dialog is hidden, but its button keeps the focus until the page is drawn.
     const { activeElement: focused } = document
     if (focused === document.body || (this.#bar.element.hidden && this.#bar.element.contains(focused)))
       this.#focusHeading()
@@ -235,7 +235,7 @@ class WaitingSection {
     this.#together?.allow(reached ? undefined : CUT_OFF)
   }
 
-  /** Cut off, the browser would put a page of its own in the place of this one. */
+  /** Stops links while the service is out of reach: the browser would replace this page by its own error page. */
   #stopLost(event: MouseEvent): void {
     const inside = event.target instanceof Element && event.target.closest('a') !== null
     if (this.#trouble.hidden || !inside || event.defaultPrevented) return
@@ -243,14 +243,14 @@ class WaitingSection {
     this.#pointAtTrouble()
   }
 
-  /** Nothing in it moves, so that it is for those, too, who want little motion. */
+  /** Flashes the notice. Nothing moves, so that it also suits people who prefer reduced motion. */
   #pointAtTrouble(): void {
     announce(CUT_OFF)
     this.#trouble.animate({ filter: ['invert(1)', 'none'] }, { duration: 600, iterations: 2 })
   }
 }
 
-/** Says so here only: another part of the page may show a key that is shown once. */
+/** Replaces only the list: another part of the page may show a key that is shown once. */
 function signInAgain(): HTMLElement {
   announce('Your session has ended')
   return div(
@@ -263,12 +263,12 @@ function signInAgain(): HTMLElement {
 const PLACE = 'inbox-place'
 const TICKED = 'inbox-ticked'
 
-/** For the way back from the page of a request, which is a document of its own. */
+/** Keeps words for the way back from the page of a request, which is a separate document. */
 function remember(what: string, words: readonly string[]): void {
   keep('sessionStorage', what, words.join(' '))
 }
 
-/** A browser that keeps nothing begins at the top, with nothing ticked. */
+/** Returns the kept words. A browser without storage begins at the top, with nothing ticked. */
 function remembered(what: string): string[] {
   return kept('sessionStorage', what)?.split(' ') ?? []
 }
@@ -278,19 +278,19 @@ function rememberedPlace(): { id: string | undefined; place: number } {
   return { id, place: Number(place ?? 0) }
 }
 
-/** What another person ticked in this tab is not for the one who comes after them. */
+/** The ids that this person ticked; those that another person ticked in this tab are ignored. */
 function rememberedTicks(actor: string): string[] {
   const [author, ...ids] = remembered(TICKED)
   return author === actor ? ids : []
 }
 
-/** The most that the service takes at once. */
+/** The most requests that the service decides at once. */
 const AT_ONCE = 50
 
 /**
- * Stays in sight at the lower edge while something is ticked.
- * @param decide gets the ids; it resolves when it is over
- * @param clear takes all ticks away
+ * The bar that stays in sight at the lower edge while a request is ticked.
+ * @param decide gets the ids; resolves when its dialog is closed
+ * @param clear unticks all rows
  */
 function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>, clear: () => void) {
   let ids: string[] = []
@@ -309,7 +309,7 @@ function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>
   )
   return {
     element,
-    /** What else stands on the lower edge keeps clear of it, also where a short list lets it stand higher. */
+    /** Sets `--together`, by which other parts at the lower edge keep clear of the bar, also where a short list lifts it. */
     follow(signal: AbortSignal) {
       const { documentElement: root, body } = document
       const place = (): void => {
@@ -322,7 +322,7 @@ function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>
       addEventListener('resize', place, { signal })
       signal.addEventListener('abort', () => observer.disconnect())
     },
-    /** Takes the ids of what is ticked, in order. */
+    /** Takes the ids of the ticked requests, in order. */
     show(ticked: readonly string[]) {
       ids = ticked.slice(0, AT_ONCE)
       element.hidden = ids.length === 0
@@ -333,13 +333,13 @@ function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>
       buttons.approved.setAttribute('aria-label', `Approve ${ids.length} selected`)
       buttons.rejected.setAttribute('aria-label', `Reject ${ids.length} selected`)
     },
-    /** How many are selected. */
+    /** The sentence that says how many requests are selected. */
     words: () => count.textContent,
-    /** Nothing can be decided while the service is out of reach. */
+    /** Disables the buttons while the service is out of reach. */
     allow(reachable: boolean) {
       for (const one of Object.values(buttons)) one.disabled = !reachable
     },
-    /** As its buttons do; nothing where they are not there. */
+    /** Presses the button of the decision; does nothing while the bar is hidden. */
     decide(decision: Outcome) {
       if (!element.hidden) buttons[decision].click()
     },
