@@ -11,7 +11,7 @@ const PAGES: readonly PageEntry[] = [
   {
     path: '/',
     nav: 'Inbox',
-    // What most visits begin with comes with the shell, not after it.
+    // Most visits begin with the inbox: its code loads with the shell, not after it.
     load: async () => {
       const open = openInbox()
       return async (context) => tellSuspended(await open(context), context.user)
@@ -65,7 +65,7 @@ const PAGES: readonly PageEntry[] = [
   },
 ]
 
-/** The inbox is where one comes often; whose passkey may have a copy should not learn it from the account page alone. */
+/** Warns in the inbox, which people visit often, of a suspended passkey: it may have a copy. */
 function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageView {
   if (has_suspended_passkey) {
     const said = 'one of your passkeys is suspended, as there may be a copy of it. '
@@ -74,13 +74,13 @@ function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageVie
   return view
 }
 
-/** An app on the home screen has no browser around it that would say that the network is lost. */
+/** Starts the worker in an app on the home screen, where no browser window would say that the network is lost. */
 async function startWorkerOfApp(): Promise<void> {
   if (!matchMedia('(display-mode: standalone)').matches) return
-  // Some browsers allow no workers, such as those in private windows: the app works without.
+  // Some browsers allow no workers, for example in private windows: the app works without one.
   await import('./account/push.ts').then(({ startWorker }) => startWorker()).catch(() => {})
 }
 
 void new Router(PAGES).start().then(startWorkerOfApp)
-// After the router, which notes how far down the page was read: a covered one has no such place.
+// After the router, which notes the scroll position: a covered page has none.
 forgetWhenLeft()

@@ -28,7 +28,7 @@ import { orFailure, type Section, section, showFailure } from '../parts/section.
 import type { PageContext } from '../shell/page-entry.ts'
 import { type ChatApps, chatAppsShape, type SlackWorkspace } from './integration-shapes.ts'
 
-/** Slack, Teams and the notified channels, or what went wrong with all of them. */
+/** Slack, Teams and the notified channels, or the failure to load them. */
 export function chatSections(
   chat: Awaited<ReturnType<typeof loadChatSetup>>,
   context: PageContext,
@@ -47,7 +47,7 @@ export function chatSections(
   ]
 }
 
-/** How chat is set up. @throws RequestFailure 401 */
+/** Loads the chat set-up: apps, channels and the person's identities. @throws RequestFailure 401 */
 export function loadChatSetup() {
   const all = Promise.all([
     get('/account/chat-apps', chatAppsShape),
@@ -65,7 +65,7 @@ export function platformsOf({ slack, teams }: ChatApps): Platform[] {
   ]
 }
 
-/** Is Slack set up, in which workspaces, and what to do next. */
+/** Whether Slack is set up, in which workspaces, and what to do next. */
 function slackSection(
   slack: ChatApps['slack'],
   identities: readonly ChatIdentity[],
@@ -83,7 +83,7 @@ function slackSection(
   return part.element
 }
 
-/** The operator's one workspace. */
+/** The single workspace that the operator connected for all accounts. */
 function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
   if (workspace === undefined) {
     part.body.append(
@@ -140,7 +140,7 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
   )
 }
 
-/** Is Microsoft Teams set up, for which organisation, and what to do next. */
+/** Whether Microsoft Teams is set up, for which organisation, and what to do next. */
 function teamsSection(
   { configured, tenants, name, unavailable }: ChatApps['teams'],
   identities: readonly ChatIdentity[],
@@ -169,7 +169,7 @@ function teamsSection(
   return part.element
 }
 
-/** Since when a workspace takes no cards, why, and what to do. */
+/** For each workspace that takes no cards: since when, why, and what to do. */
 function troubles(platform: string, unavailable: ChatApps['slack']['unavailable'] = []): HTMLElement[] {
   return unavailable.map(({ tenant, ...trouble }) => {
     const where = tenant === null ? [] : [' in ', el('code', {}, tenant)]
@@ -184,7 +184,7 @@ function noCards(
   return notice('warning', ...what, ' since ', moment(since), ' (', el('code', {}, reason), '). ', advice)
 }
 
-/** Channels that read action, requester and status of every request of the account. */
+/** The channels whose members see action, requester and status of every request of the account. */
 function channelsSection(
   channels: readonly ChatChannel[],
   apps: ChatApps,
@@ -239,7 +239,7 @@ function channelEntry(
   )
 }
 
-/** As whom the person is known on a platform, or how to become known there. */
+/** The names of the person's linked identities on a platform, or how to link one. */
 function linkedPerson(
   platform: Platform,
   identities: readonly ChatIdentity[],
@@ -262,7 +262,7 @@ function linkedPerson(
   )
 }
 
-/** What the operator does, once for all accounts; the owner of an account often is that person. */
+/** The operator's steps, once for all accounts; shown to owners because an owner often is the operator. */
 function notSetUp(platform: string, steps: readonly Child[][]): HTMLElement {
   return div(
     'not-set-up',
@@ -368,7 +368,7 @@ function settings(...lines: string[]): HTMLElement {
   return command(lines.join('\n'), 'the settings')
 }
 
-/** A page of the platform, in a tab of its own: the steps stay in sight. */
+/** A link to a page of the platform, in a new tab: the steps stay in sight. */
 function elsewhere(href: string, label: string): HTMLElement {
   return link(href, label, { target: '_blank', rel: 'noreferrer' })
 }

@@ -13,15 +13,15 @@ import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } fr
 interface Around {
   slot: NoticeSlot
   context: PageContext
-  /** Is there still a receiver to send it to? */
+  /** Whether there still is a receiver to send the delivery to. */
   replayable: boolean
-  /** It is on its way again. */
+  /** Called when the delivery is on its way again. */
   replayed(): void
-  /** Says to whom it is, where that is not plain. */
+  /** Names the receiver, where the list does not make it plain. */
   to?: HTMLElement
 }
 
-/** One delivery in a line: its event, which leads to its request, its state, each attempt, and for one that is finished another round. */
+/** One delivery in a line: its event, linked to the request, its state, its attempts; a finished one can be replayed. */
 export function deliveryRow(delivery: Delivery, around: Around): HTMLElement {
   const { event_type, event_id, state, next_attempt_at, attempts, created_at } = delivery
   const finished = state === 'delivered' || state === 'dead' || state === 'dropped'
@@ -64,7 +64,7 @@ async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<voi
   })
 }
 
-/** State of a delivery as a mark in words; what was given up stands out. */
+/** The state of a delivery as a tag; deliveries that were given up or dropped stand out. */
 function stateTag(state: Delivery['state']): HTMLElement {
   const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
   return tag(DELIVERY_STATES[state], look)
@@ -80,7 +80,7 @@ export function lastDelivery(delivery: Delivery | null | undefined): (string | H
   return [...when, `${outcomeWord(last.outcome)}${stands}.`]
 }
 
-/** What came of a test, and what to look at when it was not taken. */
+/** The outcome of a test, and what to check if the receiver did not accept it. */
 export function testResult({ state, attempts }: Delivery): { good: boolean; words: string } {
   const last = attempts.at(-1)
   if (last === undefined) return { good: false, words: 'The test was not sent. Try again.' }
@@ -109,7 +109,7 @@ function adviceOnStatus(status: number): string {
   return 'It must answer with a status from 200 to 299.'
 }
 
-/** Of one webhook; `filters` are the service's, with `cursor` and `limit`. @throws RequestFailure, ShapeError */
+/** Loads a webhook's deliveries; `filters` are the service's, with `cursor` and `limit`. @throws RequestFailure, ShapeError */
 export function loadDeliveries(id: string, filters: Filters): Promise<DeliveryPage> {
   return get(
     withFilters(`/account/webhooks/${encodeURIComponent(id)}/deliveries`, filters),
@@ -117,10 +117,10 @@ export function loadDeliveries(id: string, filters: Filters): Promise<DeliveryPa
   )
 }
 
-/** A person may ask the service 120 times a minute, decisions with them: a file takes 20 of those. */
+/** Most deliveries in a file: 20 of the 120 calls a minute that a person has, decisions included. */
 export const MOST_IN_A_FILE = 2_000
 
-/** The newest that the filters find, `MOST_IN_A_FILE` at most. @throws RequestFailure, ShapeError */
+/** Loads the newest deliveries that the filters find, `MOST_IN_A_FILE` at most. @throws RequestFailure, ShapeError */
 export async function loadNewestDeliveries(
   id: string,
   filters: Filters,
@@ -131,7 +131,7 @@ export async function loadNewestDeliveries(
   return { all: data, more: !complete }
 }
 
-/** What was given up, of the whole account. @throws RequestFailure, ShapeError */
+/** Loads the whole account's deliveries that were given up. @throws RequestFailure, ShapeError */
 export function loadDeadLetters(cursor?: string): Promise<DeliveryPage> {
   const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
   return get(`/account/dead-letters${query}`, deliveryPageShape)

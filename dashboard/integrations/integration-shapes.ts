@@ -9,7 +9,7 @@ import type {
 } from '../../src/http/api/webhooks.ts'
 import { answer } from '../../webauthn-page/kit/api/shape.ts'
 
-/** One event on its way to a webhook, or at rest. */
+/** One delivery of an event to a webhook, in progress or finished. */
 export type Delivery = Answer<typeof deliveryAnswer>
 export const deliveryShape = answer<Delivery>()
 export type DeliveryPage = Answer<typeof deliveryListAnswer>
@@ -26,5 +26,5 @@ export const rotatedShape = answer<Answer<typeof rotatedWebhookAnswer>>()
 export type ChatApps = Answer<typeof chatAppsAnswer>
 export const chatAppsShape = answer<ChatApps>()
 
-/** A Slack workspace whose people get cards of the account. */
+/** A Slack workspace whose members get cards of the account. */
 export type SlackWorkspace = ChatApps['slack']['installations'][number]

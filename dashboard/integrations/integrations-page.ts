@@ -23,7 +23,7 @@ import {
 } from './integration-shapes.ts'
 import { EVENT_WORDS, EVENTS, test, webhookActions, webhookHints, webhookTitle } from './webhook-actions.ts'
 
-/** `/integrations`: webhooks, and how cards come to Slack and Teams. */
+/** `/integrations`: webhooks, and the set-up of cards in Slack and Teams. */
 export async function integrationsPage(context: PageContext): Promise<PageView> {
   const [{ data: webhooks }, dead, chat] = await Promise.all([
     get('/account/webhooks', webhooksShape),
@@ -42,7 +42,7 @@ export async function integrationsPage(context: PageContext): Promise<PageView> 
   return { title: 'Integrations', scene, wide: true }
 }
 
-/** The webhooks of the account, each with what can be done with it. `made`: one more was made just now. */
+/** The account's webhooks, each with its actions. Call `made` when a further one was just created. */
 function webhooksSection(
   webhooks: readonly Webhook[],
   context: PageContext,
@@ -95,7 +95,7 @@ function webhookEntry(webhook: Webhook, context: PageContext): HTMLElement {
   )
 }
 
-/** Callbacks and events that were given up, to be sent once more. Not there while there are none. */
+/** Callbacks and events that were given up, to be replayed; undefined if there are none. */
 function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElement | undefined {
   if (first.data.length === 0) return undefined
   const part = section(
@@ -119,8 +119,8 @@ function deadLettersSection(first: DeliveryPage, context: PageContext): HTMLElem
 const URL_LENGTH = 2048
 
 /**
- * The form for a new webhook; it becomes the secret, shown once, with a way to try the receiver at once. `made` runs as soon
- * as there is one.
+ * The form for a new webhook; it turns into the secret, shown once, with a test of the receiver. `made` runs as soon as the
+ * webhook exists.
  */
 function newWebhookSection({ done }: PageContext, made: () => void): HTMLElement {
   const part = section(

@@ -19,7 +19,7 @@ const DELIVERY_COLUMNS = {
   created_at: ({ created_at }: Delivery) => created_at,
 }
 
-/** The filters of the log of a webhook, each applied when it is chosen, and the list as a file. */
+/** The filters of a webhook's log, each applied when it is chosen, and the buttons that save the list as a file. */
 export function logTools(
   id: string,
   slot: NoticeSlot,

@@ -14,13 +14,13 @@ import { testResult } from './deliveries.ts'
 import { type Delivery, deliveryShape, rotatedShape, type Webhook } from './integration-shapes.ts'
 
 interface After {
-  /** Something changed; opens the page again. */
+  /** Reopens the page after a change. */
   done(message?: string): Promise<void>
   deleted(): Promise<void>
   tested(delivery: Delivery): void
 }
 
-/** The buttons of a webhook that is not deleted; the panel shows what they say. */
+/** The buttons of a webhook that is not deleted; the panel shows their results. */
 export function webhookActions(webhook: Webhook, panel: RowPanel, after: After): HTMLElement[] {
   const path = `/account/webhooks/${encodeURIComponent(webhook.id)}`
   const opener = (label: string, name: string, work: () => Promise<void>, look?: string): HTMLButtonElement =>
@@ -42,7 +42,7 @@ export function webhookActions(webhook: Webhook, panel: RowPanel, after: After):
   ]
 }
 
-/** Sends a test and shows what came of it. @throws RequestFailure, ShapeError */
+/** Sends a test and shows its outcome. @throws RequestFailure, ShapeError */
 export async function test(
   path: string,
   { slot }: Pick<RowPanel, 'slot'>,
@@ -102,7 +102,7 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
   if ((await proven(purpose, () => remove(path, okShape))) !== undefined) await after.deleted()
 }
 
-/** Address and state. */
+/** The webhook's address and state. */
 export function webhookTitle({ url, state }: Webhook): HTMLElement {
   return el('p', { class: 'entry-name' }, mono(callerText(url)), webhookState(state))
 }
@@ -112,7 +112,7 @@ export function webhookState(state: Webhook['state']): HTMLElement {
   return tag(state === 'disabled' ? 'Switched off' : 'Deleted', 'warn')
 }
 
-/** Which events it receives, and whatever is unusual about it. */
+/** The events that the webhook receives, then anything unusual about it. */
 export function webhookHints(webhook: Webhook): HTMLElement[] {
   const { url, events, state, disabled_at, previous_secret_valid_until: until } = webhook
   const hints = [hint(`Events: ${eventsOf(events)}.`), ...textWarnings(url)]
@@ -133,12 +133,12 @@ export function webhookHints(webhook: Webhook): HTMLElement[] {
   return hints
 }
 
-/** The events a webhook can get; the test event is sent on demand. */
+/** The events that a webhook can receive; the test event is sent only on demand. */
 export const EVENTS = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
 
-/** When a type of event happens, in words. */
+/** In words, when each type of event happens. */
 export const EVENT_WORDS: Record<EventType, string> = {
   'approval.created': 'An approval is requested',
   'approval.approved': 'A request is approved',
@@ -155,7 +155,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
   'webhook.test': 'A test',
 }
 
-/** "All events", or which. */
+/** "all events", or the list of their types. */
 export function eventsOf(events: readonly string[]): string {
   return EVENTS.every((type) => events.includes(type)) ? 'all events' : events.join(', ')
 }

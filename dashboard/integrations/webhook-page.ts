@@ -14,7 +14,7 @@ import { type Delivery, type DeliveryPage, type Webhook, webhookShape } from './
 import { logTools } from './log-tools.ts'
 import { eventsOf, webhookActions, webhookHints, webhookState } from './webhook-actions.ts'
 
-/** `/integrations/webhooks/:id`: one webhook and what was sent to it. */
+/** `/integrations/webhooks/:id`: one webhook and its delivery log. */
 export async function webhookPage(context: PageContext): Promise<PageView> {
   const { params, query } = context
   const id = params.id ?? ''
@@ -63,12 +63,12 @@ const DELETED = 'It receives no more events. Its log stays readable for 90 days.
 
 const POLL_MS = 3000
 
-/** Looks without an open delivery between two calls: new ones come without being asked for. */
+/** With no delivery in progress, the log is read only once in so many looks, to find new deliveries. */
 const QUIET_LOOKS = 5
 
 /**
- * What was sent to a webhook, with each attempt; follows by itself while something is on its way. `named` is what the address
- * says: filters, and the page, the newest without one.
+ * The deliveries to a webhook, with each attempt; updates by itself while one is in progress. `named` holds the address's
+ * filters and the cursor of the page; without a cursor, the newest page is shown.
  */
 function logSection(
   webhook: Webhook,
@@ -117,7 +117,7 @@ function logSection(
       const before = shown.data
       const wanted = place
       const page = await loadDeliveries(webhook.id, wanted)
-      // Another filter was chosen meanwhile: the next look is for that.
+      // Another filter was chosen meanwhile: the next look uses it.
       if (wanted !== place) return true
       show(page)
       trouble.hidden = true
@@ -132,7 +132,7 @@ function logSection(
   return { element: part.element, look }
 }
 
-/** Is something sent now, or about to be? What waits for its next attempt for long does not count until then. */
+/** Checks whether a delivery is being sent, or is due within ten seconds. */
 function isMoving(deliveries: readonly Delivery[]): boolean {
   return deliveries.some(
     ({ state, next_attempt_at: next }) =>
@@ -163,12 +163,12 @@ function hrefsIn(pages: HTMLElement): string {
   return [...pages.querySelectorAll('a')].map(({ href }) => href).join()
 }
 
-/** The rows of a log. One that has not changed stays as it is, opened or focused. */
+/** The rows of a log. The row of an unchanged delivery stays as it is, opened or focused. */
 class DeliveryList {
   readonly element = div('section-body')
   readonly #list = el('ul', { class: 'entries' })
   readonly #empty = p()
-  /** Said where nothing was ever sent. */
+  /** The sentence for a webhook to which nothing was ever sent. */
   readonly #nothing: string
   readonly #rows = new Map<string, { told: string; row: HTMLElement }>()
   readonly #make: (delivery: Delivery) => HTMLElement
@@ -184,7 +184,7 @@ class DeliveryList {
     this.element.append(this.#empty, this.#list)
   }
 
-  /** `filtered`: nothing may be found though something was sent. */
+  /** `filtered`: deliveries may exist even if the filters find none. */
   show(deliveries: readonly Delivery[], filtered: boolean): void {
     const rows = deliveries.map((delivery) => this.#rowOf(delivery))
     const kept = new Set(deliveries.map(({ id }) => id))
@@ -195,7 +195,7 @@ class DeliveryList {
     for (const child of [...this.#list.children]) {
       if (!rows.some((row) => row === child)) child.remove()
     }
-    // Moved only where the order differs: moving takes the focus away.
+    // Rows are moved only where the order differs: moving a row takes its focus away.
     for (const [index, row] of rows.entries()) {
       const there = this.#list.children[index]
       if (there !== row) this.#list.insertBefore(row, there ?? null)
@@ -213,7 +213,7 @@ class DeliveryList {
   }
 }
 
-/** Puts a row in the place of an older state of it: what was open stays open, and the focus stays in the row. */
+/** Replaces a row by its newer state: opened attempts stay open, and the focus stays in the row. */
 function takeOver(old: HTMLElement, fresh: HTMLElement): void {
   const [was, is] = [old, fresh].map((row) => row.querySelector('details'))
   if (was?.open === true && is) is.open = true

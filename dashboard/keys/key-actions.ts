@@ -13,7 +13,7 @@ import type { PageContext } from '../shell/page-entry.ts'
 import { type Key, keysShape, newKeyShape, secretsShape } from './key-shapes.ts'
 import { namedKey } from './key-words.ts'
 
-/** Asks first, then revokes the key. What goes wrong is shown in the slot. */
+/** Asks the person first, then revokes the key. The slot shows a failure. */
 export async function revokeKey(
   key: Pick<Key, 'id' | 'name' | 'key_prefix'>,
   slot: NoticeSlot,
@@ -33,12 +33,12 @@ export async function revokeKey(
   })
 }
 
-/** All keys of the account, revoked ones too. @throws RequestFailure, ShapeError */
+/** Loads all keys of the account, including revoked ones. @throws RequestFailure, ShapeError */
 export async function loadKeys(): Promise<Key[]> {
   return (await get('/account/api-keys', keysShape)).data
 }
 
-/** Makes a key, after a proof where the service asks for one. @returns undefined when the person did not confirm */
+/** Makes a key, after a proof of presence if the service asks for one. @returns undefined if the person did not confirm */
 export function makeKey(wanted: {
   name: string
   sandbox: boolean
@@ -59,7 +59,7 @@ async function loadSecret(keyId: string): Promise<string | undefined> {
   return key.webhook_signing_secret
 }
 
-/** Shows what the callbacks of this key's requests are signed with. @throws RequestFailure, ShapeError */
+/** Shows the secret that signs the callbacks of this key's requests. @throws RequestFailure, ShapeError */
 export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
   const secret = await loadSecret(key.id)
   if (secret === undefined) return
@@ -78,7 +78,7 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
   )
 }
 
-/** The callback signing secret of a key that was just made, behind a button: few need it, and it is a secret. */
+/** The callback signing secret of a new key, behind a button: few people need it, and it is a secret. */
 export function secretOnDemand(keyId: string): HTMLElement {
   const slot = noticeSlot()
   const place = div('panel-form')

@@ -16,14 +16,14 @@ import { makeKey, secretOnDemand } from './key-actions.ts'
 import type { Key, KeyPolicy } from './key-shapes.ts'
 import { namedKey, rulesWords } from './key-words.ts'
 
-/** What is to be changed; what is left out stays. */
+/** The changes to a key; a missing field stays as it is. */
 interface KeyChange {
   name?: string
   source_control?: boolean
   policy?: KeyPolicy | null
 }
 
-/** The form for name, source-control mark and own policy of a key. @throws RequestFailure, ShapeError */
+/** Shows the form for a key's name, source-control mark and own policy. @throws RequestFailure, ShapeError */
 export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<void> {
   const account = await get('/account/policy', policyShape)
   const name = nameField(
@@ -86,7 +86,7 @@ function samePolicy(one: KeyPolicy | null, other: KeyPolicy | null): boolean {
   return written(one) === written(other)
 }
 
-/** Rules need a fresh proof, a name does not; `purpose` says what is confirmed. @returns false when the person cancelled */
+/** Saves the change. Rules need a fresh proof, a name does not; `purpose` is shown. @returns false if the person cancelled */
 export async function save(id: string, change: KeyChange, purpose: readonly Child[]): Promise<boolean> {
   const rules = change.policy !== undefined || change.source_control !== undefined
   if (!rules) {
@@ -100,8 +100,8 @@ export async function save(id: string, change: KeyChange, purpose: readonly Chil
 }
 
 /**
- * The fields of a key's own policy: it adds to the account's and takes nothing away. `fields` are by the names of the service's
- * refusals.
+ * The fields of a key's own policy, which adds to the account's policy and removes nothing. `fields` has them by the names
+ * that the service's refusals use.
  */
 function policyFields(account: Policy, policy: KeyPolicy | null) {
   const who = approverChoice(account.approvers, policy?.approvers)
@@ -130,7 +130,7 @@ function policyFields(account: Policy, policy: KeyPolicy | null) {
     passkeys.row,
     impact.row,
   )
-  /** What they say now: null for no policy of its own; undefined when something is wrong, and the fields say so. */
+  /** Reads the fields: null for no policy of its own; undefined if a field is wrong, which the field then says. */
   const read = (): KeyPolicy | null | undefined => {
     const asked = who.read()
     const most = Array.isArray(asked) ? asked.length : account.approvers.length
@@ -148,7 +148,7 @@ function policyFields(account: Policy, policy: KeyPolicy | null) {
   return { element, fields: { 'policy.quorum': quorum }, read }
 }
 
-/** What the account demands of all its keys, a key cannot change. */
+/** The state of a box: a key cannot change a rule that the account sets for all its keys. */
 function forced(byAccount: boolean, byKey: boolean | undefined, hint: string) {
   return byAccount
     ? { hint: 'The policy of the account asks for it already.', checked: true, disabled: true }
@@ -159,7 +159,7 @@ function own(input: HTMLInputElement): true | undefined {
   return input.checked && !input.disabled ? true : undefined
 }
 
-/** Who of the account's approvers is asked. @param named those the key names now; undefined for all */
+/** The choice of the approvers who are asked. @param named the ids that the key names now; undefined for all approvers */
 function approverChoice(people: Policy['approvers'], named: readonly string[] | undefined) {
   const gone = (named ?? []).filter((id) => !people.some(({ user_id }) => user_id === id)).length
   return allOrSome({
@@ -312,7 +312,7 @@ function keyForm(part: Section, first: boolean, done: Done, made: () => void): H
   )
 }
 
-/** What a key may be used for, and how people call it. */
+/** The scopes of a key, each with its words for people. */
 export const SCOPES: readonly (readonly [scope: string, words: string])[] = [
   ['approval:create', 'Ask for approvals, remind, withdraw, use them up'],
   ['approval:read', 'Read requests and wait for decisions'],

@@ -8,8 +8,8 @@ export const newKeyShape = answer<Answer<typeof createdKeyAnswer>>()
 /** An API key, as its account's owner sees it. */
 export type Key = Answer<typeof keyListAnswer>['data'][number]
 
-/** What a key adds to the account's policy. */
+/** The rules that a key adds to the account's policy. */
 export type KeyPolicy = NonNullable<Key['policy']>
 
-/** `GET /account/webhook-secret`: of all keys that are not revoked. */
+/** `GET /account/webhook-secret`: the signing secrets of all keys that are not revoked. */
 export const secretsShape = answer<Extract<Answer<typeof webhookSecretAnswer>, { keys: unknown }>>()

@@ -3,18 +3,18 @@ import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text
 import type { Policy } from '../settings/settings-shapes.ts'
 import type { Key, KeyPolicy } from './key-shapes.ts'
 
-/** A key by name and prefix: after a rotation two have the same name. */
+/** A key by name and prefix: after a rotation two keys have the same name. */
 export function namedKey({ name, key_prefix }: Pick<Key, 'name' | 'key_prefix'>): Child[] {
   return [callerName(name), ' (', el('code', {}, `${key_prefix}…`), ')']
 }
 
-/** Names that more than one of them has. */
+/** The names that more than one of the keys has. */
 export function repeatedNames(keys: readonly Pick<Key, 'name'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(keys.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])))
 }
 
-/** The rules of a key as they are to be confirmed, with the names of those it asks as far as they are known. */
+/** A key's rules in the words of the confirmation, with the names of its approvers as far as `people` has them. */
 export function rulesWords(
   { source_control, policy }: { source_control?: boolean; policy?: KeyPolicy | null },
   people: Policy['approvers'],
@@ -37,7 +37,7 @@ export function rulesWords(
   ]
 }
 
-/** What a key adds to the account's policy, in words. */
+/** The rules that a key adds to the account's policy, in words. */
 export function policyWords({ approvers, quorum, passkey_only, high_impact }: KeyPolicy): string {
   return [
     approvers && (approvers.length === 1 ? 'one approver' : `${approvers.length} of the approvers`),

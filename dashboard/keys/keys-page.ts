@@ -42,13 +42,13 @@ export async function keysPage(context: PageContext): Promise<PageView> {
     'keys',
     el('h1', {}, 'API keys'),
     switchOver(keys, context),
-    // An owner without a key came for one.
+    // An owner without a key came to create one.
     ...(keys.length === 0 ? [create] : [listSection(keys, none, context), create]),
   )
   return { title: 'API keys', scene, wide: true }
 }
 
-/** `none` stands where the live keys would. */
+/** The list of keys; `none` takes the place of the live keys if there are none. */
 function listSection(keys: readonly Key[], none: HTMLElement, context: PageContext): HTMLElement {
   const part = section(
     'Keys of this account',
@@ -92,7 +92,7 @@ const KEY_COLUMNS = {
   revoked_at: ({ revoked_at }: Key) => revoked_at ?? '',
 }
 
-/** Narrows the keys as one types, by name, prefix or id; what is typed is kept in the address. */
+/** Filters the keys by name, prefix or id while the person types; the address keeps the text. */
 function keySearch(list: HTMLElement, revoked: HTMLDetailsElement, { query }: PageContext): HTMLElement {
   const search = field({
     label: 'Find a key',
@@ -118,8 +118,8 @@ function folded(text: string): string {
 }
 
 /**
- * One key in a line, which leads to its requests; for a live one also what can be done with it, in place.
- * @param called how its buttons name it: apart from every other key in the list
+ * One key in a line, linked to its requests; a live key also has its actions in place.
+ * @param called its name in the labels of its buttons, distinct from every other key in the list
  */
 function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
   const asked = link(withFilters(context.href('/requests'), [['key', key.id]]), '', {
@@ -156,7 +156,7 @@ function keyEntry(key: Key, called: string, context: PageContext): HTMLElement {
   )
 }
 
-/** What kind of key it is. */
+/** Tags for the kind of key. */
 function keyTags(key: Key): HTMLElement[] {
   return [
     key.sandbox ? tag('Sandbox') : tag('Live', 'live'),
@@ -168,12 +168,12 @@ function keyTags(key: Key): HTMLElement[] {
 function times(key: Key): Child[] {
   const used = key.last_used_at === null ? ['never used'] : ['last used ', ago(key.last_used_at)]
   const gone = key.revoked_at === null ? [] : [' · revoked ', ago(key.revoked_at)]
-  // A phone has one line: when it was used says more.
+  // A phone has room for one line: the last use says more than the creation.
   const look = key.last_used_at === null ? undefined : 'not-on-phones'
   return [el('span', { class: look }, ' · created ', ago(key.created_at)), ' · ', ...used, ...gone]
 }
 
-/** Says what rotating is, makes the new key, and leads to the page on which the old one is revoked. */
+/** Explains the rotation, makes the new key, and leads to the page on which the old key is revoked. */
 function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
   const make = async (): Promise<void> => {
     const made = await makeSuccessor(key)
@@ -201,8 +201,9 @@ function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
 }
 
 /**
- * A key as the given one. It is handed out only with all its rules: when the confirmation fails, it is revoked again.
- * @returns undefined when the person cancelled
+ * Makes a key with the name and rules of the given one. The new key is handed out only with all its rules: if their
+ * confirmation fails, it is revoked again.
+ * @returns undefined if the person cancelled
  */
 async function makeSuccessor({
   name,
@@ -231,7 +232,7 @@ async function makeSuccessor({
   return undefined
 }
 
-/** @throws Error that names the key left behind */
+/** Revokes the new key. @throws Error that names the key, if it could not be revoked */
 async function withdraw({ id, key_prefix }: Key, why: string): Promise<void> {
   try {
     await remove(`/account/api-keys/${id}`, okShape)
@@ -259,14 +260,14 @@ function successorView(
 
 const POLL_MS = 5000
 
-/** Where both keys of a rotation are shown. */
+/** The path of the page that shows both keys of a rotation. */
 function switchOverPath(old: string, fresh: string): string {
   return `/keys?${new URLSearchParams({ old, new: fresh })}`
 }
 
 /**
- * The second half of a rotation, as the address says: when both keys were used last, and the way to revoke the old one. Not
- * there when one of them is gone.
+ * The second half of a rotation, whose keys the address names: when both keys were last used, and the button to revoke the
+ * old one. Undefined if one of them is revoked or missing.
  */
 function switchOver(keys: readonly Key[], context: PageContext): HTMLElement | undefined {
   const { query } = context
@@ -318,7 +319,7 @@ function pairView(old: Key, fresh: Key): HTMLElement[] {
   ]
 }
 
-/** Times are to the minute: in the same minute the order is unknown. */
+/** Tells whether the old key is still in use. Times are to the minute: within the same minute the order is unknown. */
 function verdict(old: Key, fresh: Key): string {
   if (fresh.last_used_at === null)
     return 'The new key has not been used yet: its user still needs the old one.'

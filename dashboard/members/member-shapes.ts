@@ -10,5 +10,5 @@ export type Member = Answer<typeof membersAnswer>['data'][number]
 export const newMemberShape = answer<Answer<typeof invitedAnswer>>()
 export const newLinkShape = answer<Answer<typeof linkAnswer>>()
 
-/** A one-time link by which a person joins; shown this once. */
+/** A one-time link by which a person joins; it is shown only once. */
 export type InvitationLink = Answer<typeof linkAnswer>['link']

@@ -36,7 +36,7 @@ import {
   newMemberShape,
 } from './member-shapes.ts'
 
-/** `/members`: who works in the account, and invitations. For its owner. */
+/** `/members`: the people of the account, and invitations. For its owner. */
 export async function membersPage(context: PageContext): Promise<PageView> {
   const { done, href } = context
   const [{ data }, policy] = await Promise.all([
@@ -62,7 +62,7 @@ function whoDecides(members: readonly Member[]): string {
   return `${able} people can be named as approvers.`
 }
 
-/** Asks for whom to invite; shows the link that comes of it. */
+/** The form for inviting a person; it turns into the invitation link. */
 function inviteSection(done: Done): HTMLElement {
   const part = section(
     'Invite a person',
@@ -96,11 +96,11 @@ function inviteSection(done: Done): HTMLElement {
   return part.element
 }
 
-/** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what stays. */
+/** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what remains. */
 const OPEN_REQUESTS =
   'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
 
-/** One person of the account, and what the owner can do about them. */
+/** One person of the account, and the owner's actions on them. */
 function memberEntry(member: Member, context: PageContext): HTMLElement {
   const reader = context.user.id
   const name = [
@@ -180,13 +180,13 @@ function roleForm(member: Member, panel: RowPanel, context: PageContext): HTMLEl
   )
 }
 
-/** Requests do not name a person who has not joined yet. */
+/** What happens to open requests; empty for a person who has not joined yet, since no request names them. */
 function openRequests({ role, state }: Member): string {
   if (state === 'invited') return ''
   return role === 'approver' ? OPEN_REQUESTS : 'Open requests keep the approvers they were made with.'
 }
 
-/** The new role of whom, and what it does not change. */
+/** The sentence that confirms a member's new role, and what it does not change. */
 function roleChange(member: Member, wanted: string): Child[] {
   const { name, role } = member
   return [
@@ -212,7 +212,7 @@ async function remove(member: Member, context: PageContext): Promise<void> {
   await showWhatWaits(context, ['person', member.user_id], 'The member is removed.')
 }
 
-/** The link, which is shown this once: the service sends no e-mail, so its owner hands it over. */
+/** The invitation link, shown only once: the service sends no e-mail, so the account's owner hands it over. */
 function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => void): HTMLElement {
   return div(
     'panel-form',
@@ -227,7 +227,7 @@ function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => 
   )
 }
 
-/** Which role a person gets, and what it allows. */
+/** The choice of a person's role, with what it allows. */
 function roleField(value: string): ChoiceField {
   const role = choiceField({
     label: 'Role',
