@@ -1,4 +1,4 @@
-/** What a passkey is, in few words: the model where it is known, and whether it can leave its device. */
+/** A passkey in few words: its model if known, and whether it can leave its device. */
 export function authenticatorWords(made: {
   authenticator?: string | undefined
   attested?: boolean | undefined

@@ -2,7 +2,7 @@ import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { Card, Delivery } from '../requests/request-shapes.ts'
 
-/** How a delivery stands, in words. */
+/** The states of a delivery, in words. */
 export const DELIVERY_STATES: Record<Delivery['state'], string> = {
   due: 'Waiting for its next attempt',
   sending: 'Being sent',
@@ -11,7 +11,7 @@ export const DELIVERY_STATES: Record<Delivery['state'], string> = {
   dropped: 'Not wanted any more',
 }
 
-/** How a card in chat stands, in words. */
+/** The states of a card in chat, in words. */
 export const CARD_STATES: Record<Card['state'], string> = {
   due: 'Waiting to be sent',
   sending: 'Being sent',
@@ -21,7 +21,7 @@ export const CARD_STATES: Record<Card['state'], string> = {
   unreachable: 'No recipient found',
 }
 
-/** What came of one attempt, in words. */
+/** The outcome of one attempt, in words. */
 export function outcomeWord(outcome: string): string {
   const status = /^http_(\d{3})$/.exec(outcome)?.[1]
   if (status !== undefined) return `answered with status ${status}`
@@ -42,7 +42,7 @@ export function outcomeWord(outcome: string): string {
 /** Names of chat platforms. */
 export const PLATFORMS: Record<Card['platform'], string> = { slack: 'Slack', teams: 'Teams' }
 
-/** One try to send something; of a card, also what was tried. */
+/** One attempt to send a delivery or a card; for a card, `what` says what was tried. */
 export interface Attempt {
   at: string
   what?: string
@@ -50,7 +50,7 @@ export interface Attempt {
   duration_ms: number
 }
 
-/** How often it was tried and what came of the last one; all of them when it is opened. */
+/** The number of attempts and the outcome of the last one; opened, all attempts. */
 export function attemptList(attempts: readonly Attempt[]): HTMLElement {
   const last = attempts.at(-1)
   const said = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`

@@ -2,7 +2,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import { type Child, div, el, freshId, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, field, tick, tie, wrong } from '../../webauthn-page/kit/dom/form.ts'
 
-/** A box to tick, its label and, below, what it means. */
+/** A tick box, its label and, below, its meaning. */
 export function checkBox(
   label: Child,
   {
@@ -24,11 +24,11 @@ export function checkBox(
 interface SomeOf<T> {
   legend: string
   choices: readonly { value: T; label: Child; checked: boolean }[]
-  /** Said when none is ticked. */
+  /** The error shown when none is ticked. */
   missing: string
 }
 
-/** Boxes of which at least one must be ticked: `read` gives undefined, and the boxes say so, when none is. */
+/** Boxes of which at least one must be ticked: if none is, `read` returns undefined and the boxes show the error. */
 export function someOf<T>(wanted: SomeOf<T>): { element: HTMLElement; read(): T[] | undefined } {
   const { boxes, error, read } = boxesFor(wanted)
   const rows = boxes.map(({ row }) => row)
@@ -36,15 +36,15 @@ export function someOf<T>(wanted: SomeOf<T>): { element: HTMLElement; read(): T[
 }
 
 interface AllOrSome<T> extends SomeOf<T> {
-  /** The labels of the two ways. */
+  /** The labels of the two options. */
   all: string
   some: string
-  /** Which of them is chosen at first. */
+  /** Whether `all` is chosen at first. */
   isAll: boolean
   note?: string | undefined
 }
 
-/** Everything there is, later ones too, or only what is ticked; `read` as in `someOf`. */
+/** A choice between everything, also later additions, and only the ticked boxes; `read` works as in `someOf`. */
 export function allOrSome<T>(wanted: AllOrSome<T>) {
   const name = freshId('choice')
   const all = tick('radio', wanted.all, { name, checked: wanted.isAll })
@@ -92,7 +92,7 @@ function fieldset(legend: string, error: HTMLElement, ...parts: Child[]): HTMLEl
 
 export type ChoiceField = ReturnType<typeof choiceField>
 
-/** One value and how people call it, or several under a name. */
+/** A value with its label, or a named group of such values. */
 export type Choice =
   | readonly [value: string, label: string]
   | { group: string; choices: readonly (readonly [value: string, label: string])[] }
@@ -101,7 +101,7 @@ interface ChoiceOptions {
   label: string
   name: string
   choices: readonly Choice[]
-  /** Chosen at first; added as it is when no choice has it, so that nothing chosen elsewhere is lost unseen. */
+  /** The initial value; added as it is if no choice has it, so that a value set elsewhere is not lost unseen. */
   value?: string
 }
 
@@ -125,7 +125,7 @@ function optionOf([value, label]: readonly [string, string]): HTMLOptionElement 
   return el('option', { value }, visibleString(label))
 }
 
-/** A field for what a list is searched for. */
+/** The search field of a list. */
 export function searchField(value: string, placeholder: string): Field {
   return field({
     label: 'Search',
@@ -145,7 +145,7 @@ export function quorumField(label: string, meaning: string, value: number | unde
   return field({ label, name: 'quorum', hint: meaning, attributes: { ...look, value } })
 }
 
-/** What it says; undefined where that is no number of people up to `most`. `alone` says why it may only be 1. */
+/** Reads the quorum; undefined if it is no number from 1 to `most`. `alone` says why only 1 is possible. */
 export function readQuorum(quorum: Field, most: number, alone: string): number | undefined {
   const said = quorum.input.value.trim()
   const needed = /^\d+$/.test(said) ? Number(said) : 0

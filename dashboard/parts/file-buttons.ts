@@ -3,23 +3,23 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el } from '../../webauthn-page/kit/dom/element.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 
-/** A phone has room for the format alone. */
+/** The label of a download; on a phone only the format, for lack of room. */
 export function downloadWords(format: string): HTMLElement {
   return el('span', {}, el('span', { class: 'not-on-phones' }, 'Download '), format.toUpperCase())
 }
 
 interface FileOfRows<Row> {
-  /** Its name begins with this. */
+  /** The beginning of the file's name. */
   name: string
-  /** What stands in each, by its name. */
+  /** The content of each column, by the column's name. */
   columns: Record<string, (row: Row) => Cell>
-  /** Exactly what is listed now, all of it. */
+  /** All rows that are listed now, and no others. */
   rows(): readonly Row[] | Promise<readonly Row[]>
-  /** Shows what went wrong. */
+  /** Shows a failure. */
   slot: NoticeSlot
 }
 
-/** Two buttons that hand out a list as a file which the page makes itself, for lists that the service gives no file of. */
+/** Two buttons that save a list as a file made by the page, for lists that the service does not export. */
 export function fileButtons<Row>({ name, columns, rows, slot }: FileOfRows<Row>): HTMLElement {
   const files = {
     csv: (all: readonly Row[]) => {
@@ -32,7 +32,7 @@ export function fileButtons<Row>({ name, columns, rows, slot }: FileOfRows<Row>)
     const href = URL.createObjectURL(new Blob(files[format](await rows())))
     const download = `${name}-${new Date().toISOString().slice(0, 10)}.${format}`
     el('a', { href, download }).click()
-    // Some browsers read it only after this.
+    // Some browsers read the address only after the click has returned.
     setTimeout(() => URL.revokeObjectURL(href), 60_000)
   }
   const one = (format: keyof typeof files): HTMLElement => {

@@ -14,38 +14,38 @@ import type { ListPage } from './read-on.ts'
 import { shortcuts } from './shortcuts.ts'
 import { showMore } from './show-more.ts'
 
-/** The heading of what the filters found: after Enter the focus goes there. */
+/** Id of the heading of the results: after Enter the focus goes there. */
 export const RESULTS_ID = 'results'
 
-/** Where the rows of one answer go. */
+/** The list to which the rows of an answer are added. */
 interface RowList<T> {
   element: HTMLElement
-  /** Adds rows. @returns what the focus can go to in the first of them */
+  /** Adds rows. @returns the element in the first of them that can take the focus */
   add(rows: readonly T[]): HTMLElement | undefined
 }
 
 interface FilteredList<T, Page extends ListPage<T>> {
   context: PageContext
-  /** Of this page in the dashboard, and below `/account` of its list and file in the API. */
+  /** The path of this page in the dashboard and, below `/account`, of its list and file in the API. */
   path: string
   /** The filters, as the service and the address name them. */
   names: readonly string[]
-  /** The search is always in sight; the others stand behind "Filters", open while one of them is set. */
+  /** The search is always in sight; the others are folded under "Filters", which is open at first if one of them is set. */
   fields(filters: Filters): { search: Field; others: readonly (Field | ChoiceField)[] }
   shape: Shape<Page>
-  /** A new list, empty, of what these filters find. */
+  /** Makes a new, empty list for the results of these filters. */
   list(filters: Filters): RowList<T> & { learn?(page: Page): void }
-  /** What one entry and several are called. */
+  /** The nouns for one entry and for several. */
   called: readonly [one: string, many: string]
-  /** Said where there is nothing at all. */
+  /** The sentence for a list without any entry. */
   none: string
-  /** What stands below a list. */
+  /** Makes the part below a list. */
   below?(): HTMLElement
 }
 
 /**
- * A list that is narrowed as one types. What is chosen goes into the address, so that it can be kept, and the file has exactly
- * what the filters find.
+ * A list that is filtered while the person types. The address keeps the filters, so that it can be bookmarked, and the file
+ * has exactly the entries that the filters find.
  * @throws RequestFailure, ShapeError
  */
 export async function filteredList<T, Page extends ListPage<T>>(
@@ -54,7 +54,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
   const { context, path, names } = options
   let filters = filtersIn(context.query, names)
   const { search, others } = options.fields(filters)
-  // The button beside it says the same.
+  // The button beside the field has the same words as its label.
   search.row.querySelector('label')?.classList.add('visually-hidden')
   const fields = [search, ...others]
   const slot = noticeSlot()
@@ -79,7 +79,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
   let finding = Promise.resolve()
   const apply = (): Promise<void> => {
     const now = valuesOf(fields)
-    // Enter may come while what was typed is looked for: the focus goes to what that finds.
+    // Enter may come while the search for the typed text is under way: the focus then goes to its results.
     if (withFilters('', now) === withFilters('', filters)) return finding
     filters = now
     replaceAddress(withFilters(context.href(path), filters))
@@ -96,7 +96,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
   return [element, results]
 }
 
-/** The way back to everything, and the filters that are not always in sight. */
+/** The link that clears all filters, and the filters that are folded. */
 function aroundFilters(address: string, others: readonly (Field | ChoiceField)[], first: Filters) {
   const clear = link(address, 'Clear all', { class: 'button plain' })
   const summary = el('summary', {})
@@ -113,7 +113,7 @@ function aroundFilters(address: string, others: readonly (Field | ChoiceField)[]
 
 const PAUSE_MS = 250
 
-/** After a short pause of the typing; a choice counts at once. */
+/** Applies the filters after a short pause in typing; a choice counts at once. */
 function applyWhileTyping(element: HTMLElement, apply: () => Promise<void>): void {
   let pause: ReturnType<typeof setTimeout> | undefined
   element.addEventListener('input', ({ target }) => {
@@ -140,7 +140,7 @@ function valuesOf(fields: readonly (Field | ChoiceField)[]): Filters {
   )
 }
 
-/** After a search a person wants to read what was found, or what is wrong. */
+/** Moves the focus after a search: to the field that was refused, or else to the results. */
 function showOutcome(): void {
   const refused = document.querySelector<HTMLElement>('.filter-form [aria-invalid="true"]')
   const heading = document.querySelector<HTMLElement>(`#${RESULTS_ID}`)
@@ -148,13 +148,13 @@ function showOutcome(): void {
   else heading?.focus()
 }
 
-/** A refusal that names one of the filters is no failure of the page. @throws every other error */
+/** Returns a refusal that names one of the filters: it is no failure of the page. @throws every other error */
 function aboutFilter(error: unknown, names: readonly string[]): RequestFailure {
   if (error instanceof RequestFailure && names.includes(error.field ?? '')) return error
   throw error
 }
 
-/** What the filters found: how much it is, the files, the list or why it is empty, and the way to more. */
+/** The results of the filters: their number, the files, the list or why it is empty, and "Show more". */
 function foundList<T, Page extends ListPage<T>>(
   options: FilteredList<T, Page>,
   filters: Filters,
@@ -187,7 +187,7 @@ function foundList<T, Page extends ListPage<T>>(
   return [head, empty, list.element, more, ...(below === undefined ? [] : [below()])]
 }
 
-/** Everything the filters find, not only what is shown. */
+/** Links to files with everything that the filters find, not only the shown entries. */
 function exportLinks(
   { context, path }: Pick<FilteredList<never, never>, 'context' | 'path'>,
   filters: Filters,
@@ -212,7 +212,7 @@ function countOf(
   return `${shown === 1 ? `1 ${one}` : count}${found}`
 }
 
-/** A search looks at so many entries at a time, so that nothing found yet may not be all. */
+/** A search looks at a limited number of entries at a time: an empty first page may not be the end. */
 function nothingYet(many: string): string {
   return `Nothing among the newest ${many}. “Show more” looks further back.`
 }

@@ -1,9 +1,9 @@
 import { atWallTime } from './wall-time.ts'
 
-/** What a list is narrowed to, as the address says it: name and value, never empty. */
+/** The filters of a list, as the address names them: name and value, never empty. */
 export type Filters = ReadonlyMap<string, string>
 
-/** The filters with these names that the address sets. */
+/** Returns the filters with these names that the address sets. */
 export function filtersIn(query: URLSearchParams, names: readonly string[]): Filters {
   return new Map(
     names.flatMap((name) => {
@@ -13,7 +13,7 @@ export function filtersIn(query: URLSearchParams, names: readonly string[]): Fil
   )
 }
 
-/** `path` with the filters behind it; `path` may have a query of its own. */
+/** Returns `path` with the filters appended; `path` may already have a query. */
 export function withFilters(path: string, filters: Iterable<readonly [string, string]>): string {
   const query = String(
     new URLSearchParams([...filters].map(([name, value]): [string, string] => [name, value])),
@@ -23,8 +23,9 @@ export function withFilters(path: string, filters: Iterable<readonly [string, st
 }
 
 /**
- * The filters as the service takes them, `to` exclusive: the days `from` and `to` of that zone, or of the browser's own, become
- * the first moments of that day and of the one after. What is no day goes out as it is, so that the service says what is wrong.
+ * Returns the filters as the service takes them, with `to` exclusive: the day `from` becomes its first moment in the zone, or
+ * in the browser's own, and the day `to` the first moment of the next day. A value that is no day is sent as it is, so that
+ * the service says what is wrong.
  */
 export function forService(filters: Filters, timeZone: string | undefined): [string, string][] {
   return [...filters].map(([name, value]) => {

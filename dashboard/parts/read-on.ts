@@ -4,10 +4,10 @@ export interface ListPage<T> {
   next_cursor: string | null
 }
 
-/** Where a list is read to its end at once: more than these are not read. */
+/** The most entries that are read of a list, if not told otherwise. */
 const MOST = 1000
 
-/** The list from its first page on, to its end or to `most`. @throws as `load` */
+/** Reads a list on from its first page, to its end or until `most` entries are read. @throws as `load` */
 export async function readOn<T>(
   first: ListPage<T>,
   load: (cursor: string) => Promise<ListPage<T>>,

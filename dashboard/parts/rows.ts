@@ -3,13 +3,13 @@ import { type Attributes, type Child, div, el } from '../../webauthn-page/kit/do
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import type { RequestRow } from '../requests/request-shapes.ts'
 
-/** One row of a list: its name, what is said about it, and behind them what can be done with it. */
+/** One row of a list: its name, the hints about it, and after them its actions. */
 export function entry(name: readonly Child[], about: readonly Child[], ...rest: Child[]): HTMLLIElement {
   const title = el('p', { class: 'entry-name' }, ...name)
   return el('li', { class: 'entry' }, el('div', {}, title, ...about), ...rest)
 }
 
-/** The same for what a chat platform knows: its names stand in frames. */
+/** The same for an entry of a chat platform, whose names stand in frames. */
 export function chatEntry(...parts: Parameters<typeof entry>): HTMLLIElement {
   const row = entry(...parts)
   row.classList.add('chat-entry')
@@ -21,18 +21,18 @@ export function tag(words: string, look: 'live' | 'warn' | 'severe' | '' = ''): 
   return el('span', { class: `tag ${look}` }, words)
 }
 
-/** How a request stands. */
+/** The state of a request, as a tag. */
 export function stateTag({ status, cancelled }: Pick<RequestRow, 'status' | 'cancelled'>): HTMLElement {
   const state = cancelled === true ? 'withdrawn' : status
   return el('span', { class: `state-tag ${state}` }, `${state.charAt(0).toUpperCase()}${state.slice(1)}`)
 }
 
-/** The class of a button of a row that takes something away for good. */
+/** The class of a row's button that removes something for good. */
 export const ENDS = 'button quiet ends'
 
 export type RowPanel = ReturnType<typeof rowPanel>
 
-/** A place below a row of a list in which its buttons show a form or an answer, one at a time. */
+/** A panel below a row of a list, in which the row's buttons show a form or an answer, one at a time. */
 export function rowPanel() {
   const slot = noticeSlot()
   const content = div('panel-content')
@@ -42,7 +42,7 @@ export function rowPanel() {
   return {
     element,
     slot,
-    /** Shows it; the focus goes to its first field or heading. What can be shown `once` alone stays below what comes after it. */
+    /** Shows content and focuses its first field or heading. Content shown only `once` stays below any later content. */
     show(shown: HTMLElement, once?: 'once') {
       if (once !== undefined) kept = []
       content.replaceChildren(shown, ...kept)
@@ -51,14 +51,14 @@ export function rowPanel() {
       if (first?.matches('h3')) first.tabIndex = -1
       first?.focus()
     },
-    /** Empties it; the focus goes back to the button that filled it. */
+    /** Empties the panel; the focus goes back to the button that filled it. */
     close() {
       slot.clear()
       if (content.firstElementChild === kept[0]) kept = []
       content.replaceChildren(...kept)
       opened?.focus()
     },
-    /** A quiet button of the row: empties the panel of what can be shown again, then runs `work`; what that throws is shown in it. */
+    /** A quiet button of the row: removes content that can be shown again, then runs `work`; the panel shows its errors. */
     opener(label: string, attributes: Attributes, work: () => void | Promise<void>): HTMLButtonElement {
       const opener = button(
         label,

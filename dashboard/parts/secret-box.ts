@@ -6,10 +6,10 @@ export function secretBox(secret: string, what: string): HTMLElement {
   return copyBox(el('code', { class: 'mono' }, secret), secret, what)
 }
 
-/** More lines than that scroll in their box, also by keyboard; a command is shown whole. */
+/** A text with more lines than this scrolls in its box, also by keyboard; shorter ones are shown in full. */
 const MOST_LINES = 12
 
-/** A command, with its own line breaks; longer lines wrap, and both Copy and a selection take the text without that. */
+/** A command with its own line breaks; long lines wrap, but Copy and a selection take the text without the wraps. */
 export function command(text: string, what: string): HTMLElement {
   const scrolls = text.split('\n').length > MOST_LINES
   const attributes = scrolls ? { class: 'command scrolls', tabindex: 0 } : { class: 'command' }
@@ -20,7 +20,7 @@ function copyBox(shown: HTMLElement, text: string, what: string): HTMLElement {
   return div('copyable secret-box', shown, copyButton(text, what))
 }
 
-/** What a terminal takes to ask for a first approval; in double quotes, since the key may be the name of a variable. */
+/** The command that asks for a first approval; the key is in double quotes, since it may be the name of a variable. */
 export function askCommand(rawKey: string, origin: string): string {
   return [
     `curl -X POST ${origin}/api/v1/approvals/request \\`,
@@ -30,7 +30,7 @@ export function askCommand(rawKey: string, origin: string): string {
   ].join('\n')
 }
 
-/** Letter by letter what README.md asks for, and uses up afterwards. */
+/** Letter by letter the request that README.md makes, and whose approval it uses up afterwards. */
 const FIRST_ACTION = `{
     "action": "Deploy release 4.2 to production",
     "context": {

@@ -28,10 +28,10 @@ export function section(title: string, lede: Child) {
   }
 }
 
-/** What a part of a page shows, or why it could not be read: the rest of the page does not wait for it. */
+/** The data of a part of a page, or why it could not be read: the rest of the page is shown all the same. */
 export type OrFailure<T> = T | { failure: unknown }
 
-/** Throws only when signed out. @throws RequestFailure 401 */
+/** Returns the data or its failure; throws only when the person is signed out. @throws RequestFailure 401 */
 export async function orFailure<T>(load: Promise<T>): Promise<OrFailure<T>> {
   try {
     return await load
@@ -41,7 +41,7 @@ export async function orFailure<T>(load: Promise<T>): Promise<OrFailure<T>> {
   }
 }
 
-/** Says in the part what went wrong. `again` opens the page again. */
+/** Shows the failure in the part. `again` reopens the page. */
 export function showFailure(part: Section, failure: unknown, again: () => Promise<void>): HTMLElement {
   part.slot.fail(failure)
   part.body.append(button('Try again', 'plain', again))

@@ -4,14 +4,14 @@ import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 
-/** A key and what it does; without `run` the browser itself does it. */
+/** A key and its effect; without `run` the browser itself handles the key. */
 export interface Shortcut {
   key: string
   does: string
   run?(): void
 }
 
-/** The keys work anywhere on the page but in fields and dialogs, until `signal`. @returns what shows them all */
+/** Makes the keys work anywhere but in fields and dialogs, until `signal`. @returns a function that shows all of them */
 export function shortcuts(keys: readonly Shortcut[], signal: AbortSignal): () => void {
   const explain: Shortcut = { key: '?', does: 'Show this list', run: () => void showKeys() }
   const all = [...keys, explain]
@@ -34,7 +34,7 @@ export function shortcuts(keys: readonly Shortcut[], signal: AbortSignal): () =>
   return () => void showKeys()
 }
 
-/** A key that is held, typed into a field, or part of another command is not meant. */
+/** Checks that the key is meant as a shortcut: not held, not typed into a field, not part of another command. */
 function isMeant({ target, repeat, ctrlKey, metaKey, altKey, key }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey || document.querySelector('dialog[open]') !== null) return false
   if (repeat && key !== 'j' && key !== 'k') return false
@@ -50,7 +50,7 @@ function keyList(keys: readonly Shortcut[]): HTMLElement {
 
 const SETTING = 'single-keys'
 
-/** Who speaks to the machine, or types with a switch, needs to be rid of single keys (WCAG 2.1.4). */
+/** The switch for single keys: people who use speech input or a switch device must be able to turn them off (WCAG 2.1.4). */
 function setting(): HTMLElement {
   const { row, input } = tick('checkbox', 'Use them in this browser', { checked: areOn() })
   input.addEventListener('change', () => {

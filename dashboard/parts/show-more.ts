@@ -5,13 +5,13 @@ import type { ListPage } from './read-on.ts'
 
 interface MoreOptions<T> {
   load(cursor: string): Promise<ListPage<T>>
-  /** Adds the rows to the list; `complete` after the last page. @returns what the focus can go to in the first of them */
+  /** Adds the rows; `complete` after the last page. @returns the element in the first row that can take the focus */
   add(rows: readonly T[], complete: boolean): HTMLElement | undefined
-  /** What one entry and several are called, for screen readers: "20 more requests". */
+  /** The nouns for one entry and for several, for screen readers: "20 more requests". */
   called: readonly [one: string, many: string]
 }
 
-/** "Show more" below a list; it is gone when everything is there. */
+/** "Show more" below a list; hidden when all pages are shown. */
 export function showMore<T>(first: ListPage<T>, { load, add, called }: MoreOptions<T>): HTMLElement {
   let cursor = first.next_cursor
   const slot = noticeSlot()
@@ -33,7 +33,7 @@ export function showMore<T>(first: ListPage<T>, { load, add, called }: MoreOptio
   return div('show-more', slot.element, more)
 }
 
-/** "Show more" below a list that holds a row of each; the focus goes to what opens in the first of the new ones. */
+/** "Show more" below a list of rows; the focus goes to the `summary` in the first of the new rows. */
 export function moreRows<T>(
   list: HTMLElement,
   first: ListPage<T>,

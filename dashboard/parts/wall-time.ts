@@ -1,20 +1,20 @@
-/** What a clock on the wall shows at that moment, in a zone or in the browser's own: ISO 8601 to the second, without a zone. */
+/** Returns the wall-clock time in a zone, or in the browser's own: ISO 8601 to the second, without a zone. */
 export function wallTime(at: Date, timeZone: string | undefined): string {
-  // Swedes write dates as ISO 8601 does.
+  // Swedish date formats follow ISO 8601.
   const format = new Intl.DateTimeFormat('sv', { dateStyle: 'short', timeStyle: 'medium', timeZone })
   return format.format(at).replace(' ', 'T')
 }
 
 /**
- * The moment at which that clock shows `wall`, as fields for days and times give it; where clocks jump over it, that of the
- * jump or after. An invalid date for what is no time.
+ * Returns the moment of the wall-clock time `wall`, as fields for days and times give it; if the clocks jump over `wall`, the
+ * moment of the jump or after. An invalid date if `wall` is no time.
  */
 export function atWallTime(wall: string, timeZone: string | undefined): Date {
   const time = Date.parse(`${wall}Z`)
   if (Number.isNaN(time)) return new Date(time)
-  /** Milliseconds ahead of UTC; none in years that ISO 8601 writes otherwise. */
+  /** Milliseconds ahead of UTC; 0 in years that ISO 8601 writes differently. */
   const offset = (at: number): number => Date.parse(`${wallTime(new Date(at), timeZone)}Z`) - at || 0
-  // The first guess may be on the other side of a change of the clocks.
+  // The first guess may lie on the other side of a clock change.
   const guess = time - offset(time)
   const found = time - offset(guess)
   return new Date(found + offset(found) === time ? found : Math.max(guess, found))

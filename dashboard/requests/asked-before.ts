@@ -15,11 +15,11 @@ type Earlier = Similar['data'][number]
 const similarShape = answer<Similar>()
 
 /**
- * What the same key asked before for the same tool, what came of it, and what this request says otherwise; undefined where it
- * is the first. That something was approved before says nothing about this request: it only helps to see what is new in it.
+ * Earlier requests of the same key for the same tool, their outcomes, and how this request differs; undefined if there are
+ * none. An earlier approval says nothing about this request: it only helps to see what is new in it.
  */
 export async function askedBefore(id: string): Promise<HTMLElement | undefined> {
-  // It helps to decide; the page is complete without it.
+  // The comparison helps to decide, but the page is complete without it.
   const found = await get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(

@@ -44,10 +44,10 @@ import { withdrawButton } from './withdraw.ts'
 
 const POLL_MS = 5000
 
-/** UTF-16 units of the action in the title of the window. */
+/** The most UTF-16 units of the action in the window's title. */
 const IN_TITLE = 60
 
-/** `/requests/:id`: one request in full. It is decided on the hosted page, where nothing but the decision is loaded. */
+/** `/requests/:id`: one request in full. It is decided on the hosted page, which loads nothing but the decision. */
 export async function requestPage(context: PageContext): Promise<PageView> {
   const id = context.params.id ?? ''
   if (!/^req_\w{26}$/.test(id)) return unknownRequest(context)
@@ -58,7 +58,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
     if (log !== undefined && isOwned(context.account)) addWithdrawal(scene, checked.review, context)
     const { decision } = checked.review
     const below = scene.querySelector('.request-text')
-    // Hashes are for who doubts; what happened is for everyone.
+    // The history is for everyone, so it comes before the hashes, which are for those who doubt.
     below?.querySelector('.evidence')?.before(...(await aboutThePast(checked.review, log, context, person)))
     if (decision !== undefined) below?.append(recordSection(checked.review, decision))
     if (log !== undefined) below?.append(deliverySection(id, log, context, person))
@@ -70,7 +70,7 @@ export async function requestPage(context: PageContext): Promise<PageView> {
   }
 }
 
-/** What was asked before and what happened; a part that cannot be read is left out. */
+/** The earlier requests and the timeline; a part that cannot be read is left out. */
 async function aboutThePast(
   review: Review,
   log: RequestLog | undefined,
@@ -86,12 +86,12 @@ async function aboutThePast(
   return parts.filter((part) => part !== undefined)
 }
 
-/** The list of deliveries shows the first page; the timeline has all. @throws RequestFailure, ShapeError */
+/** Reads all deliveries for the timeline; the list begins with the first page. @throws RequestFailure, ShapeError */
 async function allSent(id: string, log: RequestLog | undefined): Promise<RequestLog | undefined> {
   return log && { ...log, ...(await readOn(log, (cursor) => loadLog(id, cursor))) }
 }
 
-/** Undefined for a request of another account, which names this person. @throws RequestFailure, ShapeError */
+/** Loads deliveries; undefined for another account's request that names this person. @throws RequestFailure, ShapeError */
 async function ownLog(id: string, { account }: PageContext): Promise<RequestLog | undefined> {
   return account.own ? orNone(loadLog(id)) : undefined
 }
@@ -107,7 +107,7 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   }
   const panel = requestPanel(review, live, decideLink, person)
   const scene = requestScene(checked, panel)
-  // It only leads to where one decides, so it comes first on a phone whether it is decided or not.
+  // The panel only links to the page of the decision, so on a phone it comes first, decided or not.
   scene.querySelector('.request-columns')?.prepend(panel)
   scene.prepend(el('p', { class: 'way-back' }, link(context.href('/requests'), 'All requests')))
   if (review.status === 'pending')
@@ -119,7 +119,7 @@ function sceneOf(checked: CheckedReview, context: PageContext, person: WritePers
   return scene
 }
 
-/** Also of another account than the one that is looked at a request opens here, if it names the person; that one is not theirs. */
+/** Adds the button to withdraw. Only for the owner's own requests: others open here too, if they name the person. */
 function addWithdrawal(scene: HTMLElement, { id, status }: Review, context: PageContext): void {
   if (status !== 'pending') return
   const slot = noticeSlot()
@@ -127,7 +127,7 @@ function addWithdrawal(scene: HTMLElement, { id, status }: Review, context: Page
   scene.querySelector('.panel')?.append(slot.element, buttonRow(withdraw))
 }
 
-/** Keeps the page of a pending request up to date: new votes take the place of the old ones, more opens it again. */
+/** Keeps the page of a pending request up to date: new votes replace the old ones, any other change reopens the page. */
 function follow(
   scene: HTMLElement,
   first: Review,
@@ -152,7 +152,7 @@ function follow(
   })
 }
 
-/** The newest state; `later` when the service did not answer, `failed` when the page has to say what is wrong. */
+/** Reads the newest state; `later` if the service did not answer, `failed` if the page must say what is wrong. */
 async function look(id: string): Promise<Review | 'later' | 'failed'> {
   try {
     return (await loadReview(id)).review
@@ -179,8 +179,8 @@ function unknownRequest(context: PageContext): PageView {
 }
 
 /**
- * The request and its decision in one file, in the form of `GET /approvals/:id`: with what was asked, the signed intent and
- * every vote, so that `/verify` and `countersign verify` check not only that a decision was signed but for what.
+ * The request and its decision in one file, in the form of `GET /approvals/:id`: the text, the signed intent and every vote,
+ * so that `/verify` and `countersign verify` check not only that a decision was signed but also what was decided.
  */
 function recordSection(review: Review, decision: Decision): HTMLElement {
   const part = section(
@@ -208,7 +208,7 @@ function recordSection(review: Review, decision: Decision): HTMLElement {
   return part.element
 }
 
-/** What was sent about a request; only the account's owner may see it. @throws RequestFailure, ShapeError */
+/** Loads the deliveries of a request; only the account's owner may see them. @throws RequestFailure, ShapeError */
 function loadLog(id: string, cursor?: string): Promise<RequestLog> {
   const page = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
   return get(`/approvals/${id}/deliveries${page}`, requestLogShape)
@@ -244,7 +244,7 @@ function deliverySection(
   return part.element
 }
 
-/** No message went to this person in quiet hours: the request is in their inbox. */
+/** Explains why this approver got no message: the key is quiet towards them; the request is in their inbox. */
 function quietNote(
   { approver, until }: { approver: string; until: string },
   person: WritePerson,

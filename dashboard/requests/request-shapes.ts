@@ -16,7 +16,7 @@ export type RequestRow = RequestPage['data'][number]
 export type RequestLog = Answer<typeof requestLogAnswer>
 export const requestLogShape = answer<RequestLog>()
 
-/** One piece of news on its way to the callback or a webhook. */
+/** One delivery of an event to the callback or a webhook. */
 export type Delivery = RequestLog['data'][number]
 
 /** A message about the request on a chat platform. */

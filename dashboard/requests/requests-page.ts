@@ -18,7 +18,7 @@ import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
 import { withdrawButton } from './withdraw.ts'
 
-/** `/requests`: everything that was ever asked in the account, newest first, as far as the person may see it. */
+/** `/requests`: all requests of the account, newest first, as far as the person may see them. */
 export async function requestsPage(context: PageContext): Promise<PageView> {
   const known = await loadKnown(context)
   const list = await filteredList<RequestRow, RequestPage>({
@@ -41,13 +41,13 @@ function ledeFor({ account }: PageContext): string {
     : 'Every request of this account, decided or not.'
 }
 
-/** What a list can be narrowed to by name. */
+/** The keys and people by whose names the list can be filtered. */
 interface Known {
   keys: readonly Pick<Key, 'id' | 'name' | 'key_prefix'>[]
   people: readonly Pick<Member, 'user_id' | 'name'>[]
 }
 
-/** Only the owner may list the keys and members. */
+/** Loads the names for the filters; undefined for all but the owner, who alone may list keys and members. */
 async function loadKnown(context: PageContext): Promise<Known | undefined> {
   if (!isOwned(context.account)) return undefined
   const [keys, members] = await Promise.all([
@@ -63,7 +63,7 @@ function emptyFor({ account }: PageContext): string {
     : 'Once an application or agent asks for an approval with a key of this account, it stays listed here.'
 }
 
-/** As the service and the address name them. */
+/** The filters, as the service and the page's address name them. */
 const REQUEST_FILTERS = ['q', 'status', 'high_impact', 'sandbox', 'key', 'person', 'from', 'to'] as const
 
 const ANY = ['', 'Any'] as const
@@ -79,7 +79,7 @@ const CHOICES: Record<'status' | 'high_impact' | 'sandbox', readonly Choice[]> =
   sandbox: [ANY, ['false', 'Live only'], ['true', 'Sandbox only']],
 }
 
-/** The fields of the history's filters; where no names are known one names a key by its id. */
+/** The fields of the history's filters; where no names are known, a key or person is entered by its id. */
 function requestFilterFields(
   filters: Filters,
   known: Known | undefined,
@@ -101,7 +101,7 @@ function requestFilterFields(
   }
 }
 
-/** A person who was removed is named by the id in the address. */
+/** The filter for an approver. A removed person is listed by the id in the address. */
 function personField(value: string, people: Known['people'] | undefined): Field | ChoiceField {
   if (people === undefined) return idField('person', 'Id of the approver', 'usr_…', value)
   const choices = people.map(({ user_id, name }) => [user_id, name] as const)
@@ -121,7 +121,7 @@ function idField(name: string, label: string, placeholder: string, value: string
   return field({ label, name, attributes: { value, autocomplete: 'off', placeholder } })
 }
 
-/** The table of the history; on narrow screens a row has two lines. What waits, its owner can withdraw all at once. */
+/** The table of the history; on narrow screens a row has two lines. The owner can withdraw all pending rows at once. */
 function requestTable(context: PageContext, isWaiting: boolean) {
   const { href, user } = context
   const names: Record<string, string> = {}
@@ -185,7 +185,7 @@ function decidedCell(
       ago(expires_at),
     ]
   }
-  // No line begins with the dot.
+  // The no-break space keeps the dot from beginning a line.
   const when = typeof decided_at === 'string' ? ['\u00a0· ', ago(decided_at)] : []
   if (decision.method === 'sandbox') return [SANDBOX_DECIDED, ...when]
   const standing = decision.delegate === undefined ? [] : [' by the delegate ', person(decision.delegate)]
@@ -194,7 +194,7 @@ function decidedCell(
   return [last, person(decision.approver), ...standing, ` · ${methodWord(decision.method)}`, ...when]
 }
 
-/** What a column is called; `look` is the class of its cells. */
+/** The name of a column; `look` is the class of its cells. */
 interface Column {
   name: string
   look: string
@@ -204,8 +204,8 @@ interface Column {
 type TableRow = readonly (readonly Child[])[]
 
 /**
- * A dense table whose rows fold into two lines on narrow screens. The roles are named, because a browser may forget them when
- * the style makes something else of the boxes.
+ * A dense table whose rows fold into two lines on narrow screens. The roles are explicit, because a browser may drop them
+ * when the style changes how table elements are displayed.
  */
 function dataTable(label: string, columns: readonly Column[]) {
   const body = el('tbody', { role: 'rowgroup' })

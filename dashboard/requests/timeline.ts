@@ -12,15 +12,15 @@ import { section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { RequestLog } from './request-shapes.ts'
 
-/** Something that happened with a request. */
+/** One event in the life of a request. */
 interface Step {
   at: string
   words: readonly Child[]
 }
 
 /**
- * What happened with a request, in order: what the audit log has of it, who opened it, and for its owner what was posted and
- * delivered.
+ * The timeline of a request: its entries in the audit log, who opened it and, for the account's owner, its cards and
+ * deliveries.
  * @throws RequestFailure, ShapeError
  */
 export async function timelineSection(
@@ -30,7 +30,7 @@ export async function timelineSection(
   person: WritePerson,
 ): Promise<HTMLElement | undefined> {
   const { user, href, ofAccount } = context
-  // As the entries of the audit log call the reader.
+  // Calls the reader "you", as the entries of the audit log do.
   const whoever = (reference: string, you: string): HTMLElement =>
     reference === user.approver ? el('strong', {}, you) : person(reference)
   const reading = readingOf(context)
@@ -40,7 +40,7 @@ export async function timelineSection(
     return page
   }
   const trail = await readOn(await load(''), (cursor) => load(`&cursor=${encodeURIComponent(cursor)}`))
-  // The log has the newest first; of one instant, too: a vote comes before the outcome it makes.
+  // The log is newest first, even within one instant: reversed, a vote comes before the outcome that it brings about.
   const audited = stepsOf(trail.data.reverse(), reading)
   const opened = seen.map(
     ({ approver, at }): Step => ({ at, words: [whoever(approver, 'You'), ' opened the request'] }),
@@ -68,7 +68,7 @@ export async function timelineSection(
   return part.element
 }
 
-/** Anyone may check a receipt, as often as they like: what repeats is one line, where it was first. */
+/** Anyone may check a receipt, as often as they like: repeated checks make one line, in the place of the first. */
 function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
   const alike = new Map<unknown, AuditEntry[]>()
   for (const entry of entries) {
@@ -87,7 +87,7 @@ function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
   })
 }
 
-/** Where it was posted, and who was sent the outcome. */
+/** The cards that were posted, and the deliveries that were delivered or given up. */
 function sent(log: RequestLog | undefined, person: WritePerson): Step[] {
   const cards = (log?.cards ?? []).flatMap(({ platform, approver, attempts }): Step[] => {
     const at = firstAccepted(attempts)

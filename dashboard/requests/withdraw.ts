@@ -7,10 +7,10 @@ import { ENDS } from '../parts/rows.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { requestPageShape, withdrawnShape } from './request-shapes.ts'
 
-/** The service takes so many at once. */
+/** The most requests that the service withdraws in one call. */
 const AT_ONCE = 100
 
-/** Withdraws these requests once that is confirmed. What goes wrong is shown in the slot. */
+/** A button that withdraws these requests after a confirmation. The slot shows a failure. */
 export function withdrawButton(
   label: string,
   ids: () => readonly string[],
@@ -18,7 +18,7 @@ export function withdrawButton(
   { done }: PageContext,
 ): HTMLButtonElement {
   const withdraw = async (): Promise<void> => {
-    // More may come to the list while the question stands.
+    // The list may grow while the confirmation is open.
     const wanted = [...ids()]
     const sure = await askFirst(
       wanted.length === 1 ? 'Withdraw this request?' : `Withdraw these ${wanted.length} requests?`,
@@ -42,7 +42,7 @@ function said(count: number, wanted: number): string {
   return `${count} of ${wanted} withdrawn. The others were decided or had ended before.`
 }
 
-/** After a key is revoked or a person removed: shows what waits that the key asked or that names the person, if anything does. */
+/** After a key is revoked or a person removed, shows the key's or the person's pending requests, if there are any. */
 export async function showWhatWaits(
   context: PageContext,
   whose: readonly ['key' | 'person', string],
@@ -52,7 +52,7 @@ export async function showWhatWaits(
   const address = withFilters('/account/requests', [...filters, ['limit', '1']])
   const waits = await get(address, requestPageShape).then(
     ({ data, next_cursor }) => data.length > 0 || next_cursor !== null,
-    // The list says what is wrong.
+    // The list of requests will show the failure.
     () => true,
   )
   if (!waits) return context.done(message)
