@@ -5,8 +5,8 @@ import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 /// <reference lib="webworker" />
 
 /**
- * Shows what the service pushes, and opens the page it is about. It answers for the service only where that cannot be reached,
- * keeps nothing and decides nothing: whatever is pressed, the person sees the page and proves their presence there.
+ * Shows the notifications that the service pushes, and opens their pages. The worker answers page loads only while the
+ * service is out of reach. It stores nothing and decides nothing: a decision takes the page and a proof of presence there.
  */
 declare const self: ServiceWorkerGlobalScope
 
@@ -18,7 +18,7 @@ self.addEventListener('fetch', (event) => {
 })
 
 const STYLE = `:root{color-scheme:light dark;font:1rem/1.55 system-ui,sans-serif}body{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}`
-/** Asks for the same address again by itself, without any script. */
+/** The page reloads itself, without any script. */
 const NOT_CONNECTED = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Not connected · Countersign</title><style>${STYLE}</style></head><body><main><h1>Not connected</h1><p>Countersign cannot be reached. Nothing was decided or lost; this page tries again every few seconds.</p></main></body></html>`
 
 async function notConnected(): Promise<Response> {
@@ -28,10 +28,10 @@ async function notConnected(): Promise<Response> {
   return new Response(NOT_CONNECTED, { status: 503, headers })
 }
 
-// Browsers take the permission from a site whose pushes show nothing, so unreadable ones are shown, too.
+// Browsers revoke the permission of a site whose pushes show nothing, so unreadable pushes are shown as well.
 self.addEventListener('push', (event) => {
   const { title, body, url, tag } = readPayload(event.data?.text())
-  // `renotify` is not in the library's types yet: a reminder under the same tag makes itself heard again.
+  // `renotify`, not in the library's types yet, alerts again for a reminder under the same tag.
   const options: NotificationOptions & { renotify: boolean } = { body, tag, data: { url }, renotify: true }
   event.waitUntil(self.registration.showNotification(title, options))
 })
@@ -48,7 +48,7 @@ async function openPage(target: string): Promise<void> {
   else await open.focus()
 }
 
-// The push service gave the browser another address: the service must know, or nothing comes any more.
+// The push service gave the browser another address: Countersign must know it, or no push arrives any more.
 self.addEventListener('pushsubscriptionchange', (event) => {
   if (event instanceof ExtendableEvent) event.waitUntil(subscribeAgain(event))
 })
@@ -67,7 +67,7 @@ async function subscribeAgain(event: ExtendableEvent & Partial<PushSubscriptionC
   })
 }
 
-/** Shown for what cannot be read: an older worker may meet a newer service. */
+/** Shown for an unreadable push: an older worker may meet a newer service. */
 const UNREADABLE: PushPayload = {
   title: 'Something waits for you',
   body: 'Open Countersign.',
@@ -75,13 +75,13 @@ const UNREADABLE: PushPayload = {
   tag: 'unreadable',
 }
 
-/** Text of a push → what to show. */
+/** Reads the notification from the text of a push. */
 function readPayload(text: string | undefined): PushPayload {
   try {
     const value: unknown = JSON.parse(text ?? '')
     if (typeof value !== 'object' || value === null) return UNREADABLE
     const { title, body, url, tag } = { ...UNREADABLE, ...value }
-    // Without a tag a notification cannot make itself heard again, and browsers refuse it.
+    // Without a tag `renotify` is not possible, and browsers refuse the notification.
     return [title, body, url, tag].every((field) => typeof field === 'string' && field !== '')
       ? { title, body, url, tag }
       : UNREADABLE
@@ -90,7 +90,7 @@ function readPayload(text: string | undefined): PushPayload {
   }
 }
 
-/** The page that a notification leads to: one of ours, whatever it says, and never one that brings a decision along. */
+/** Returns the page of a notification: always on this origin, and without a query, so that it carries no decision along. */
 function targetOf(data: unknown, origin: string): string {
   const path = typeof data === 'object' && data !== null && 'url' in data ? data.url : undefined
   const url = typeof path === 'string' ? parseUrl(path, origin) : undefined

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
-/** One script without a hash in its name and without imports: browsers look at `/sw.js`, and at nothing else, for news. */
+/** Builds one script, without a hash in its name and without imports: browsers check only `/sw.js` for updates. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   publicDir: false,

@@ -2,7 +2,7 @@ import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
 
-/** What helps where no approver is left. @param confirmedOnly the policy counts only people whom the operator confirmed */
+/** The remedies if no approver is left. @param confirmedOnly the policy counts only people whom the operator confirmed */
 export function waysOut(confirmedOnly: boolean): string {
   const ways = [
     'Name more approvers',
@@ -13,7 +13,7 @@ export function waysOut(confirmedOnly: boolean): string {
   return `${ways.slice(0, -1).join(', ')}, or ${ways.at(-1)}.`
 }
 
-/** What is wrong with the policy that is in force: no approver it reaches, names that do not count. */
+/** Warnings about the current policy: no one can approve, too few have a working factor, or names do not count. */
 export function policyWarnings({ reachable, approvers, confirmed_only, quorum }: Policy): HTMLElement[] {
   const gone = approvers.filter(({ eligible }) => !eligible)
   const warnings: HTMLElement[] = []

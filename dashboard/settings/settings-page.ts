@@ -30,7 +30,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
   return { title: 'Settings', scene, wide: true }
 }
 
-/** What the account is called: approvers see it as where a request comes from. */
+/** The account's name, which approvers see beside every request. */
 function nameSection({ id, name, names_in_channels, created_at }: Account, done: Done): HTMLElement {
   const part = section('Account', 'Approvers see its name beside every request.')
   const called = nameField('Name of the account', 'Open requests keep the name they were made under.', {
@@ -70,7 +70,7 @@ function nameSection({ id, name, names_in_channels, created_at }: Account, done:
 const NUMBER = new Intl.NumberFormat()
 const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
-/** How many requests this month took, of how many. */
+/** The requests of this month, and their limit. */
 function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
   const { limit, used, month, resets_at } = quota
   const part = section('Quota', 'Requests of this calendar month in UTC, sandbox requests counted.')
@@ -156,7 +156,7 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
   return part.element
 }
 
-/** What holds or does not. */
+/** The rules of the policy that are either on or off. */
 function flagBoxes(policy: Policy) {
   const passkeys = checkBox('Passkeys only', {
     hint: 'A code from an authenticator app is not accepted for a decision.',
@@ -186,7 +186,7 @@ type Rules = Omit<Policy, 'approvers' | 'reachable' | 'can_attest' | 'authentica
   authenticators?: Rule
 }
 
-/** What is confirmed with a new policy, all of it: a person who sat down at an open page must not slip something in (T34). */
+/** Names every rule in the confirmation: a person who sits down at an open page must not slip in a change (T34). */
 function policyPurpose(rules: Rules, members: readonly Member[]): Child[] {
   const { approvers, quorum, passkey_only, high_impact, confirmed_only, authenticators, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
@@ -213,7 +213,7 @@ function yesNo(said: boolean): HTMLElement {
   return el('strong', {}, said ? 'yes' : 'no')
 }
 
-/** Who of the account is asked; `read` gives user ids. No box ticked means the owner alone. */
+/** The choice of approvers; `read` returns user ids. No ticked box means the owner alone. */
 function approverBoxes(policy: Policy, members: readonly Member[]) {
   const able = members.filter(({ role, state }) => role !== 'auditor' && state === 'active')
   const named = new Set(policy.approvers.map(({ user_id }) => user_id))
@@ -245,10 +245,10 @@ function approverBoxes(policy: Policy, members: readonly Member[]) {
   }
 }
 
-/** More are never sent. */
+/** The most automatic reminders of a request. */
 const MOST = 2
 
-/** When to remind automatically, in percent of the time a request has. */
+/** The times of automatic reminders, in percent of a request's lifetime. */
 function reminderField(reminders: readonly number[]) {
   const reminded = field({
     label: 'Reminders',
@@ -261,7 +261,7 @@ function reminderField(reminders: readonly number[]) {
       value: reminders.map((fraction) => Math.round(fraction * 100)).join(', '),
     },
   })
-  /** Fractions in ascending order; undefined when something is wrong, and the field says so. */
+  /** Reads fractions in ascending order; undefined if the input is wrong, which the field then says. */
   const read = (): number[] | undefined => {
     const said = reminded.input.value.split(/[\s,;%]+/).filter((part) => part !== '')
     const percents = [...new Set(said.map(Number))].sort((a, b) => a - b)
@@ -272,12 +272,12 @@ function reminderField(reminders: readonly number[]) {
   return { ...reminded, read }
 }
 
-/** Which passkeys count. */
+/** The passkeys that count; null for any. */
 type Rule = NonNullable<Policy['authenticators']> | null
 
 const AAGUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Any passkey, those whose make is proven, or some models of these. */
+/** The choice between any passkey, those whose make is proven, and certain models of these. */
 function authenticatorsField(rule: Rule) {
   const kind = choiceField({
     label: 'Authenticators',
@@ -304,7 +304,7 @@ function authenticatorsField(rule: Rule) {
   }
   kind.input.addEventListener('change', follow)
   follow()
-  /** Undefined when something is wrong, and the field says so. */
+  /** Reads the rule; undefined if the input is wrong, which the field then says. */
   const read = (): { rule: Rule } | undefined => {
     if (kind.input.value === 'any') return { rule: null }
     if (kind.input.value === 'attested') return { rule: 'attested' }
@@ -326,7 +326,7 @@ function authenticatorsField(rule: Rule) {
   }
 }
 
-/** In words, for what is confirmed. */
+/** The rule in the words of the confirmation. */
 function ruleWords(rule: Rule): string {
   if (rule === null) return 'any'
   return rule === 'attested' ? 'only those whose make is proven' : `only ${rule.join(', ')}, proven`

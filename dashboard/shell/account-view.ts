@@ -11,7 +11,7 @@ export const currentSessionShape = answer<CurrentSession>()
 /** An account that the person may look at. */
 export type AccountView = CurrentSession['accounts'][number]
 
-/** May the person change what belongs to the account? */
+/** Checks whether the person owns the account and may change it. */
 export function isOwned({ own, role }: AccountView): boolean {
   return own && role === 'owner'
 }
@@ -22,7 +22,7 @@ export type Role = AccountView['role']
 /** An account whose owner asked this person to join. */
 export type AccountInvitation = CurrentSession['invitations'][number]
 
-/** The accounts of a session, the one to open first at the front; a service that names none knows only the own one. */
+/** The accounts of a session, in the order of the service: the first opens first. If it names none, the person's own. */
 export function accountsOf(
   user: User,
   [first, ...others]: readonly AccountView[],
@@ -31,7 +31,7 @@ export function accountsOf(
   return [{ id: user.account_id, name: user.name, role: 'owner', own: true }]
 }
 
-/** Roles an owner can give, and what they are for. */
+/** The roles that an owner can give, each with its name and meaning. */
 export const ROLES = [
   ['approver', 'Approver', 'Decides requests that name them, and sees those.'],
   [
@@ -43,7 +43,7 @@ export const ROLES = [
 
 type MemberRole = (typeof ROLES)[number][0]
 
-/** What a role is called. */
+/** The name of a role for people. */
 export function roleName(role: 'owner' | MemberRole): string {
   return ROLES.find(([value]) => value === role)?.[1] ?? 'Owner'
 }

@@ -1,11 +1,11 @@
 import type { AccountView } from './account-view.ts'
 
-/** `path` with `account=` for an account that is not the person's own: the service takes the own one by itself. */
+/** Adds `account=` to `path` for an account that is not the person's own: the own account is the service's default. */
 export function ofAccount(path: string, { id, own }: AccountView): string {
   return own ? path : withAccount(path, id)
 }
 
-/** Address of a page that shows `account`; the account that opens first needs no name. */
+/** Returns the address of a page that shows `account`; the account that opens first needs no `account=`. */
 export function pageHref(path: string, account: AccountView, [first]: readonly AccountView[]): string {
   return account.id === first?.id ? path : withAccount(path, account.id)
 }
@@ -15,8 +15,8 @@ function withAccount(path: string, id: string): string {
 }
 
 /**
- * What the `:names` of a pattern such as `/requests/:id` stand for in `path`; undefined when it does not fit. A name
- * takes one whole segment and is decoded.
+ * Returns the values in `path` of the `:names` of a pattern such as `/requests/:id`; undefined if the path does not fit. A
+ * value is one whole segment, decoded.
  */
 export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = pattern.split('/')

@@ -1,51 +1,51 @@
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import type { AccountInvitation, AccountView, Role } from './account-view.ts'
 
-/** What a page makes of an address: the router shows it. */
+/** The view that a page builds for an address; the router shows it. */
 export interface PageView {
-  /** For the window; the page's own `<h1>` may say more. */
+  /** The window's title; the page's own `<h1>` may say more. */
   title: string
   /** The whole content of `<main>`; holds one `<h1>`. */
   scene: HTMLElement
   wide?: boolean
 }
 
-/** Opens the page again, and says there, as a success, what was done. */
+/** Reopens the page, and shows `message` there as a success. */
 export type Done = (message?: string) => Promise<void>
 
-/** What every page gets, signed in or not. */
+/** The context of every page, signed in or not. */
 export interface Visit {
-  /** What the `:names` of the page's path stand for. */
+  /** The values of the `:names` in the page's path. */
   params: Readonly<Record<string, string>>
   query: URLSearchParams
-  /** Aborted as soon as another page, or this one again, is opened. */
+  /** Aborted as soon as another page is opened, or this page is reopened. */
   signal: AbortSignal
   done: Done
-  /** Opens another page of the dashboard, likewise. */
+  /** Opens another page of the dashboard, and shows `message` there as a success. */
   go(path: string, message?: string): Promise<void>
 }
 
-/** What pages for signed-in people get. */
+/** The context of pages for signed-in people. */
 export interface PageContext extends Visit {
   user: User
-  /** The account that is looked at, as the address says: `?account=acc_…`. */
+  /** The account that the page shows, named in the address: `?account=acc_…`. */
   account: AccountView
   /** All accounts this person may look at, never empty. */
   accounts: readonly AccountView[]
   /** Accounts this person is asked to join. */
   invitations: readonly AccountInvitation[]
-  /** `path` of a GET that takes `?account=`, for the account that is looked at. */
+  /** Returns the `path` of a GET that takes `?account=`, for the account that the page shows. */
   ofAccount(path: string): string
-  /** Address of another page of the dashboard that keeps the account that is looked at. */
+  /** Returns the address of another page of the dashboard for the same account. */
   href(path: string): string
 }
 
-/** Throws what calls throw; the router then says so and offers to try again. */
+/** Builds a page. It may throw the errors of its calls: the router then shows them and offers to try again. */
 export type OpenPage = (context: PageContext) => Promise<PageView>
 
 /** A visit of a page that works signed out. */
 export interface PublicVisit extends Visit {
-  /** What a signed-in person gets elsewhere. */
+  /** The context for a signed-in person; undefined when signed out. */
   member: PageContext | undefined
 }
 
@@ -54,23 +54,23 @@ type OpenPublicPage = (visit: PublicVisit) => Promise<PageView>
 interface Entry {
   /** Such as `/requests/:id`. */
   path: string
-  /** Its name in the navigation; without one it stands there under the entry whose path it begins with. */
+  /** Its name in the navigation; a page without one counts there as part of the entry whose path its own begins with. */
   nav?: string
 }
 
-/** One page of the dashboard. `load` imports the page's module, so that each becomes a file of its own. */
+/** One page of the dashboard. `load` imports the page's module, so that each page becomes a separate file. */
 export type PageEntry = Entry &
   (
     | { public: true; load(): Promise<OpenPublicPage> }
     | {
         public?: false
-        /** Who may see it, by the role in the account that is looked at. All when left out. */
+        /** The roles, in the account that is shown, that may see the page; without them, all may. */
         roles?: readonly Role[]
         load(): Promise<OpenPage>
       }
   )
 
-/** Whether it can be opened in that account. */
+/** Checks whether a person with this role in the account may open the page. */
 export function isOpenTo(entry: PageEntry, role: Role): boolean {
   return entry.public === true || entry.roles === undefined || entry.roles.includes(role)
 }

@@ -13,19 +13,19 @@ import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entr
 import { isShown, noteShown } from './shown-address.ts'
 import { retryWhenBack } from './when-back.ts'
 
-/** How a page came to be opened: it decides where focus and scrolling go. */
+/** The way in which a page is opened; it decides the focus and the scroll position. */
 interface Opening {
   message?: string | undefined
-  /** The first paint leaves the focus where the browser put it. */
+  /** Whether this is the first paint, which leaves the focus where the browser put it. */
   first?: boolean
   scroll?: number
 }
 
-/** Shows the page of the address, and of each address that a link, a page or the browser's history leads to. */
+/** Shows the page of the current address, and of every later one from a link, a page or the browser's history. */
 export class Router {
   readonly #pages: readonly PageEntry[]
   #visit = new AbortController()
-  /** How often in a row a page could not be loaded. */
+  /** The number of failed page loads in a row. */
   #failed = 0
 
   constructor(pages: readonly PageEntry[]) {
@@ -40,12 +40,12 @@ export class Router {
       if (address !== undefined) void this.#go(address)
     })
     addEventListener('popstate', (event) => {
-      // A jump within the page is a step in the history, too.
+      // A jump within the page also fires this event.
       if (isShown()) return
       void this.#open({ scroll: scrollOf(event.state) })
     })
-    // The browser would scroll before the page is there. A page of a request is a document of its own: on the way back from
-    // it, this one loads again.
+    // The browser would scroll before the page is shown. The page of a decision is a separate document: on the way back from
+    // it, this document loads again.
     history.scrollRestoration = 'manual'
     addEventListener('pagehide', rememberScroll)
     return this.#open({ first: true, scroll: scrollOf(history.state) })
@@ -84,7 +84,7 @@ export class Router {
       location.replace(signInHref())
       return undefined
     })
-    // The person may have gone on while this page was loading.
+    // The person may have opened another page while this one was loading.
     if (signal.aborted || view === undefined) return
     main?.removeAttribute('aria-busy')
     this.#show(view, opening)
@@ -97,7 +97,7 @@ export class Router {
     const query = new URLSearchParams(location.search)
     const account = session && chosenAccount(session, query)
     if (signal.aborted) return undefined
-    // It takes no sign-in to learn that an address leads nowhere.
+    // An unknown address needs no sign-in: it gets the "no such page" view below.
     if (session === undefined && found !== undefined && found.entry.public !== true) {
       location.replace(signInHref())
       return undefined
@@ -118,7 +118,7 @@ export class Router {
     return open.private(member)
   }
 
-  /** Header and navigation, which stay while pages come and go. */
+  /** Updates header and navigation, which stay while pages change. */
   #frame(session: Session | undefined, account: AccountView | undefined): void {
     const { pathname } = location
     showSession(session, account, (other) => {
@@ -145,13 +145,13 @@ export class Router {
     }
     showScene(title, scene, { focus: !first, wide })
     if (!first) announce(title)
-    // At the top it stands already; to be told so would have the browser lay the page out once more.
+    // A first page already is at the top: scrolling there would cost another layout.
     if (!first || scroll > 0) window.scrollTo(0, scroll)
     news?.focus()
   }
 }
 
-/** What pages for signed-in people get besides the visit. */
+/** The part of the context that only pages for signed-in people get. */
 function membership({ user, accounts, invitations }: Session, account: AccountView) {
   return {
     user,
@@ -163,7 +163,7 @@ function membership({ user, accounts, invitations }: Session, account: AccountVi
   }
 }
 
-/** The next action takes the news of the last one away: “Done” above a “Not done” would deny it. */
+/** Removes the success notice at the next action: “Done” above a later failure would contradict it. */
 function takeAway(news: HTMLElement, scene: HTMLElement): void {
   const old = ({ type, target }: Event): void => {
     if (type === 'submit' || (target instanceof Element && target.closest('button') !== null)) news.remove()
@@ -197,8 +197,8 @@ async function loaded(entry: PageEntry): Promise<Loaded> {
 }
 
 /**
- * Where a click leads within the dashboard, and takes the click from the browser. Undefined for everything the browser
- * must do itself: other sites and pages, new tabs, downloads, jumps within the page.
+ * Returns the address within the dashboard to which a click leads, and prevents the browser's own navigation. Undefined for
+ * everything that the browser must do itself: other sites and pages, new tabs, downloads, jumps within the page.
  */
 function clickedAddress(event: MouseEvent, isPage: (path: string) => boolean): string | undefined {
   const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
@@ -211,27 +211,27 @@ function clickedAddress(event: MouseEvent, isPage: (path: string) => boolean): s
   return `${pathname}${search}`
 }
 
-/** Notes in the history how far down the page was read. */
+/** Notes the scroll position in the history. */
 function rememberScroll(): void {
   history.replaceState({ scroll: window.scrollY }, '')
 }
 
-/** What `rememberScroll` noted; 0 for an entry without a note. */
+/** Reads the position that `rememberScroll` noted; 0 for an entry without one. */
 function scrollOf(state: unknown): number {
   return isRecord(state) && typeof state.scroll === 'number' ? state.scroll : 0
 }
 
-/** The script of a page did not come: the service is away, or was updated and has other files now. */
+/** A page's script could not be loaded: the service is away, or was updated and now has other files. */
 class PageLoadError extends Error {
   override readonly name = 'PageLoadError'
 }
 
-/** For what a page or its calls threw. */
+/** The view for an error that a page or its calls threw. */
 function failureView(
   error: unknown,
   { failed, again, signal }: { failed: number; again: () => Promise<void>; signal: AbortSignal },
 ): PageView {
-  // A browser may remember for good that a script could not be loaded; a fresh page knows the names of today.
+  // A browser may cache a script's failure for the life of the page; a reload also learns the current file names.
   const retry = error instanceof PageLoadError ? () => location.reload() : again
   const away = error instanceof RequestFailure && error.code === 'network'
   return stopped(
@@ -242,12 +242,12 @@ function failureView(
   )
 }
 
-/** For an address that leads nowhere. */
+/** The view for an unknown address. */
 function unknownView(): PageView {
   return stopped('There is no such page', p(link('/', 'Go to the start')))
 }
 
-/** For an account in the address that this person may not look at, or not any more. */
+/** The view for an account in the address that this person may not, or may no longer, look at. */
 function foreignView(): PageView {
   return stopped(
     'No such account for you',
@@ -256,7 +256,7 @@ function foreignView(): PageView {
   )
 }
 
-/** For a page that the role in the chosen account does not open. */
+/** The view for a page that is not open to the person's role in the chosen account. */
 function closedView(account: AccountView, own: string | undefined): PageView {
   return stopped(
     'This page is not open to you',
@@ -273,7 +273,7 @@ function stopped(title: string, ...parts: (HTMLElement | string)[]): PageView {
   return { title, scene: el('div', {}, el('h1', {}, title), ...parts) }
 }
 
-/** Shows who is signed in, what they look at, and the way out. `look` opens the dashboard of another account. */
+/** Shows the signed-in person, the choice of account, and "Sign out". `look` opens the dashboard of another account. */
 function showSession(
   session: Session | undefined,
   account: AccountView | undefined,
@@ -298,14 +298,14 @@ function showSession(
   )
 }
 
-/** Leads back to where it was taken, with the receipt that `/verify` names behind the `#`. */
+/** The link to sign in, which leads back to this page, with the receipt that `/verify` names behind the `#`. */
 function signInLink(): HTMLElement {
   const shown = link('/signin', 'Sign in')
   const leadBack = (): void => {
     const { pathname, search, hash } = location
     shown.setAttribute('href', `/signin?next=${encodeURIComponent(`${pathname}${search}${hash}`)}`)
   }
-  // The address may change after this was drawn; either event comes before any way to follow a link.
+  // The address may change after the link is drawn; one of these events precedes every way to follow it.
   for (const event of ['pointerenter', 'focus']) shown.addEventListener(event, leadBack)
   return shown
 }
@@ -336,7 +336,7 @@ async function signOut(): Promise<void> {
   scrollTo(0, 0)
 }
 
-/** Fills the bar of pages; `current` is the path of the page that is shown. */
+/** Fills the navigation bar; `current` is the path of the page that is shown. */
 function showNavigation(
   entries: readonly { path: string; nav: string }[],
   current: string,
@@ -352,12 +352,12 @@ function showNavigation(
   })
   const list = el('ul', {}, ...items)
   bar.replaceChildren(list)
-  // Not now: it would have the browser lay out a page that is about to be filled.
+  // Deferred: measuring now would force a layout of a page that is about to be filled.
   requestAnimationFrame(() => {
     const here = list.querySelector('[aria-current]')?.getBoundingClientRect()
     const bounds = list.getBoundingClientRect()
     if (here !== undefined) list.scrollLeft += here.left - bounds.left + (here.width - bounds.width) / 2
-    // Cut, the first entry would cover the arrow that says so.
+    // A partly hidden first entry would cover the arrow that shows that the list can be scrolled.
     if (list.scrollLeft < (items[0]?.offsetWidth ?? 0)) list.scrollLeft = 0
   })
 }
@@ -366,7 +366,7 @@ function isBelow(path: string, parent: string): boolean {
   return parent !== '/' && path.startsWith(`${parent}/`)
 }
 
-/** Signed out there are no pages to go to. */
+/** Hides the navigation: a signed-out visitor has no pages to go to. */
 function hideNavigation(): void {
   const bar = document.querySelector<HTMLElement>('#navigation')
   if (bar !== null) bar.hidden = true
@@ -374,7 +374,7 @@ function hideNavigation(): void {
 
 type Session = NonNullable<Awaited<ReturnType<typeof loadSession>>>
 
-/** Who is signed in and where they may look. Undefined when signed out. @throws RequestFailure, ShapeError */
+/** Loads the signed-in person and their accounts. Undefined when signed out. @throws RequestFailure, ShapeError */
 async function loadSession() {
   const found = await get('/session?optional=true', nullable(currentSessionShape))
   noteSignedIn(found?.user.approver)
@@ -383,7 +383,7 @@ async function loadSession() {
   return { user, accounts: accountsOf(user, accounts), invitations }
 }
 
-/** The account the address names; the first one when it names none. Undefined for one this person may not look at. */
+/** The account that the address names, or else the first. Undefined for an account that this person may not look at. */
 function chosenAccount({ accounts }: Session, query: URLSearchParams): AccountView | undefined {
   const wanted = query.get('account')
   return wanted === null ? accounts[0] : accounts.find(({ id }) => id === wanted)

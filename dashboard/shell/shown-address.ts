@@ -1,22 +1,22 @@
 let shown = ''
 
-/** Notes which page is shown, so that a jump within it is not taken for another one. */
+/** Notes the shown page, so that a jump within it is not taken for another page. */
 export function noteShown(): void {
   shown = here()
 }
 
-/** Does the address lead to the page that is shown, or to a place within it? */
+/** Checks whether the address leads to the shown page, or to a place within it. */
 export function isShown(): boolean {
   return here() === shown
 }
 
-/** For the same page as its filters are now: no step in the history. */
+/** Replaces the address of the shown page, for example for its filters, without a new entry in the history. */
 export function replaceAddress(address: string): void {
   history.replaceState(history.state, '', address)
   noteShown()
 }
 
-/** Writes these into the address and leaves the rest of it; what is empty is taken away. */
+/** Writes these filters into the address and keeps the rest of it; removes filters without a value. */
 export function keepInAddress(filters: readonly { name: string; value: string }[]): void {
   const query = new URLSearchParams(location.search)
   for (const { name, value } of filters) {

@@ -1,23 +1,23 @@
 import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { hint } from '../../webauthn-page/kit/dom/element.ts'
 
-/** Seconds before each look whether the service is there again: about five minutes in all. */
+/** Seconds before each check whether the service is back: about five minutes in all. */
 const PAUSES = [2, 4, 8, 15, 30, 60, 60, 60, 60]
 
 interface Trying {
-  /** Did the page fail because no answer came at all? */
+  /** Whether the page failed because no answer came at all. */
   away: boolean
-  /** How often it failed before: that many pauses are spent. */
+  /** The number of earlier failures in a row: as many pauses are skipped. */
   failed: number
   retry(): void
-  /** Aborted when the person goes on. */
+  /** Aborted when the person opens another page. */
   signal: AbortSignal
 }
 
 /**
- * Runs `retry` when the network is back, and when the service answers again that was away. What fails while the service
- * answers is left to the person: it would fail the same way.
- * @returns what says so
+ * Runs `retry` when the network is back, or when a service that was away answers again. If the page failed although the
+ * service answers, the retry is left to the person: it would fail the same way.
+ * @returns the hint that tells the person
  */
 export function retryWhenBack({ away, failed, retry, signal }: Trying): HTMLElement {
   const said = hint()
@@ -50,7 +50,7 @@ async function isThere(): Promise<boolean> {
     await get('/session?optional=true', (value) => value)
     return true
   } catch (error) {
-    // Some proxies answer in the place of a service that is away.
+    // Some proxies answer in place of a service that is away.
     return error instanceof RequestFailure && ![0, 502, 503, 504].includes(error.status)
   }
 }

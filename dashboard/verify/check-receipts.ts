@@ -7,21 +7,21 @@ import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import { MAX_VOTES, problemOfVotes, type Receipts, type UnsignedVote } from '../../src/signing/votes.ts'
 
-/** Everything that was found out about what the visitor brought. */
+/** The result of all checks of the visitor's input. */
 export interface Report {
-  /** Of the decision; of the first signed vote, where there is a list of votes alone. */
+  /** The examination of the decision or, for a mere list of votes, of the first signed vote. */
   main: Examination
-  /** The signed ones. */
+  /** The examinations of the signed votes. */
   votes: Examination[]
-  /** Approvals of a request that was rejected: words that nothing proves. */
+  /** Approvals of a request that was rejected: claims that nothing proves. */
   unsigned: UnsignedVote[]
-  /** Why the votes do not belong together though each may hold by itself. */
+  /** Why the votes do not belong together, though each may be valid by itself. */
   disagreement?: string
 }
 
 /**
  * Checks every receipt against the keys. Sandbox receipts are checked like others; the verdict marks them.
- * @param expected what the main receipt must say, when it was asked for by its id
+ * @param expected the fields that the main receipt must have, if it was requested by its id
  */
 export async function checkReceipts(
   { decision, votes, unsigned, listed }: Receipts,
@@ -47,8 +47,8 @@ export async function checkReceipts(
 }
 
 /**
- * What the statement of a receipt says, once the check `intent` has passed: the nonce was found to commit to it, so it is as
- * good as signed. Undefined without one.
+ * Returns the statement of a receipt whose check `intent` has passed: the signed nonce commits to it, so it is as good as
+ * signed. Otherwise undefined.
  */
 export function openedIntent({ input, outcomes }: Examination) {
   if (input?.intent === undefined || outcomes.get('intent') !== 'passed') return undefined
@@ -59,15 +59,15 @@ export function openedIntent({ input, outcomes }: Examination) {
   }
   return {
     action: text('action') ?? '',
-    /** The service it was made for. */
+    /** The service for which the statement was made. */
     audience: text('aud'),
     highImpact: said.get('high_impact') === true,
-    /** Reference of who acted for the approver. */
+    /** Reference of the delegate who acted for the approver. */
     delegate: text('delegate'),
   }
 }
 
-/** Who decided, and for whom when that was a delegate: the payload names only whose vote it is. */
+/** Names the person who decided, and for a delegate also the approver: the payload names only the approver. */
 export function whoActed(
   examination: Examination,
   { approver }: ReceiptPayload,
@@ -80,10 +80,10 @@ export function whoActed(
     : `${called(delegate)} as the delegate of ${called(approver)}`
 }
 
-/** What came of a comparison, in words. */
+/** The outcome of a comparison, in words. */
 export type Said = readonly [kind: 'success' | 'warning' | 'error' | 'info', sentence: string]
 
-/** Is the text the action of this receipt? The receipt must have passed every check before. */
+/** Checks whether the text is the action of this receipt, which must have passed every check before. */
 export async function compareAction(
   receipt: ReceiptInput,
   keys: readonly VerificationKey[],
@@ -95,7 +95,7 @@ export async function compareAction(
     const { result } = await examineInput({ ...bare(receipt), claims }, keys, { allowSandbox: true })
     if (!result.valid) continue
     const blanks = text === typed ? '' : ' The blanks around your text do not count.'
-    // Without a statement, the payload's 64 bits are all there is to compare it with.
+    // Without a statement, there are only the payload's 64 bits to compare the text with.
     return result.checked.action === 'full'
       ? ['success', `This is exactly the action that was decided on.${blanks}`]
       : ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
@@ -103,7 +103,7 @@ export async function compareAction(
   return ['error', 'This is not the action that was decided on. Every letter, blank and line break counts.']
 }
 
-/** Is the JSON the context of this receipt? Only the statement knows; the payload holds nothing of it. */
+/** Checks whether the JSON is the context of this receipt. Only the statement can tell: the payload has nothing of it. */
 export async function compareContext(
   receipt: ReceiptInput,
   keys: readonly VerificationKey[],
@@ -122,7 +122,7 @@ export async function compareContext(
     : ['error', 'These are not the details that were decided on.']
 }
 
-/** What is signed, and the statement; not what was next to it. */
+/** The receipt reduced to the signed parts and the statement, without the fields next to them. */
 function bare({ context: _, namesContent: _also, ...signed }: ReceiptInput): ReceiptInput {
   return { ...signed, claims: [] }
 }

@@ -2,7 +2,7 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { MAX_BYTES } from './read-subject.ts'
 
-/** What came out of a drop or the file chooser. */
+/** The content of a drop, or of a file from the file chooser. */
 export interface Brought {
   /** The file's name; undefined for text that was dragged here. */
   name?: string
@@ -10,8 +10,8 @@ export interface Brought {
 }
 
 /**
- * A place to drop one file (or text) on, which is a button, too. Files are read here and go nowhere.
- * @param signal takes the page-wide listeners away again
+ * A zone to drop one file or text on, with a button to choose a file. Files are read in the browser and sent nowhere.
+ * @param signal removes the page-wide listeners
  */
 export function dropZone(
   signal: AbortSignal,
@@ -28,7 +28,7 @@ export function dropZone(
   const input = el('input', { type: 'file', hidden: true, 'aria-hidden': 'true', tabindex: -1 })
   input.addEventListener('change', () => {
     const file = input.files?.[0]
-    // So that the same file can be chosen again, after it was changed.
+    // Reset, so that the same file can be chosen again after it was changed.
     if (file !== undefined) void take(file).finally(() => (input.value = ''))
   })
   const open = button('Choose a file', 'plain', () => input.click())
@@ -49,7 +49,7 @@ export function dropZone(
   return element
 }
 
-/** The whole window takes the drop: beside the zone the browser would leave the page and open the file. */
+/** Lets the whole window take the drop: beside the zone the browser would leave the page and open the file. */
 function listen(zone: HTMLElement, signal: AbortSignal, drop: (data: DataTransfer) => void): void {
   let depth = 0
   const show = (change: number): void => {
@@ -76,7 +76,7 @@ function isField(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement
 }
 
-/** Undefined for bytes that are no UTF-8. */
+/** Decodes UTF-8; undefined for bytes that are not UTF-8. */
 function textOf(bytes: ArrayBuffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)

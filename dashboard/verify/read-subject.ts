@@ -2,19 +2,19 @@ import { isId } from '../../src/domain/identifier.ts'
 import { readPaste } from '../../src/domain/read-paste.ts'
 import { parseUrl } from '../../webauthn-page/kit/parse-url.ts'
 
-/** 1 MiB, as `countersign verify` takes it. Our own answers are far smaller. */
+/** Bytes of the largest input: 1 MiB, as in `countersign verify`. The service's own answers are far smaller. */
 export const MAX_BYTES = 1_048_576
 
-/** What the visitor wants to have checked. Nothing in it is trusted. */
+/** The visitor's input to check. Nothing in it is trusted. */
 export type Subject =
   | { kind: 'id'; id: string; of: 'request' | 'decision' }
   | { kind: 'receipt'; json: object }
-  /** Nothing that could be checked; the sentence says why. */
+  /** An input that cannot be checked; the sentence says why. */
   | { kind: 'problem'; sentence: string }
 
 /**
- * Reads what was dropped or pasted: an id, a link to a request of this service (`origin`), or JSON in any form that
- * carries a receipt.
+ * Reads dropped or pasted text: an id, a link to a request of this service (`origin`), or JSON in any form that carries a
+ * receipt.
  */
 export function readSubject(text: string, origin: string): Subject {
   const trimmed = text.trim()
@@ -33,7 +33,7 @@ export function readSubject(text: string, origin: string): Subject {
   return { kind: 'receipt', json }
 }
 
-/** Counted in bytes only where the number of characters leaves it open. */
+/** Checks the length; counts bytes only if the number of characters is not decisive. */
 function isTooLong(text: string): boolean {
   return text.length > MAX_BYTES || new TextEncoder().encode(text).length > MAX_BYTES
 }

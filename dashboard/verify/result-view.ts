@@ -38,19 +38,19 @@ import {
 } from './check-receipts.ts'
 import { type CheckLine, checkLines, type NameOf, type Verdict, verdictOf } from './verdict.ts'
 
-/** What a result is shown with. */
+/** The context in which a result is shown. */
 export interface ResultSource {
   keys: readonly VerificationKey[]
-  /** The keys are the reader's own. */
+  /** Whether the keys are from the reader's own key set. */
   pinned: boolean
   nameOf: NameOf
-  /** Of the file it came in. */
+  /** Name of the file that held the receipt, if any. */
   name: string | undefined
-  /** Leads to where the next one is brought. */
+  /** Moves to the field for the next receipt. */
   another(): void
 }
 
-/** The verdict first, then what was decided, the checks, the votes, and the raw text. */
+/** Shows the verdict first, then the decided text, the checks, the votes, and the raw text. */
 export function resultView(report: Report, source: ResultSource): HTMLElement {
   const { main } = report
   const { result, input } = main
@@ -72,7 +72,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
   )
 }
 
-/** Ids this service has no receipt for: its word, which nothing proves. */
+/** The view for an id without a receipt: only the service's word, which nothing proves. */
 export function noneView(heading: string, sentence: string, another: () => void): HTMLElement {
   return div(
     'verify-result',
@@ -86,7 +86,7 @@ export function noneView(heading: string, sentence: string, another: () => void)
   )
 }
 
-/** The heading of what is not valid says so by itself. */
+/** The labels above the headings; the heading of an invalid receipt needs none. */
 const LABELS: Record<Exclude<Verdict['kind'], 'invalid'>, string> = {
   approved: 'Valid receipt',
   rejected: 'Valid receipt of a rejection',
@@ -118,7 +118,7 @@ function verdictView(
   )
 }
 
-/** The action, and the details, that were decided on: from the opened statement, or with the doubt said. */
+/** The action and details that were decided on: from the opened statement, or with a note of doubt. */
 function approvedWords(examination: Examination): HTMLElement | undefined {
   const intent = openedIntent(examination)
   const claimed = examination.input?.claims.find(({ field }) => field === 'action')?.value
@@ -136,7 +136,7 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
   )
 }
 
-/** Only details that are proven are shown. */
+/** The details, shown only if they are proven. */
 function detailsOf({ input, outcomes }: Examination): HTMLElement | undefined {
   if (input?.context === undefined || outcomes.get('context') !== 'passed') return undefined
   const context: JsonValue = JSON.parse(input.context)
@@ -149,7 +149,7 @@ const METHODS: Record<ReceiptPayload['method'], string> = {
   sandbox: 'Sandbox, no person',
 }
 
-/** What a receipt that holds says, and the key that says so. Only what is signed stands here. */
+/** The facts of a valid receipt, and its key. Of the receipt, only signed content is shown here. */
 function receiptFacts(
   examination: Examination,
   payload: ReceiptPayload,
@@ -185,12 +185,12 @@ function receiptFacts(
 
 type Fact = readonly [name: string, ...value: Child[]] | undefined
 
-/** A line of the statement in its own words, if it is there. */
+/** A field of the statement in its own words; undefined if it is missing. */
 function fact(name: string, said: string | undefined, ...more: Child[]): Fact {
   return said === undefined ? undefined : [name, el('bdi', { class: 'mono' }, callerText(said)), ...more]
 }
 
-/** What the statement says since its version 2; the caller's own words are shown as such. */
+/** The fields of the statement since its version 2; the caller's own words are shown as such. */
 function statedFacts({ result }: Examination): Fact[] {
   if (!result.valid || result.stated === undefined) return []
   const { requester, quorum, audience, reversibility } = result.stated
@@ -215,7 +215,7 @@ function time(seconds: number): HTMLElement {
   return moment(new Date(seconds * 1000).toISOString())
 }
 
-/** The bytes that were checked, as text; `believed` is false where the signature does not cover them. */
+/** The checked bytes, as text; `believed` is false if the signature does not cover them. */
 function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {
   const text = new TextDecoder().decode(payload)
   const signed = toBase64(signature)
@@ -241,7 +241,7 @@ function card(title: string, ...body: Child[]): HTMLElement {
   return el('section', { class: 'card', 'aria-labelledby': id }, el('h3', { id }, title), ...body)
 }
 
-/** One line and the checks of every signed vote; one line of every approval that a rejection left unsigned. */
+/** A line and the checks for every signed vote; a line for every approval that a rejection left unsigned. */
 function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | undefined {
   const count = votes.length + unsigned.length
   if (count === 0) return undefined
@@ -261,7 +261,7 @@ const ALL_SIGNED = 'Each person’s vote is signed by itself and was checked by 
 const ONE_OUTCOME =
   'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can pass for a permission; nothing proves them.'
 
-/** In no colour of an approval: it is none. */
+/** An unsigned approval, not in the colour of an approval: it is not one. */
 function unsignedView({ approver }: UnsignedVote): HTMLElement {
   return el(
     'li',
@@ -305,10 +305,10 @@ const STATES: Record<CheckLine['state'], string> = {
   'dry-run': 'Dry-run',
 }
 
-/** What speaks against the receipt comes first. */
+/** The order of the states: those that speak against the receipt come first. */
 const FIRST: readonly CheckLine['state'][] = ['failed', 'dry-run', 'passed']
 
-/** Every check that was made with its result, in words as well as in colour; the others in one line that opens. */
+/** Every check that was made, with its result in words and in colour; the others folded into one line each kind. */
 function checkList(examination: Examination): HTMLElement[] {
   const lines = checkLines(examination)
   const list = (wanted: readonly CheckLine[]) => el('ol', { class: 'checks' }, ...wanted.map(checkView))
@@ -347,7 +347,7 @@ function checkView({ state, name, sentence }: CheckLine): HTMLElement {
   )
 }
 
-/** Lets people enter an action and details and tells whether they are what this receipt is about. */
+/** The form that compares an entered action and details with those of this receipt. */
 function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): HTMLElement {
   const action = field({
     label: 'Action',

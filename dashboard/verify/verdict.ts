@@ -5,26 +5,26 @@ import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-che
 import type { ReceiptRefusal } from '../../src/signing/receipt-error.ts'
 import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 
-/** The first thing the page says. */
+/** The verdict, shown first on the page. */
 export interface Verdict {
   kind: 'approved' | 'rejected' | 'sandbox' | 'unproven' | 'invalid'
   heading: string
-  /** Who decided what, and of a dry-run that no person did; stands before `at`. */
+  /** Who decided what or, for a dry-run, that no person did; shown before `at`. */
   by?: string
-  /** When it was decided, milliseconds. */
+  /** Time of the decision, in milliseconds. */
   at?: number
   sentence: string
-  /** What to mind although the receipt holds. */
+  /** Warnings about a receipt that is nevertheless valid. */
   cautions: string[]
 }
 
-/** The name of the person behind a reference, for a reader who may know it. */
+/** Returns the name of the person behind a reference, if the reader may know it. */
 export type NameOf = (reference: string) => string | undefined
 
-/** Receipts hold references alone, and an outsider learns no name. */
+/** For outsiders, who learn no names: receipts hold only references. */
 export const nameless: NameOf = () => undefined
 
-/** The verdict on everything that was brought: one false vote spoils the rest. */
+/** Returns the verdict on the whole input: one false vote makes all of it invalid. */
 export function verdictOf(report: Report, nameOf: NameOf = nameless): Verdict {
   const { main, disagreement } = report
   if (!main.result.valid) return invalid(refusedHeading(main.result), main.result.message)
@@ -72,7 +72,7 @@ const ALL_APPROVED = 'Every vote is genuine: these people approved this request.
 
 const NOT_VALID = 'Not valid'
 
-/** Whose decision it is, as a reader would say it. */
+/** The heading for a valid receipt: whose decision it is, or how many agree. */
 function heldHeading(report: Report, { decision, approver }: ReceiptPayload, nameOf: NameOf): string {
   const noun = decision === 'approved' ? 'approval' : 'rejection'
   const count = votesFor(report, decision).length
@@ -81,7 +81,7 @@ function heldHeading(report: Report, { decision, approver }: ReceiptPayload, nam
   return name === undefined ? `A genuine ${noun}, unchanged` : `${visibleString(name)}’s ${noun}, unchanged`
 }
 
-/** What is wrong in the words of a reader, where that can be told in one line. */
+/** The heading for a refused receipt: the reason in plain words, if one line can say it. */
 function refusedHeading({ code, field }: ReceiptRefusal): string {
   switch (code) {
     case 'receipt_contradicts_payload':
@@ -136,7 +136,7 @@ function cautionsOf({ main, votes }: Report): string[] {
   return cautions.filter((caution) => typeof caution === 'string')
 }
 
-/** A receipt alone holds a hash of the text that is too short to prove it. */
+/** Shown for a receipt without its text: the hash in the receipt is too short to prove the text. */
 const NO_TEXT =
   'This confirms the decision and not its text, which did not come along. To check the text, bring the whole answer that the caller has (GET /api/v1/approvals/:id); or give the request’s id here, signed in as a person who may see it.'
 
@@ -148,7 +148,7 @@ export interface CheckLine {
   sentence: string
 }
 
-/** For each check: its name, what it means when it passed, and when there was nothing to check. */
+/** For each check: its name, its meaning when it passed, and its meaning when there was nothing to check. */
 const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: string }> = {
   form: { name: 'A receipt', passed: 'This has the form of a receipt of this kind of service.' },
   encoding: {

@@ -24,13 +24,13 @@ import { noneView, resultView } from './result-view.ts'
 import { type NameOf, nameless } from './verdict.ts'
 
 /**
- * `/verify`: everyone may check a receipt here, in their own browser. `/verify#req_…` asks for that one at once; what stands
- * behind the `#` is not sent along with the address.
+ * `/verify`: anyone may check a receipt here, in their own browser. `/verify#req_…` checks that request at once; a browser
+ * does not send the part behind the `#` with the address.
  */
 export async function verifyPage({ signal, member }: PublicVisit): Promise<PageView> {
   const draft = keptDraft('verify', signal)
   const reader = member?.user.approver ?? ''
-  // What was pasted before signing in belongs to the person who signs in; what a person pasted is not for the next one.
+  // A draft from before signing in belongs to the person who signs in; a signed-in person's draft is not for the next one.
   if (draft.author !== '' && draft.author !== reader) draft.text = ''
   draft.author = reader
   const bench = new Bench(signal, draft, member && (await loadNames(member)))
@@ -44,8 +44,8 @@ const membersShape = object({ data: list(object({ approver: nullable(text), name
 const accountShape = object({ owner: object({ approver: text, name: text }) })
 
 /**
- * Names of people of the account that is looked at, by the reference that receipts hold. Who the members are only their
- * owner may list; others know the owner and themselves.
+ * Loads the names of the people of the shown account, by the reference that receipts hold. Only the owner may list the
+ * members; others know the owner and themselves.
  */
 async function loadNames(context: PageContext): Promise<NameOf> {
   const others = await peopleOf(context).catch((): People => [])
@@ -59,7 +59,7 @@ async function peopleOf({ account, ofAccount }: PageContext): Promise<People> {
   return [(await get(ofAccount('/account'), accountShape)).owner]
 }
 
-/** The page: what is brought in, and, before it as soon as there is one, the result. */
+/** The page: the form for a receipt and, above it as soon as there is one, the result. */
 class Bench {
   readonly scene: HTMLElement
   readonly #text: Field = field({
@@ -71,13 +71,13 @@ class Bench {
   })
   readonly #entry: HTMLDetailsElement
   readonly #result = div('verify-place')
-  /** All that is seen of the page's work while what the address names is being checked. */
+  /** Shown in place of the form while the receipt that the address names is being checked. */
   readonly #checking = el('p', { class: 'loading' }, 'Checking…')
   readonly #card = div('card verify-entry')
   readonly #slot = noticeSlot()
   readonly #signal: AbortSignal
   readonly #draft: Draft
-  /** Of a signed-in reader. */
+  /** The names that a signed-in reader knows; undefined when signed out. */
   readonly #nameOf: NameOf | undefined
   #pinned: VerificationKey[] | undefined
   #last: Brought | undefined
@@ -103,8 +103,8 @@ class Bench {
   }
 
   /**
-   * Checks what the address names, now and when it changes; without that, what is there again on the way back. Only an entry
-   * of the history that was left before has a state.
+   * Checks the receipt that the address names, now and when it changes; without one, checks the kept draft on the way back
+   * to this page. Only an entry of the history that was left before has a state.
    */
   followAddress(): void {
     const look = (): boolean => {
@@ -122,7 +122,7 @@ class Bench {
     void this.#check({ text: this.#draft.text }, { focus: false })
   }
 
-  /** Folded as soon as something is checked: then the verdict is what one came for. */
+  /** The form for a receipt, folded after a check: then the verdict matters. */
   #bringing(): HTMLDetailsElement {
     const check = (): Promise<void> => this.#check({ text: this.#text.input.value })
     const zone = dropZone(
@@ -158,11 +158,11 @@ class Bench {
       this.#checking.remove()
       this.#card.hidden = false
     })
-    // Something newer may have been brought meanwhile.
+    // Another check may have begun meanwhile.
     if (turn !== this.#turn || this.#signal.aborted) return
     if (outcome.kind === 'problem') {
       this.#refuse(outcome.sentence)
-      // What was typed is wrong; of any other problem the field is no cause.
+      // Mark the field only if the typed text is wrong: it is not the cause of any other problem.
       if (subject.kind === 'problem' && brought.name === undefined && focus) {
         this.#text.input.setAttribute('aria-invalid', 'true')
         this.#text.input.focus({ preventScroll: true })
@@ -182,7 +182,7 @@ class Bench {
     this.#text.input.select()
   }
 
-  /** Nothing was checked, so nothing of an earlier check may stay. */
+  /** Shows why nothing was checked, and removes the result of any earlier check. */
   #refuse(sentence: string): void {
     this.#last = undefined
     this.#entry.open = true
@@ -216,8 +216,8 @@ class Bench {
 }
 
 /**
- * Takes a key set that the visitor saved earlier: from then on nothing is fetched, and the service can no longer choose the
- * keys it is checked by. `changed` gets the keys, or undefined when they are put away again.
+ * The form for a key set that the visitor saved earlier: from then on no keys are fetched, so the service can no longer
+ * choose the keys that check it. `changed` gets the keys, or undefined when they are put away.
  */
 function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>): HTMLElement {
   const jwks = field({
@@ -262,7 +262,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
   )
 }
 
-/** What came of checking something. */
+/** The outcome of a check. */
 export type Outcome =
   | { kind: 'report'; report: Report; keys: readonly VerificationKey[] }
   /** The service has no receipt for the id. */
@@ -271,8 +271,8 @@ export type Outcome =
   | { kind: 'problem'; sentence: string }
 
 /**
- * Checks what the visitor brought. Only an id makes a call with something in it; a receipt is checked with the published keys,
- * or without any call where `pinned` keys are given. `whole` gives more of a request than its receipt, where the reader may see it.
+ * Checks the visitor's input. Only an id is ever sent to the service; a receipt is checked with the published keys, or
+ * without any call if `pinned` keys are given. `whole` returns more of a request than its receipt, if the reader may see it.
  */
 export async function verifySubject(
   subject: Subject,
@@ -280,7 +280,7 @@ export async function verifySubject(
   whole: typeof wholeAnswer = async () => undefined,
 ): Promise<Outcome> {
   if (subject.kind === 'problem') return subject
-  // Browsers keep their cryptography from pages that came in the clear.
+  // Browsers offer their cryptography only to pages of a secure context.
   if (!isSecureContext) return { kind: 'problem', sentence: 'This only works over https (or on localhost).' }
   try {
     if (subject.kind === 'receipt') return await checked(subject.json, pinned)
@@ -311,16 +311,16 @@ async function checked(
 
 const TIMEOUT_MS = 20_000
 
-/** What anyone may have, asked for as nobody; undefined where no answer comes. */
+/** Fetches public data without credentials; undefined if no answer comes. */
 function fetchOpen(path: string, cache: RequestCache): Promise<Response | undefined> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   return fetch(path, { credentials: 'omit', cache, redirect: 'error', signal }).catch(() => undefined)
 }
 
-/** What the service has for an id: a receipt to check, or its word that there is none. */
+/** The service's answer to an id: a receipt to check, or its unproven word that there is none. */
 type ServiceAnswer = { kind: 'receipt'; json: object } | Extract<Outcome, { kind: 'none' }>
 
-/** Fetches the receipt of a request or decision by its id. Nothing of the answer is believed. @throws RequestFailure */
+/** Fetches the receipt of a request or decision by its id. Nothing in the answer is trusted. @throws RequestFailure */
 async function askService(id: string): Promise<ServiceAnswer> {
   const response = await fetchOpen(`/api/v1/approvals/${encodeURIComponent(id)}/verify`, 'no-store')
   if (response === undefined) throw silence()
@@ -330,7 +330,7 @@ async function askService(id: string): Promise<ServiceAnswer> {
   throw new RequestFailure(response.status, 'refused', refusalOf(response.status))
 }
 
-/** What the signed-in person may read of that request: its text and statement, by which the receipt proves the text, too. */
+/** Loads what the signed-in person may read of the request: text and statement, by which the receipt also proves the text. */
 async function wholeAnswer(receipt: { payload?: unknown }): Promise<object | undefined> {
   const { rid } = Object(receipt.payload)
   const review = await get(`/approvals/${encodeURIComponent(String(rid))}/review`, reviewShape).catch(
@@ -345,7 +345,7 @@ function refusalOf(status: number): string {
     : `The service answered with status ${status}. Try again in a moment.`
 }
 
-/** The status is the service's own word: there is nothing signed to check it by. */
+/** The view's words for an id without a receipt. The status is only the service's word: nothing signed backs it. */
 function without({ status, message }: Record<string, unknown>): ServiceAnswer {
   const known = typeof status === 'string' ? status : 'unknown'
   const heading = HEADINGS[known] ?? 'Not valid: the service does not stand by this receipt'
@@ -360,8 +360,8 @@ const HEADINGS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The published keys of this service, as they are now: a copy from before could miss a revocation. Nothing of a receipt
- * goes along.
+ * Fetches the currently published keys of this service: an earlier copy could miss a revocation. Nothing of a receipt is
+ * sent along.
  * @throws RequestFailure; JwksError for a set that cannot be trusted
  */
 async function fetchKeys(): Promise<VerificationKey[]> {
