@@ -109,7 +109,7 @@ function adviceOnStatus(status: number): string {
   return 'It must answer with a status from 200 to 299.'
 }
 
-/** Loads a webhook's deliveries; `filters` are the service's, with `cursor` and `limit`. @throws RequestFailure, ShapeError */
+/** Loads a webhook's deliveries; `filters` are the API's, with `cursor` and `limit`. @throws RequestFailure, ShapeError */
 export function loadDeliveries(id: string, filters: Filters): Promise<DeliveryPage> {
   return get(
     withFilters(`/account/webhooks/${encodeURIComponent(id)}/deliveries`, filters),

@@ -183,7 +183,7 @@ function goneWords(gone: number): string {
     : `${gone} people this key names are no longer approvers of the account and drop out when you save another policy.`
 }
 
-/** What to know before reading on. */
+/** The warning above a new key: it is shown only once. */
 export function onceOnly(): HTMLElement {
   return el(
     'span',

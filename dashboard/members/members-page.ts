@@ -180,7 +180,7 @@ function roleForm(member: Member, panel: RowPanel, context: PageContext): HTMLEl
   )
 }
 
-/** What happens to open requests; empty for a person who has not joined yet, since no request names them. */
+/** The sentence about open requests; empty for a person who has not joined yet, since no request names them. */
 function openRequests({ role, state }: Member): string {
   if (state === 'invited') return ''
   return role === 'approver' ? OPEN_REQUESTS : 'Open requests keep the approvers they were made with.'

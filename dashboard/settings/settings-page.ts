@@ -102,7 +102,7 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
   return part.element
 }
 
-/** Who decides, and how. Open requests keep the policy they were made under. */
+/** The rules for who decides, and how. Open requests keep the policy they were made under. */
 function policySection(policy: Policy, members: readonly Member[], done: Done): HTMLElement {
   const part = section(
     'Policy',

@@ -16,7 +16,7 @@ export function isOwned({ own, role }: AccountView): boolean {
   return own && role === 'owner'
 }
 
-/** What a person may do in an account. */
+/** The role of a person in an account, which sets what they may do. */
 export type Role = AccountView['role']
 
 /** An account whose owner asked this person to join. */
