@@ -51,7 +51,7 @@ export function inboxRow(request: PendingRequest) {
     account,
     /** Updates the number of approvals and whether the key is revoked: nothing else of a request ever changes. */
     renew,
-    /** Shows the time left by that clock. */
+    /** Updates the time left; `clock` is as in `secondsUntil`. */
     tick: time.tick,
     /** Marks the request as settled and disables its row, for a row that cannot be removed yet. */
     settle: () => {
