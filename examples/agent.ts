@@ -14,7 +14,7 @@ const payment = JSON.stringify({
 })
 
 function stop(why = '') {
-  console.error(`${invoice} is not paid: ${why}`)
+  console.error(`${invoice} is not paid by this run: ${why}`)
   process.exit(1)
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
 import events from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
@@ -23,7 +23,11 @@ function read(text = '') {
     return undefined
   }
 }
-trusted() // without the file it does not start
+if (!existsSync('jwks.json')) {
+  console.error('jwks.json is not in this folder: it takes what the service has at /.well-known/jwks.json.')
+  process.exit(1)
+}
+trusted() // what is no key set ends it here, too
 const done = new Set() // in production a unique column, filled in the transaction that acts
 events.captureRejections = true // what throws below is answered 500, and the callback comes again
 
@@ -49,7 +53,11 @@ createServer(async (request, response) => {
   if (!told) return refuse(400, 'not the body of a callback')
   const { asked, payload, signature, kid } = told
   const jwk = trusted(kid)
-  if (!jwk) return refuse(403, 'by no key of jwks.json for what people decide: a sandbox key has others')
+  if (!jwk)
+    return refuse(
+      403,
+      'by no key of jwks.json for what people decide: rotated since it was saved, or a sandbox key',
+    )
   if (!verify(null, payload, createPublicKey({ key: jwk, format: 'jwk' }), signature))
     return refuse(403, 'the receipt is forged')
   const receipt = JSON.parse(payload.toString())

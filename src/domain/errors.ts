@@ -40,7 +40,10 @@ export const REFUSALS = {
   ],
   not_pending: [409, 'The request is no longer pending.'],
   not_approved: [409, 'The request is not approved; do not go ahead.'],
-  already_consumed: [409, 'This approval was used before; ask for a new one.'],
+  already_consumed: [
+    409,
+    'This approval was used before; find out what that did before you ask for a new one.',
+  ],
   mismatch: [409, 'What you are about to do is not what was approved; see `field`.'],
   no_eligible_approver: [
     422,

@@ -98,7 +98,7 @@ describe('the agent in the documents', () => {
     const again = await pay('INV-1')
     expect(again).toEqual({
       paid: '',
-      failed: expect.stringMatching(/^INV-1 is not paid: {"error":"already_consumed",.*}\n$/),
+      failed: expect.stringMatching(/^INV-1 is not paid by this run: {"error":"already_consumed",.*}\n$/),
     })
     expect(await asked('INV-1')).toHaveLength(1)
   })
@@ -111,7 +111,7 @@ describe('the agent in the documents', () => {
     const { failed } = await run
     front.close()
     expect(withoutWord(failed)).toBe(
-      `${`INV-5 waits 2 s: 429 ${busy}\n`.repeat(front.lost.length)}INV-5 is not paid: rejected\n`,
+      `${`INV-5 waits 2 s: 429 ${busy}\n`.repeat(front.lost.length)}INV-5 is not paid by this run: rejected\n`,
     )
   })
 
@@ -120,7 +120,9 @@ describe('the agent in the documents', () => {
     await alter(service, 'accounts', caller.user.account_id, { monthly_quota: 1 })
     await caller.createdId()
     const { failed } = await pay('INV-6', { COUNTERSIGN_KEY: caller.token })
-    expect(failed).toMatch(/^INV-6 is not paid: {"error":"quota_exceeded",.*"retry_after":\d+}\n$/)
+    expect(failed).toMatch(
+      /^INV-6 is not paid by this run: {"error":"quota_exceeded",.*"retry_after":\d+}\n$/,
+    )
   })
 
   it('does not pay what was rejected, in no later run either', async () => {
@@ -128,14 +130,17 @@ describe('the agent in the documents', () => {
     await decide('Nº 2/ä', 'rejected')
     for (const { paid, failed } of [await run, await pay('Nº 2/ä')]) {
       expect(paid).toBe('')
-      expect(failed).toContain('Nº 2/ä is not paid: rejected')
+      expect(failed).toContain('Nº 2/ä is not paid by this run: rejected')
     }
   })
 
   it('does not pay with a sandbox key, nor with none', async () => {
     const { token } = await newCaller(service, { sandbox: true })
     const dry = await pay('INV-3', { COUNTERSIGN_KEY: token })
-    expect(dry).toEqual({ paid: '', failed: expect.stringContaining('INV-3 is not paid: a sandbox key') })
+    expect(dry).toEqual({
+      paid: '',
+      failed: expect.stringContaining('INV-3 is not paid by this run: a sandbox key'),
+    })
     const none = await pay('INV-4', { COUNTERSIGN_KEY: '' })
     expect(none).toEqual({ paid: '', failed: expect.stringContaining('invalid or missing API key') })
   })

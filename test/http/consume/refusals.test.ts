@@ -72,7 +72,7 @@ describe('409 already_consumed', () => {
       expect(answer.status).toBe(409)
       expect(answer.body).toEqual({
         error: 'already_consumed',
-        message: 'This approval was used before; ask for a new one.',
+        message: 'This approval was used before; find out what that did before you ask for a new one.',
       })
     }
     expect((await caller.read(id)).body.consumed_at).toBe(consumed_at)
