@@ -8,21 +8,21 @@ type AppendDeps = Pick<FlowDeps, 'trail' | 'random'>
 /** Records in one insert. */
 const BATCH = 256
 
-/** Losing this often in a row means that the cause is not another process being faster. */
+/** Lost races in a row before giving up: faster processes alone cannot be the cause of so many. */
 const TRIES = 200
 const FIRST_PAUSE_MS = 16
 const LONGEST_PAUSE_MS = 64
 
-/** So often in a row the head was what this process had appended last: it appends alone, as far as one can tell. */
+/** Reads in a row that found this process's own record at the head, before it assumes that it appends alone. */
 const ALONE = 3
 
 /**
- * Appends, at each call, those entries that the trail does not have yet, in their order. Any number of processes may append at
- * once, also the same entries: `seq` is unique, so of two who link to the same head one inserts and the other looks again; an
- * insert that stops half-way leaves a shorter trail, never one with a gap.
+ * Makes a function that appends, in their order, those entries that the trail does not have yet. Any number of processes may
+ * append at once, even the same entries: `seq` is unique, so of two processes that link to the same head one inserts and the
+ * other looks again; an insert that stops half-way leaves a shorter trail, never one with a gap.
  *
- * One call after the other: while this process appends alone it links to what it appended last without asking for the head. If
- * another process was faster, its record has the number and refuses the insert, so nothing is lost.
+ * Make one call after the other: while this process appends alone, it links to its own last record without reading the head. If
+ * another process was faster, its record has that number and the insert is refused, so nothing is lost.
  * @returns throws what the store throws; then call again with the same entries
  */
 export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[]) => Promise<void> {
@@ -35,7 +35,7 @@ export function createAppender(deps: AppendDeps): (entries: readonly AuditEntry[
 
 type Heads = ReturnType<typeof createHeads>
 
-/** Where the trail has got to, for those who append. */
+/** Tracks the head of the trail for the appender. */
 function createHeads({ trail }: AppendDeps) {
   let own: ChainHead | undefined
   let alone = 0
@@ -46,7 +46,7 @@ function createHeads({ trail }: AppendDeps) {
       alone = head.hash === own?.hash ? alone + 1 : 0
       return head
     },
-    /** Undefined: another process was faster, or nothing is known. */
+    /** Notes the last record appended; undefined: another process was faster, or the outcome is unknown. */
     appended(last: ChainHead | undefined): void {
       own = last
       if (last === undefined) alone = 0
@@ -57,7 +57,7 @@ function createHeads({ trail }: AppendDeps) {
 async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly AuditEntry[]): Promise<void> {
   let left = [...new Map(batch.map((entry) => [entry.eid, entry])).values()]
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
-    // An entry that the trail has refuses the insert, so which it has is asked only then.
+    // If the trail has one of the entries it refuses the insert; only then is it asked which ones it has.
     if (attempt > 0) {
       await pause(backOff(deps, attempt))
       const known = await deps.trail.known(left.map(({ eid }) => eid))
@@ -86,7 +86,7 @@ function linkAll(deps: AppendDeps, head: ChainHead, entries: readonly AuditEntry
   })
 }
 
-/** Milliseconds, at random up to twice as many each time: processes that lost together must not try together again. */
+/** Draws a pause in milliseconds, up to a limit that doubles each time: processes that lost together must not retry together. */
 function backOff({ random }: AppendDeps, attempt: number): number {
   const share = (random.bytes(1)[0] ?? 0) / 255
   return share * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))

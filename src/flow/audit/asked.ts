@@ -2,7 +2,7 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/encoding.ts'
 
-/** What the making of a request fixes, and no later write changes; of a sandbox request not when it decides itself. */
+/** Fields that are fixed when a request is made and that no later write changes; not when a sandbox request decides itself. */
 export const ASKED_FIELDS = [
   'account_id',
   'api_key_id',
@@ -23,11 +23,11 @@ export const ASKED_FIELDS = [
 ] as const satisfies readonly (keyof ApprovalRequest)[]
 
 /**
- * Hex SHA-256 of what was asked for: `approval.created` holds it, so that a request is found which was changed in the store before
- * anyone signed anything of it (T86).
+ * Returns the hex SHA-256 of what was asked for. `approval.created` holds it, so that the check finds a request that was changed
+ * in the store before anyone signed any part of it (T86).
  */
 export function askedSha256(request: Partial<Record<(typeof ASKED_FIELDS)[number], unknown>>): string {
   const asked = Object.fromEntries(ASKED_FIELDS.map((field) => [field, request[field]]))
-  // Times become text, and what is undefined goes.
+  // Times become text, and undefined fields are dropped.
   return sha256Hex(canonicalize(JSON.parse(JSON.stringify(asked))))
 }

@@ -7,41 +7,41 @@ import { alteredPart, type SignedPart } from '../verify-receipt.ts'
 import { ASKED_FIELDS, askedSha256 } from './asked.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
 
-/** The trail and what it is checked against. */
+/** The trail and the documents it is checked against. */
 export interface TrailDeps {
   trail: AuditTrail
   survey: StateSurvey
 }
 
-/** The trail and a document say different things. */
+/** A disagreement between the trail and a document. */
 export interface StateFinding {
-  code: /** The document is in a state of which neither the trail nor the document itself has an entry. */
+  code: /** The document is in a state for which neither the trail nor the document itself has an entry. */
     | 'not_told'
-    /** The trail has an entry of something that, by the document, never happened. */
+    /** The trail has an entry about something that, according to the document, never happened. */
     | 'contradicted'
-    /** The trail has entries of a document that is not there. */
+    /** The trail has entries about a document that does not exist. */
     | 'vanished'
     /** The disk has spoilt the document. */
     | 'unreadable'
-    /** The document is not what was signed, or not what was asked for. */
+    /** The document differs from what was signed, or from what was asked for. */
     | 'altered'
   collection: string
   id: string
   type: AuditType
-  /** Where its entry is in the trail. */
+  /** The number of its entry in the trail. */
   seq?: number
-  /** What was altered; `asked`: something that its making fixed. */
+  /** What was altered; `asked`: a field that was fixed when the request was made. */
   part?: SignedPart | 'asked'
 }
 
 const WATCHED = WITNESSES.flatMap(({ rules }) => rules.map(([type]) => type))
 
-/** One bit each; the bits of a number suffice for 31. */
+/** One bit for each watched type; the bits of a number suffice for 31 of them. */
 const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 1 << index]))
 
 export type Tellings = ReturnType<typeof createTellings>
 
-/** What the trail says about each subject, as far as documents witness it: one number a subject, for millions of them. */
+/** Collects which watched entries the trail has about each subject: one number per subject, as there can be millions. */
 export function createTellings() {
   const told = new Map<string, number>()
   return {
@@ -51,7 +51,7 @@ export function createTellings() {
         told.set(entry.subject, (told.get(entry.subject) ?? 0) | bit)
     },
     has: (subject: string, type: AuditType) => ((told.get(subject) ?? 0) & (BITS.get(type) ?? 0)) !== 0,
-    /** The document was seen: what is left at the end has none. */
+    /** Drops a subject whose document was seen: the subjects left at the end have no document. */
     drop: (subject: string) => void told.delete(subject),
     *left(): Iterable<[string, AuditType[]]> {
       for (const [subject, bits] of told)
@@ -64,7 +64,7 @@ const PAGE = 500
 
 /**
  * Compares every document with its entries in the trail. The trail must have been read before: a document can then only be
- * ahead of it, and what it is ahead by is in the trail by now, or waits in the document.
+ * ahead of it, and the entries it is ahead by have reached the trail by now, or wait in the document.
  */
 export async function checkStates(
   deps: TrailDeps,
@@ -89,8 +89,8 @@ export async function checkStates(
 }
 
 /**
- * The trail tells that people decided; what they decided on is told by what they signed.
- * @returns the requests that are not what was signed
+ * Compares each request that people voted on with what they signed: the trail says only that they decided.
+ * @returns the ids of the requests that differ from what was signed
  */
 async function checkSigned(
   deps: TrailDeps,
@@ -114,7 +114,7 @@ async function checkSigned(
   }
 }
 
-/** What was asked for is told by the entry of its making, also while no one has signed anything. */
+/** Compares each request with its `approval.created` entry, which says what was asked for even before anyone has signed. */
 async function checkAsked(
   { survey }: TrailDeps,
   found: ReadonlySet<string>,
@@ -128,7 +128,7 @@ async function checkAsked(
     )
     for (const { id, facts, waiting } of page) {
       const { seq, detail } = told.get(id) ?? { detail: waiting.find((entry) => entry.type === type)?.detail }
-      // Those of the first requests hold no hash.
+      // The entries of the first requests hold no hash.
       const asked = detail?.asked_sha256
       if (asked === undefined || found.has(id) || asked === askedNow(facts)) continue
       report({
@@ -147,7 +147,7 @@ function askedNow(facts: StateDocument['facts']): string | undefined {
   try {
     return askedSha256(facts)
   } catch {
-    // Nothing that the service writes has no plain form.
+    // Everything that the service writes has a canonical form.
     return undefined
   }
 }
@@ -156,12 +156,12 @@ function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefi
   try {
     return alteredPart(...request)
   } catch {
-    // Nothing that the service writes is without the form that the checks ask for.
+    // Everything that the service writes has the form that the checks require.
     return 'receipt'
   }
 }
 
-/** What a key signed that is there and cannot be read is not called altered for that; the key itself is reported. */
+/** Checks whether a vote's key is stored but damaged: then the key is reported, and the receipt is not called altered. */
 async function isKeySpoilt(
   { survey }: TrailDeps,
   { votes }: Parameters<typeof alteredPart>[0],
@@ -175,7 +175,7 @@ async function isKeySpoilt(
   return false
 }
 
-/** Without a revocation: what a stolen key signed for others is no change of what this service recorded. */
+/** Leaves out the revocation: what a stolen key signed for others does not change what this service recorded. */
 function verificationKey({
   _id,
   purpose,
@@ -204,7 +204,7 @@ async function checkDocument(
   tellings.drop(id)
 }
 
-/** Only what is never deleted must be there. */
+/** Reports subjects without a document, in those collections from which nothing is ever deleted. */
 async function reportVanished(
   deps: TrailDeps,
   tellings: Tellings,
@@ -230,7 +230,7 @@ function tells(entries: readonly AuditEntry[], subject: string, type: AuditType)
   return entries.some((entry) => entry.subject === subject && entry.type === type)
 }
 
-/** Entries that are in the trail and wait to be taken out of their document no longer wait for anything. */
+/** Counts the entries that still wait for the trail, not those that it has and that wait only to leave their document. */
 async function countWaiting({ trail }: TrailDeps, page: readonly StateDocument[]): Promise<number> {
   const eids = page.flatMap(({ waiting }) => waiting.map(({ eid }) => eid))
   return eids.length === 0 ? 0 : eids.length - (await trail.known(eids)).size

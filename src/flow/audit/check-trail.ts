@@ -8,20 +8,20 @@ import {
   type TrailDeps,
 } from './check-states.ts'
 
-/** Something wrong with the records themselves. `seq`: the first number that is concerned. */
+/** A flaw in the records themselves. `seq`: the first number that is affected. */
 interface ChainFinding {
   code:
     | ChainFlaw
-    /** The trail once reached further than it does. */
+    /** The trail once reached further than it does now. */
     | 'truncated'
-    /** The record has another hash than it had: it, or one before it, was rewritten. */
+    /** The record's hash is not the one noted down: this record, or one before it, was rewritten. */
     | 'rewritten'
-    /** A document in the trail's collection that is no record. */
+    /** A document in the trail's collection that is not a record. */
     | 'stray'
     /** The disk has spoilt the record: it cannot be read. */
     | 'damaged'
   seq?: number
-  /** The number that a misnumbered record has instead; the id of a stray document. */
+  /** The number that a misnumbered record has in place of `seq`; the id of a stray document. */
   id?: string
 }
 
@@ -30,12 +30,12 @@ export type Finding = ChainFinding | StateFinding
 export interface TrailReport {
   records: number
   erased: number
-  /** What to note down: a trail that was cut short is found by it alone. */
+  /** To be noted down: nothing else reveals later that the trail was cut short. */
   head: ChainHead
   documents: number
   /** Entries that no process has brought to the trail yet. */
   waiting: number
-  /** The first of them, at most `FINDINGS`. */
+  /** The first findings, at most `FINDINGS`; `found` counts all. */
   findings: Finding[]
   found: number
   /** The smallest number of a record at which the chain does not hold. */
@@ -48,13 +48,13 @@ export interface CheckOptions {
   onProgress?: (progress: { records: number } | { documents: number }) => void
 }
 
-/** Findings told one by one; the rest is counted. */
+/** Findings listed one by one; the rest are only counted. */
 const FINDINGS = 50
 const PAGE = 1_000
 
 /**
- * Recomputes the whole trail and holds it against the states of all documents (T85, T86). Reads only, and may run beside a
- * service: the trail is read before the documents, so whatever changes meanwhile is no contradiction.
+ * Recomputes the whole trail and compares it with the states of all documents (T85, T86). It only reads, and may run beside a
+ * service: the trail is read before the documents, so a change in the meantime is no contradiction.
  */
 export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): Promise<TrailReport> {
   const findings: Finding[] = []
@@ -86,7 +86,7 @@ async function checkChain(
   let head = GENESIS
   let records = 0
   let erased = 0
-  /** Reports the damaged ones from there on, up to the first that is not. @returns its number */
+  /** Reports the damaged records from `from` on. @returns the number of the first that is not damaged */
   const pass = async (from: number, end: number): Promise<number> => {
     let seq = from
     for (; seq < end && (await trail.isDamaged(seq)); seq += 1) report({ code: 'damaged', seq })
@@ -95,10 +95,10 @@ async function checkChain(
   const look = async (record: AuditRecord): Promise<void> => {
     const next = head.seq + 1
     const behindDamage = record.seq > next && (await pass(next, record.seq)) === record.seq
-    // What it should follow from cannot be known; itself it can be whole.
+    // The hash that it should link to cannot be known; the record itself can be intact.
     const found = flawOf(behindDamage ? { seq: record.seq - 1, hash: '' } : head, record)
     const flaw = behindDamage && found === 'unlinked' ? undefined : found
-    // The place is counted from the record before: what is there may have no number, or a later one.
+    // `seq` is counted from the record before: a misnumbered record may have no number, or a later one.
     if (flaw === 'misnumbered') report({ code: flaw, seq: head.seq + 1, id: String(record.seq) })
     else if (flaw !== undefined) report({ code: flaw, seq: head.seq + 1 })
     if (flaw !== 'misnumbered') head = { seq: record.seq, hash: record.hash }
@@ -124,7 +124,7 @@ async function* pages(trail: TrailDeps['trail']): AsyncGenerator<AuditRecord[]> 
     const page = await trail.scan(from, PAGE)
     yield page
     const next = Math.floor(page.at(-1)?.seq ?? 0) + 1
-    // A last record whose number has no successor is foreign, and the end.
+    // The service never wrote a record whose number has no successor; the scan ends there.
     if (page.length < PAGE || !(next > from)) return
     from = next
   }

@@ -21,9 +21,9 @@ import { accessTo, exportGuard } from '../people/accounts.ts'
 import { idsByName } from '../people/names.ts'
 import type { SignedIn } from '../people/sessions.ts'
 
-/** Which part of the trail. */
+/** The part of the trail that is asked for. */
 interface AuditQuery extends AuditFilter {
-  /** Of the account, or the person's own. */
+  /** The account's id; without it, the person's own account. */
   account?: string
   type?: AuditType
   subject?: string
@@ -35,20 +35,20 @@ interface AuditQuery extends AuditFilter {
   before?: AuditPosition
 }
 
-/** Some records that were looked at together. */
+/** Records that were looked at together. */
 interface AuditBatch {
-  /** Those the person may see and asked for. */
+  /** The records that the person may see and asked for. */
   records: AuditRecord[]
   looked: number
-  /** Up to where it was looked; undefined: there is nothing older. */
+  /** The position that the search has reached; undefined: there is nothing older. */
   next: AuditPosition | undefined
-  /** When the oldest of them was. */
+  /** The time of the oldest record looked at. */
   oldest: Date | undefined
 }
 
 /**
- * A page of the entries of an account, newest first. It can hold fewer than `limit` and not be the last one: a search
- * looks at so many records, and for so long, only: `searchedTo` tells how far back.
+ * Returns a page of an account's entries, newest first. A page with fewer than `limit` is not always the last: a search
+ * looks at a limited number of records, for a limited time; `searchedTo` tells how far back it got.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts
  */
 export async function readAudit(
@@ -75,12 +75,12 @@ export async function readAudit(
   return { records, next, ...(next && oldest && { searchedTo: oldest }) }
 }
 
-/** Records read at once: what is held in memory, whatever the length of the trail. */
+/** Records read at once; no more are held in memory, however long the trail is. */
 const BATCH = 500
 
 /**
- * All entries of an account that fit, newest first, one batch after the other as they are consumed. Before each
- * batch it is checked again whether the person may.
+ * Yields all matching entries of an account, newest first, in batches as they are consumed. Before each batch it
+ * checks again whether the person may read them.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `not_signed_in` when the session ended meanwhile,
  * `unavailable` when the service stops
  */
@@ -96,14 +96,14 @@ export async function* exportAudit(
   }
 }
 
-/** Records looked at in one go, when some of them may have to be left out. */
+/** Records looked at together when some of them may have to be left out. */
 const LOOK = 500
 
 /**
- * The trail of an account, newest first, batch by batch as it is consumed: for owners and auditors all of it, for approvers
- * the entries about requests that name them or on which they voted, and those about and by themselves; from where others
- * did what they did is not for them.
- * @param limit records wanted at first, if all that are found are wanted
+ * Walks the trail of an account, newest first, in batches as it is consumed. Owners and auditors see all of it. Approvers see
+ * the entries about requests that name them or on which they voted, and those about or by themselves, without the network
+ * addresses of others.
+ * @param limit size of a batch if every record found is wanted
  * @throws Refusal `not_found` at the first step for malformed, unknown and foreign accounts
  */
 async function* walkAudit(
@@ -132,8 +132,8 @@ async function* walkAudit(
 }
 
 /**
- * The query with the ids of the people and keys whose names it says: the trail keeps ids alone. A subject that no id can be
- * is judged entry by entry.
+ * Returns the query with the ids of the people and keys that it names: the trail holds ids only. A subject given by name is
+ * compared entry by entry.
  */
 async function withNames(deps: FlowDeps, account: Account, query: AuditQuery): Promise<AuditQuery> {
   const { actor, subject, q } = query
@@ -155,7 +155,7 @@ async function withNames(deps: FlowDeps, account: Account, query: AuditQuery): P
   }
 }
 
-/** The place of a record in the order that the query asks for. */
+/** Returns the position of a record in the order that the query asks for. */
 function positionOf(record: AuditRecord | undefined, query: AuditQuery): AuditPosition | undefined {
   if (record?.entry === undefined) return undefined
   return isByTime(query) ? { seq: record.seq, at: record.entry.at } : { seq: record.seq }
@@ -174,7 +174,7 @@ async function concerning(
   )
 }
 
-/** Before the search, too: what is asked for in parts could be guessed by them. */
+/** Removes another actor's network address, before the search: else searches for parts of an address could guess it. */
 function withoutPlace(record: AuditRecord, { id }: User): AuditRecord {
   const { entry } = record
   if (entry === undefined || !('address' in entry.actor) || entry.actor.address === undefined) return record
@@ -188,15 +188,15 @@ function isOwn({ actor, subject }: AuditEntry, { id }: User): boolean {
 }
 
 /**
- * Details that hold an id, or several with spaces between. Nothing else is looked up: a text that a person chose could be the
- * id of a stranger.
+ * Details that hold one id, or several separated by spaces. No other detail is looked up: a text that a person chose could be
+ * the id of a stranger.
  */
 const ID_DETAILS = ['user_id', 'recipient', 'delegate', 'on_behalf_of', 'key_id', 'approvers']
 
 /**
- * What the people and API keys in these records are called now, by id. Names are no part of the trail, which keeps what
- * was, so they are looked up for the person who may read the records. Keys of other accounts stay without one, and so do
- * people who are not in the account: their own name shows once they accept. An invited person has the name the owner gave.
+ * Returns the current names of the people and API keys in these records, by id. The trail keeps what was, without names,
+ * so they are looked up for the person who may read the records. Keys of other accounts get no name, nor do people outside
+ * the account. An invited person has the name that the owner gave; their own name shows once they accept.
  */
 export async function nameParties(
   deps: FlowDeps,

@@ -2,20 +2,20 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import type { AuditLog } from '../../store/audit-inbox.ts'
 import type { Log } from '../ports.ts'
 
-/** A batch is written when this many wait, or after the pause: a flood of public verifications costs few writes (T68). */
+/** A batch is written when this many entries wait, or after the pause: a flood of public verifications costs few writes (T68). */
 const BATCH = 256
 const PAUSE_MS = 500
 const RETRY_MS = 2_000
 
-/** Attempts that the rate limit refused are told in bulk, one entry for an address or an identity in chat, and pause: a flood must not flood the trail. */
+/** Pause before refused attempts are recorded, one entry per address or chat identity: a flood must not flood the trail. */
 const REFUSED_PAUSE_MS = 10_000
 
 export type VerificationLog = ReturnType<typeof createVerificationLog>
 
 /**
  * Gathers the audit entries of public verifications (interface, "Every verification attempt is logged") into batches, each
- * one write of the audit log. Nothing is dropped: a batch that could not be written stays as it is and is tried again before
- * any other. The log knows batches by their first entry, so one that had grown in between would lose what was added.
+ * written to the audit log at once. Nothing is dropped: a batch that could not be written is kept unchanged and retried before
+ * any other. The log recognises a batch by its first entry, so entries added to it in between would be lost.
  */
 export function createVerificationLog(audit: AuditLog, log: Log) {
   let batch: AuditEntry[] = []
@@ -28,7 +28,7 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
   const writeAll = async (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
-    // What comes meanwhile has a pause of its own: in a flood each write would be of the few that came during the last one.
+    // Entries that arrive meanwhile get their own pause: else, in a flood, each write would hold only the few since the last.
     for (let left = batch.length + waiting.length; left > 0; ) {
       if (batch.length === 0) batch = waiting.splice(0, Math.min(left, BATCH))
       await audit.append(...batch)
@@ -62,7 +62,7 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
       if (waiting.length % BATCH === 0) flushQuietly()
       else flushAfter(PAUSE_MS)
     },
-    /** As `record`, for an attempt that the rate limit refused: those of one asker are counted into their first entry. */
+    /** As `record`, for an attempt that the rate limit refused: all attempts of one asker are counted in the first's entry. */
     recordRefused(entry: AuditEntry): void {
       const { actor } = entry
       const asker = 'id' in actor ? actor.id : 'address' in actor ? (actor.address ?? '') : ''
@@ -77,7 +77,7 @@ export function createVerificationLog(audit: AuditLog, log: Log) {
       if (refused.size >= BATCH) tell()
       else refusedTimer ??= setTimeout(tell, REFUSED_PAUSE_MS).unref()
     },
-    /** Writes all that wait. */
+    /** Writes all waiting entries. */
     flush(): Promise<void> {
       tellRefused()
       return flush()

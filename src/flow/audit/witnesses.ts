@@ -3,23 +3,23 @@ import type { StateDocument } from '../../store/state-survey.ts'
 
 type Facts = StateDocument['facts']
 
-/** An entry, and whether it must be in the trail or must not, given this state; undefined: it may. */
+/** An entry type, and whether the trail must (true) or must not (false) have it, given this state; undefined: it may. */
 type Rule = readonly [AuditType, (facts: Facts) => boolean | undefined]
 
-/** A collection whose documents the trail must have entries of. */
+/** A collection about whose documents the trail must have entries. */
 export interface Witness {
   collection: string
   /** Fields that the rules look at. */
   fields: readonly string[]
-  /** Its documents are never deleted: one that the trail names must be there. */
+  /** Its documents are never deleted: one that the trail names must exist. */
   kept: boolean
-  /** Of every entry that its documents witness; the first is that of the document's making. */
+  /** One for each entry type that its documents witness; the first type, mostly of the making, proves that there was one. */
   rules: readonly [Rule, ...Rule[]]
 }
 
 const always = (): boolean => true
 
-/** Is this the entry that closed a request in that state? */
+/** Returns the rule that this entry exists exactly when it is the one that closes a request in its state. */
 function closedBy(type: AuditType): Rule {
   return [type, ({ status, cancelled }) => type === finalEntry(status, cancelled === true)]
 }
@@ -28,7 +28,7 @@ function finalEntry(status: unknown, cancelled: boolean): string {
   return status === 'expired' && cancelled ? 'approval.cancelled' : `approval.${status}`
 }
 
-/** Every state the trail is held against (T86). */
+/** All states that the trail is compared with (T86). */
 export const WITNESSES: readonly Witness[] = [
   {
     collection: 'requests',
@@ -76,7 +76,7 @@ export const WITNESSES: readonly Witness[] = [
       ['chat.linked', ({ chat }) => isFilled(chat) || undefined],
     ],
   },
-  // Made together with their owner, of whose making the trail tells.
+  // An account is made together with its owner, whose making the trail records.
   {
     collection: 'accounts',
     fields: ['channels.channel'],
@@ -112,7 +112,7 @@ export const WITNESSES: readonly Witness[] = [
       ['delivery.dropped', ({ state }) => state === 'dropped' || undefined],
     ],
   },
-  // An approved one may have been collected without a note of it yet.
+  // The key of an approved bootstrap may have been collected, and this not yet noted.
   {
     collection: 'bootstraps',
     fields: ['status', 'collected.at'],
@@ -134,7 +134,7 @@ export const WITNESSES: readonly Witness[] = [
     kept: true,
     rules: [['push_key.created', always]],
   },
-  // Removed ones are deleted when the trail has them.
+  // A removed device is deleted once the trail has its removal.
   {
     collection: 'push_devices',
     fields: ['state'],
@@ -144,7 +144,7 @@ export const WITNESSES: readonly Witness[] = [
       ['push.device_removed', ({ state }) => state === 'removed'],
     ],
   },
-  // The person who asked for a test watches it, and it leaves no entry.
+  // A test push leaves no entry: the person who asked for it watches its outcome.
   {
     collection: 'pushes',
     fields: ['state', 'about.kind'],
