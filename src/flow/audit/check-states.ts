@@ -36,8 +36,12 @@ export interface StateFinding {
 
 const WATCHED = WITNESSES.flatMap(({ rules }) => rules.map(([type]) => type))
 
-/** One bit for each watched type; the bits of a number suffice for 31 of them. */
-const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 1 << index]))
+/** A power of two for each watched type. A number holds 53 of them exactly, but bitwise operators see only 32. */
+const BITS = new Map<AuditType, number>(WATCHED.map((type, index) => [type, 2 ** index]))
+
+function holds(bits: number, type: AuditType): boolean {
+  return Math.floor(bits / (BITS.get(type) ?? Number.POSITIVE_INFINITY)) % 2 === 1
+}
 
 export type Tellings = ReturnType<typeof createTellings>
 
@@ -47,15 +51,15 @@ export function createTellings() {
   return {
     add({ entry }: AuditRecord): void {
       const bit = entry && BITS.get(entry.type)
-      if (entry !== undefined && bit !== undefined)
-        told.set(entry.subject, (told.get(entry.subject) ?? 0) | bit)
+      if (entry === undefined || bit === undefined) return
+      const bits = told.get(entry.subject) ?? 0
+      if (!holds(bits, entry.type)) told.set(entry.subject, bits + bit)
     },
-    has: (subject: string, type: AuditType) => ((told.get(subject) ?? 0) & (BITS.get(type) ?? 0)) !== 0,
+    has: (subject: string, type: AuditType) => holds(told.get(subject) ?? 0, type),
     /** Drops a subject whose document was seen: the subjects left at the end have no document. */
     drop: (subject: string) => void told.delete(subject),
     *left(): Iterable<[string, AuditType[]]> {
-      for (const [subject, bits] of told)
-        yield [subject, WATCHED.filter((type) => (bits & (BITS.get(type) ?? 0)) !== 0)]
+      for (const [subject, bits] of told) yield [subject, WATCHED.filter((type) => holds(bits, type))]
     },
   }
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { AUDIT_TYPES } from '../../../src/domain/audit.ts'
+import { createTellings } from '../../../src/flow/audit/check-states.ts'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { WITNESSES } from '../../../src/flow/audit/witnesses.ts'
 import { deleteOverSessions } from '../../../src/flow/people/sessions.ts'
@@ -29,6 +31,21 @@ async function settled(): Promise<void> {
 }
 
 const findings = async () => (await check()).findings
+
+it('T86: an entry is told from every other type, though there are more of them than an int32 has bits', () => {
+  const watched = new Set(WITNESSES.flatMap(({ rules }) => rules.map(([type]) => type)))
+  expect(watched.size).toBeGreaterThan(32)
+  for (const type of AUDIT_TYPES) {
+    const entry = { eid: 'evt_1', type, at: new Date(), actor: { kind: 'cli' as const }, subject: 'dev_1' }
+    const tellings = createTellings()
+    // Twice, as an entry that was copied.
+    for (const seq of [1, 2]) tellings.add({ seq, entry, content_sha256: '', hash: '' })
+    expect([...tellings.left()], type).toEqual(watched.has(type) ? [['dev_1', [type]]] : [])
+    expect(AUDIT_TYPES.filter((other) => tellings.has('dev_1', other))).toEqual(
+      watched.has(type) ? [type] : [],
+    )
+  }
+})
 
 describe('T86: after a service was used in every way', () => {
   it('the trail has an entry for every state, and none too many', async () => {
