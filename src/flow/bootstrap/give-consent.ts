@@ -30,18 +30,18 @@ import {
 import { consentMethods, readOwnBootstrap } from './review-consent.ts'
 import { bootstrapAudit } from './settle-bootstrap.ts'
 
-/** What the owner says. */
+/** The owner's decision. */
 export interface ConsentInput {
   id: string
   decision: Outcome
-  /** As typed; an approval needs it. */
+  /** As typed; required for an approval. */
   code: string | undefined
   address: string
 }
 
 /**
- * Starts the ceremony of one consent: states what is consented to, with the code the owner typed, and stores its hash as a
- * challenge for this person, session, request and outcome.
+ * Starts the ceremony of one consent: states what is consented to, with the code the owner typed, and stores the statement's
+ * hash as a challenge for this person, session, request and outcome.
  * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `authenticator_refused`, `key_limit`, and those of
  * `checkMatchingCode`
  */
@@ -56,8 +56,8 @@ export async function startConsent(
 }
 
 /**
- * Records the owner's word: code → fresh proof → one conditional write, which the first of several tabs wins. No key is made
- * here: only a poll makes it, so an approval that is never collected leaves nothing behind.
+ * Records the owner's decision: code → fresh proof → one conditional write, which the first of several tabs wins. No key is
+ * made here: only a poll makes it, so an approval that is never collected leaves nothing behind.
  * @throws Refusal `not_found`, `not_pending`, `method_not_enrolled`, `key_limit`, those of `checkMatchingCode`, and
  * `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
@@ -143,13 +143,13 @@ function changeFor(
   }
 }
 
-/** Lost races in a row: each means that another wrong code was counted, so there can only be that many. */
+/** Lost races before giving up: each means that another wrong code was counted, so there cannot be more. */
 const MAX_ATTEMPTS = WRONG_CODES + 1
 
 /**
- * Holds what the owner typed against the code that the caller shows (T48). The third wrong one rejects: a person who types
- * codes from another screen was asked to, or guesses. What is no code at all is a slip and counts for nothing.
- * @throws Refusal `invalid_field`, `wrong_matching_code` (with `detail` saying what is left), `not_pending`
+ * Compares what the owner typed with the code that the caller shows (T48). The third wrong code rejects the request: a person
+ * who types codes from another screen was asked to, or is guessing. Text that is not a code is a slip and does not count.
+ * @throws Refusal `invalid_field`, `wrong_matching_code` (`detail` says how many tries are left), `not_pending`
  */
 async function checkMatchingCode(
   deps: FlowDeps,

@@ -17,8 +17,8 @@ export interface Poll {
 }
 
 /**
- * Answers a poll (interface, endpoint 6). A caller that does not prove the verifier learns nothing, not even whether it was decided,
- * and does not take the real caller's turn.
+ * Answers a poll (interface, endpoint 6). A caller that does not prove the verifier learns nothing, not even whether the request
+ * was decided, and does not use up the real caller's turn.
  * @throws Refusal `not_found`, `code_verifier_refused`, `slow_down`
  */
 export async function pollBootstrap(
@@ -46,8 +46,8 @@ export async function pollBootstrap(
 }
 
 /**
- * Does the owner still have the factor that consented, and does it count (T30)? The holder of a stolen one could have consented to a
- * key of their own, and would collect it after the factor was taken away (T23).
+ * Checks whether the owner still has the factor that consented, and whether it counts (T30). The thief of a factor could have
+ * consented to a key of their own, and would collect it after the factor was taken away (T23).
  */
 async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
   if (consent === undefined) return false
@@ -59,12 +59,12 @@ async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise
   return factorsOf(owner).has_totp && owner.totp !== undefined && owner.totp.confirmed_at <= at
 }
 
-/** Was the key collected, or is there time left in which it could have been? */
+/** Checks whether the key was collected, or there is still time to collect it. */
 function mayCollect({ collected, collect_by }: Bootstrap, now: Date): boolean {
   return collected !== undefined || (collect_by !== undefined && now < collect_by)
 }
 
-/** RFC 7636, section 4.6. */
+/** Checks the verifier as RFC 7636, section 4.6, says. */
 function proves(verifier: string | undefined, challenge: string): boolean {
   if (verifier === undefined || !/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
   const digest = createHash('sha256').update(verifier).digest()
@@ -74,10 +74,10 @@ function proves(verifier: string | undefined, challenge: string): boolean {
 
 /**
  * Makes the key of an approved bootstrap, at the first poll that gets here (T50). Claiming and making are one write: the key
- * has the id that the approval drew, so of any number of polls one inserts it and is given it. A process that dies before
- * that write leaves everything to the next poll; one that dies after it, before its answer arrived, leaves a key without
- * a holder: then a caller with a verifier gets another secret in its place, and one without has to start again.
- * @returns the raw key, once; undefined when it was given out, or the consent is too old
+ * has the id that the approval drew, so of any number of polls exactly one inserts the key and receives it. A process that dies
+ * before that write leaves everything to the next poll. One that dies after it, before its answer arrived, leaves a key that
+ * nobody holds: then a caller with a verifier gets a new secret for it, and a caller without one has to start again.
+ * @returns the raw key, once; undefined when it was given out already, or the consent is too old
  */
 export async function handOutKey(
   deps: FlowDeps,
@@ -97,8 +97,8 @@ export async function handOutKey(
 }
 
 /**
- * Gives the key another secret if the one given out was never used: from that write on the first one is worth nothing. One
- * write, on the secret as it was read, so of several at once one is given it.
+ * Replaces the key's secret if the one given out was never used; from that write on the first secret is worth nothing. The
+ * write is conditional on the secret that was read, so of several polls at once only one receives the new secret.
  */
 async function replaceSecret(
   deps: FlowDeps,

@@ -8,21 +8,21 @@ import type { FlowDeps } from '../deps.ts'
 import { ownRule } from '../people/accounts.ts'
 import { settleBootstrap } from './settle-bootstrap.ts'
 
-/** @throws Refusal `not_found` to all but the owner, as for unknown ids */
+/** @throws Refusal `not_found` for anyone but the owner, as for unknown ids */
 export async function reviewConsent(deps: FlowDeps, person: User, id: string): Promise<ConsentReview> {
   const bootstrap = await readOwnBootstrap(deps, person, id)
   const methods = consentMethods(person, await ownRule(deps, person))
   return { bootstrap, methods, serverTime: deps.clock.now() }
 }
 
-/** The bootstrap, up to date, for the owner of the account it asks for. @throws Refusal `not_found` */
+/** Reads a bootstrap, brought up to date, for the owner of the account it asks for. @throws Refusal `not_found` */
 export async function readOwnBootstrap(deps: FlowDeps, person: User, id: string): Promise<Bootstrap> {
   const found = await findOwnBootstrap(deps, person, id)
   if (found === undefined) throw refusal('not_found')
   return found
 }
 
-/** The same for callers that have no use for a refusal. @returns undefined for all but the owner, as for unknown ids */
+/** As `readOwnBootstrap`, without a refusal. @returns undefined for anyone but the owner, as for unknown ids */
 export async function findOwnBootstrap(
   deps: FlowDeps,
   person: User,
@@ -32,7 +32,7 @@ export async function findOwnBootstrap(
   return found?.account_id === person.account_id ? settleBootstrap(deps, found) : undefined
 }
 
-/** How this person can confirm, where the account counts these passkeys; a rule for them leaves no place for codes. */
+/** Returns how this person can confirm, given the account's rule for passkeys; where there is one, codes do not count. */
 export function consentMethods(person: User, rule: Authenticators | undefined): ('passkey' | 'totp')[] {
   const { has_passkey, has_totp } = factorsOf(person, rule)
   const codesDo = has_totp && rule === undefined

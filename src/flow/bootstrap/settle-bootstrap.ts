@@ -4,10 +4,10 @@ import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
 import { settleDue } from '../settle-request.ts'
 
-/** Keys noted in one run. */
+/** Bootstraps whose key is noted in one run, at most. */
 const NOTED = 32
 
-/** Brings a bootstrap that was read up to date: a lapsed one expires, a key that was made is noted. */
+/** Brings a bootstrap up to date after it was read: expires it if it has lapsed, notes its key if one was made. */
 export async function settleBootstrap(deps: FlowDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
   if (bootstrap.status === 'pending' && bootstrap.expires_at <= deps.clock.now())
     return expireLapsed(deps, bootstrap)
@@ -17,9 +17,9 @@ export async function settleBootstrap(deps: FlowDeps, bootstrap: Bootstrap): Pro
 }
 
 /**
- * Expires every bootstrap whose time is up, decoys too, and notes keys whose collection was not noted by the process that made
- * them. Safe to run anywhere, any number of times at once.
- * @returns when the next one is due
+ * Expires every bootstrap whose time is up, including decoys, and notes the collection of keys where the process that made them
+ * did not. Safe to run in any process, any number of times at once.
+ * @returns when the next bootstrap is due
  */
 export async function settleBootstraps(deps: FlowDeps): Promise<Date | undefined> {
   const { nextExpiry: next, lapsed: read } = deps.bootstraps
@@ -30,7 +30,7 @@ export async function settleBootstraps(deps: FlowDeps): Promise<Date | undefined
   return due
 }
 
-/** No key is made later than that after the time of its bootstrap is up. */
+/** No key is made later than this after the `expires_at` of its bootstrap. */
 const NOTED_WITHIN_MS = (BOOTSTRAP_MINUTES + COLLECT_MINUTES) * 60_000
 
 async function expireLapsed(deps: FlowDeps, bootstrap: Bootstrap): Promise<Bootstrap> {
@@ -41,9 +41,9 @@ async function expireLapsed(deps: FlowDeps, bootstrap: Bootstrap): Promise<Boots
 }
 
 /**
- * Notes on the bootstrap that its key was made, once. The key itself is what counts: as long as this is missing, nothing is
- * lost but the owner's sight of it.
- * @param address who collected it, if that is known: the key's own entry tells in any case
+ * Notes on the bootstrap, once, that its key was made. The key itself is what counts: while the note is missing, only the
+ * owner's view of the collection is.
+ * @param address the collector's, if known; the key's own entry has it in any case
  */
 export async function noteCollection(
   deps: FlowDeps,
@@ -66,7 +66,7 @@ export async function noteCollection(
 
 type BootstrapAudit = AuditType & `bootstrap.${string}`
 
-/** An audit entry about a bootstrap request. A decoy's concerns no account: only the operator sees that a stranger probes. */
+/** Makes an audit entry about a bootstrap. A decoy's entry has no account: only the operator sees that a stranger probes. */
 export function bootstrapAudit(
   deps: Pick<FlowDeps, 'random'>,
   type: BootstrapAudit,

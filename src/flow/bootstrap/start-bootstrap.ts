@@ -25,15 +25,15 @@ export interface BootstrapInput {
 
 type CountDeps = Pick<FlowDeps, 'attempts' | 'vault'>
 
-/** Counts a bootstrap for that e-mail address, known or not, for the whole service. @returns what is left of the hour's five */
+/** Counts a bootstrap for this e-mail address, known or not, service-wide. @returns what is left of the hour's five */
 export function countBootstrap({ attempts, vault }: CountDeps, email: string): Promise<LimitState> {
   return attempts.take(`bootstrap:${vault.hash('bootstrap-email', email)}`, BOOTSTRAPS_AN_HOUR)
 }
 
 /**
  * Begins a bootstrap. An e-mail address without an account gets a decoy: a record that is written, polled and expired like any
- * other, so that neither answer nor time tells who has an account (T51).
- * @returns the `bootstrap_id`, which is kept nowhere, and the record
+ * other, so that neither the answer nor its timing tells who has an account (T51).
+ * @returns the `bootstrap_id`, which is stored nowhere, and the record
  */
 export async function startBootstrap(
   deps: FlowDeps,
@@ -47,7 +47,7 @@ export async function startBootstrap(
   return { bootstrap_id, bootstrap }
 }
 
-/** The two hashes of a `bootstrap_id` and an e-mail address have keys of their own: neither table helps with the other. */
+/** Hashes a `bootstrap_id`, with another key than e-mail addresses: neither table of hashes helps with the other. */
 export function bootstrapHash({ vault }: Pick<FlowDeps, 'vault'>, bootstrapId: string): string {
   return vault.hash('bootstrap', bootstrapId)
 }
