@@ -10,8 +10,8 @@ import type { SignedIn } from './sessions.ts'
 type AccessDeps = Pick<FlowDeps, 'accounts'>
 
 /**
- * The account, if the person's role there allows `what`; without an id, the person's own.
- * @throws Refusal `not_found`: malformed, unknown and foreign ids, and what the role does not allow, answer alike (T55)
+ * Reads the account, if the person's role there allows `what`; without an id, the person's own account.
+ * @throws Refusal `not_found`: malformed, unknown and foreign ids, and a role that does not allow it, answer alike (T55)
  */
 export async function accessTo(
   deps: AccessDeps,
@@ -26,8 +26,8 @@ export async function accessTo(
 }
 
 /**
- * Before a long read of an account.
- * @returns what throws, between its steps, when the person may not go on, or not as they began
+ * Checks access before a long read of an account.
+ * @returns a check for between its steps: it throws when the person may no longer read, or no longer in the same role
  * @throws Refusal `not_found` as `accessTo`; later also `not_signed_in`, and `unavailable` when the service stops
  */
 export async function exportGuard(
@@ -44,7 +44,7 @@ export async function exportGuard(
   }
 }
 
-/** Every account in which the person is something: the one that invited them first, else their own first. */
+/** Lists every account in which the person has a role. The account that invited them first leads the list, else their own. */
 export async function accountsOf(
   deps: AccessDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
@@ -52,7 +52,7 @@ export async function accountsOf(
   return openTo(person, await deps.accounts.ofPerson(person.id))
 }
 
-/** Those of the accounts in which the person is something, in the order of `accountsOf`. */
+/** Picks the accounts in which the person has a role, in the order of `accountsOf`. */
 function openTo(
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
   found: readonly Account[],
@@ -67,10 +67,10 @@ function openTo(
   return open.sort((a, b) => Number(b.account.id === home) - Number(a.account.id === home))
 }
 
-/** Invitations shown at once: any owner may invite any address. */
+/** Invitations shown at once. A limit is needed because any owner may invite any address. */
 const MOST_INVITATIONS = 50
 
-/** Both by one look at the store. */
+/** Reads the person's accounts and open invitations in one query. */
 export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: User): Promise<Memberships> {
   const found = await deps.accounts.ofPerson(person.id)
   const invitations = found
@@ -83,7 +83,7 @@ export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: Us
   return { accounts: openTo(person, found), invitations: invitations.slice(0, MOST_INVITATIONS) }
 }
 
-/** What the person's own account counts: asked of whatever is confirmed for it. */
+/** Returns which authenticators the person's own account counts, when something is confirmed for that account. */
 export async function ownRule(
   deps: AccessDeps,
   { account_id }: Pick<User, 'account_id'>,
@@ -92,9 +92,9 @@ export async function ownRule(
 }
 
 /**
- * What a new passkey must satisfy: the person's own account, the one that made them as long as they belong to it, and the one
- * whose invitation they follow. Other accounts count what they like when it comes to deciding there, but have no say in what
- * a person signs in with.
+ * Returns what a new passkey must satisfy: the rules of the person's own account, of the one that made them as long as they
+ * belong to it, and of the one whose invitation they follow. Other accounts choose what counts for decisions there, but have
+ * no say in what a person signs in with.
  */
 export async function enrollingRule(
   deps: AccessDeps,
@@ -111,7 +111,7 @@ export async function enrollingRule(
     .reduce(narrower, undefined)
 }
 
-/** What all accounts count in which the person decides. */
+/** Returns the combined rule of all accounts in which the person decides. */
 export async function decidingRule(
   deps: AccessDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,

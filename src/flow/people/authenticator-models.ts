@@ -5,19 +5,19 @@ import { type AuthenticatorFacts, type Authenticators, permits } from '../../dom
 import { leadsTo, type MetadataEntry, readChain, readMetadataBlob } from '../../signing/metadata-blob.ts'
 import type { Clock, Log } from '../ports.ts'
 
-/** What is known of models of authenticators; without a metadata file of none. */
+/** What is known about models of authenticators; without a metadata file, nothing. */
 export interface AuthenticatorModels {
-  /** Can any authenticator prove its make here? */
+  /** Can any authenticator prove its model here? */
   readonly known: boolean
   /** The model's name; undefined where it is not known. */
   nameOf(aaguid: string | undefined): string | undefined
-  /** Do these certificates, DER and the leaf first, lead to a root of that model, and is it one that still counts? */
+  /** Do these certificates (DER, leaf first) lead to a root of that model, and does the model still count? */
   vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
-  /** Is the model reported as broken by now? */
+  /** Has the model been reported as broken? */
   isBroken(aaguid: string | undefined): boolean
 }
 
-/** Does the policy count this passkey today? A report that came after it was registered takes back what it proved then. */
+/** Checks whether the policy counts this passkey today: a later report about its model takes back what it proved. */
 export function countsToday(
   models: AuthenticatorModels,
   rule: Authenticators | undefined,
@@ -29,7 +29,7 @@ export function countsToday(
 /** The signer of the FIDO Alliance's own file; its roots also sign for any web site. */
 const FIDO_SIGNER = 'mds.fidoalliance.org'
 
-/** Such a report takes back what an attestation of the model proves (FIDO Metadata Service §3.1.4). */
+/** Reports that take back what an attestation of the model proves (FIDO Metadata Service §3.1.4). */
 const BROKEN: ReadonlySet<string> = new Set([
   'REVOKED',
   'USER_VERIFICATION_BYPASS',
@@ -39,11 +39,11 @@ const BROKEN: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The models of a metadata BLOB, read once. An outdated file goes on being used, as what it says of roots rarely changes; the log
- * says so. The library's own service for it would fetch revocation lists from addresses in certificates, and
- * passes over status reports where it is given a file; so only its roots are taken from it.
+ * Reads the models of a metadata BLOB, once. An outdated file is still used, because what it says about roots rarely changes;
+ * the log warns. The library's own metadata service would fetch revocation lists from addresses in certificates, and
+ * ignores status reports when it is given a file; so only its roots are used.
  * @param file the BLOB
- * @param rootsFile PEM certificates that sign it in place of the FIDO Alliance's
+ * @param rootsFile PEM root certificates for its signature, in place of the FIDO Alliance's
  * @throws Error that says what is wrong with a file
  */
 export async function readAuthenticatorModels(
@@ -82,7 +82,7 @@ function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): Au
   }
 }
 
-/** One that cannot be read must not block the others: the file is of many makers. */
+/** Reads a root, if it can be read: a bad one must not block the others, as the file comes from many makers. */
 function readRoot(der: string): X509Certificate[] {
   try {
     return [new X509Certificate(Buffer.from(der, 'base64'))]
@@ -91,5 +91,5 @@ function readRoot(der: string): X509Certificate[] {
   }
 }
 
-/** Without a metadata file. */
+/** The models known without a metadata file: none. */
 export const NO_MODELS: AuthenticatorModels = modelsOf(new Map(), { now: () => new Date(0) })

@@ -7,7 +7,7 @@ import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
 
-/** A WebAuthn response was not what was asked for. The reason is for the log; the person learns no more than "refused". */
+/** A WebAuthn response is not as required. The reason is for the log; the person learns no more than "refused". */
 export class CeremonyError extends Error {
   override readonly name = 'CeremonyError'
 }
@@ -21,8 +21,8 @@ export function challengeId(challenge: Uint8Array): string {
 }
 
 /**
- * The challenge a response claims to answer, to look it up with. Nothing is verified yet, and the
- * reading is lenient: what is refused later has used its challenge up.
+ * Reads the challenge that a response claims to answer, to look it up. Nothing is verified yet, and the parsing
+ * is lenient, so that a response that is refused later uses up its challenge.
  * @returns undefined when the client data cannot be read.
  */
 export function claimedChallenge(response: { response: { clientDataJSON: string } }): Uint8Array | undefined {
@@ -35,9 +35,9 @@ export function claimedChallenge(response: { response: { clientDataJSON: string 
 }
 
 /**
- * Checks the client data as WebAuthn L3 §7.1/§7.2 ask, and stricter: our page is never framed, so `crossOrigin: true` and
- * any `topOrigin` are refused (T21); the library lets the former pass when `topOrigin` is missing. It is kept as evidence, so
- * every reader of JSON must find the same members in it. Unknown ones pass: browsers add them on purpose (§5.8.1).
+ * Checks the client data as WebAuthn L3 §7.1/§7.2 require, and more strictly: our page is never framed, so `crossOrigin: true`
+ * and any `topOrigin` are refused (T21); the library accepts `crossOrigin: true` without a `topOrigin`. The data is kept as
+ * evidence, so every JSON parser must find the same members in it. Unknown members pass: browsers add them on purpose (§5.8.1).
  * @throws CeremonyError
  */
 export function checkClientData(
@@ -64,7 +64,7 @@ export function checkClientData(
 
 function textOf(clientDataJSON: string): string {
   try {
-    // ignoreBOM keeps a leading U+FEFF in the text, where it fails; other readers would not swallow it.
+    // ignoreBOM keeps a leading U+FEFF in the text, so that parsing it fails: other parsers would not skip it either.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fromBase64Url(clientDataJSON))
   } catch (cause) {
     throw new CeremonyError('client data cannot be read', { cause })
@@ -81,7 +81,7 @@ function parseClientData(text: string): Record<string, unknown> {
   throw new CeremonyError('client data is not an object')
 }
 
-/** As readers compare names that do not mind case; `ſ` and the Kelvin sign fold, too. */
+/** Folds a name as case-insensitive parsers do, including `ſ` and the Kelvin sign. */
 function fold(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
@@ -98,7 +98,7 @@ export function drawChallenge(deps: PeopleDeps, binding: ChallengeBinding): Prom
   return keepChallenge(deps, deps.random.bytes(32), binding)
 }
 
-/** The challenge that is the hash of what a person consents to; what was stated is kept with it. */
+/** Makes the hash of what a person consents to the challenge, and stores the statement with it. */
 export function stateChallenge(
   deps: PeopleDeps,
   intent: DecisionIntent | ConsentIntent | BatchIntent,
@@ -114,8 +114,8 @@ async function keepChallenge(deps: PeopleDeps, challenge: Uint8Array, binding: C
 }
 
 /**
- * Takes the challenge a response answers, before anything is verified: whatever comes of it, it is used up (T33).
- * @param belongs what it must be bound to; every named field must be equal
+ * Takes the challenge that a response answers, before anything is verified: the challenge is used up in any case (T33).
+ * @param belongs what the challenge must be bound to; every field given must be equal
  * @throws Refusal `challenge_invalid`
  */
 export async function takeChallenge(

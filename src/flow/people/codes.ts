@@ -5,10 +5,10 @@ import type { Totp, User } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { personAudit } from './person.ts'
 
-/** Wrong codes from one network address, for any person: against spraying over accounts. */
+/** Wrong codes from one network address, for any person: against spraying codes over accounts. */
 const ADDRESS_ALLOWANCE = { most: 100, seconds: 15 * 60 }
 
-/** What a person's seed is sealed for: swapped between two people it no longer opens (T28). */
+/** The additional data that a seed is sealed with: swapped between two people, it no longer opens (T28). */
 function totpAad(userId: string): string {
   return `totp:${userId}`
 }
@@ -16,8 +16,8 @@ function totpAad(userId: string): string {
 /**
  * Checks a code of this person and burns its time step. Every try is counted in the store before the comparison, so that
  * parallel guesses over many processes cannot exceed the limit (T26): ten wrong ones in a row lock codes for 15 minutes,
- * doubling; fifty disable them. A code counts once (T25). The limit of an address forgets tries that were right: people
- * who share one do not lock each other out.
+ * doubling; fifty disable them. A code counts once (T25). Right codes do not count towards the limit of an address: people
+ * who share an address do not lock each other out.
  * @throws Refusal `totp_refused`, `totp_locked` (with `retry_after`), `totp_disabled`, `method_not_enrolled`
  */
 export async function verifyTotp(
@@ -30,7 +30,7 @@ export async function verifyTotp(
   const at = deps.clock.now()
   const tried = await deps.users.takeTotpTry(input.user.id, at)
   if (tried === undefined) throw await whyNoTry(deps, input.user.id, at)
-  // Codes set up again meanwhile have another seed: the fresh state counts, not the one read earlier.
+  // If codes were set up again meanwhile, they have another seed: the fresh state counts, not the one read earlier.
   const step = matchTotp(deps.vault.open(tried.sealed_seed, totpAad(input.user.id)), input.code, at)
   if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) {
     await giveBack()
@@ -41,9 +41,9 @@ export async function verifyTotp(
 }
 
 /**
- * Takes one of the address's tries; they never are fewer than its wrong codes, so at most that many of them are compared in
- * any 15 minutes, also in parallel.
- * @returns what gives the try back after a right code
+ * Takes one of the address's tries. Each wrong code keeps its try, so at most as many wrong codes as there are tries are
+ * compared in any 15 minutes, even in parallel.
+ * @returns a function that gives the try back after a right code
  * @throws Refusal `totp_locked`
  */
 async function takeAddressTry(deps: PeopleDeps, address?: string): Promise<() => Promise<void>> {
@@ -61,7 +61,7 @@ async function whyNoTry(deps: PeopleDeps, userId: string, at: Date) {
   return refusal('totp_locked', { retry_after: secondsUntil(totp.locked_until ?? at, at) })
 }
 
-/** Tells the trail and the log when this try was the one that locked or disabled (T27). */
+/** Notes in the trail and the log if this try was the one that locked or disabled codes (T27). */
 async function reportLock(
   deps: PeopleDeps,
   { user, address }: { user: User; address?: string },
@@ -79,7 +79,7 @@ async function reportLock(
   deps.log.warn({ user_id: user.id, failures: tried.failures }, disabled ? 'codes disabled' : 'codes locked')
 }
 
-/** Codes as they start, by their first right one, which is used up with that (T25). @throws Refusal `totp_refused` */
+/** Returns the first state of codes, confirmed by a right code, which that uses up (T25). @throws Refusal `totp_refused` */
 export function confirmTotp(
   { vault }: Pick<PeopleDeps, 'vault'>,
   { user_id, sealed_seed }: { user_id: string; sealed_seed: string },
@@ -116,7 +116,7 @@ export function isCodeShaped(code: unknown): code is string {
 }
 
 /**
- * The time step whose code this is: the current one or the one before (RFC 6238 section 5.2), never a future one.
+ * Returns the time step of the code: the current one or the one before (RFC 6238 section 5.2), never a future one.
  * @returns undefined for a wrong or ill-formed code
  */
 export function matchTotp(seed: Uint8Array, code: string, at: Date): number | undefined {
@@ -141,7 +141,7 @@ export interface TotpSetUp {
 /** What authenticator apps call the service. */
 const ISSUER = 'Countersign'
 
-/** A new seed for this person: sealed to be kept, and as their authenticator app takes it. */
+/** Draws a seed for this person: sealed for the store, and in the form that their authenticator app takes. */
 export function drawSeed(
   { random, vault }: Pick<PeopleDeps, 'random' | 'vault'>,
   { id, email }: Pick<User, 'id' | 'email'>,
@@ -158,7 +158,7 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const COUNT = 10
 const LENGTH = 10
 
-/** Ten fresh codes of 50 bits, `XXXXX-XXXXX`, and their keyed hashes. The codes are shown once. */
+/** Draws ten codes of 50 bits, `XXXXX-XXXXX`, and their keyed hashes. The codes are shown once. */
 export function drawBackupCodes(
   deps: Pick<PeopleDeps, 'random' | 'vault'>,
   userId: string,
@@ -173,7 +173,7 @@ export function drawBackupCodes(
 }
 
 /**
- * Keyed hash of a code as typed: case, hyphens, spaces and Crockford's look-alikes do not matter.
+ * Returns the keyed hash of a code as typed: case, hyphens, spaces and Crockford's look-alikes do not matter.
  * @returns undefined when it is not shaped like a code
  */
 export function backupCodeHash(
@@ -185,7 +185,7 @@ export function backupCodeHash(
   return /^[0-9A-HJKMNP-TV-Z]{10}$/.test(code) ? hashOf(deps, userId, code) : undefined
 }
 
-/** The person's id goes in, so that equal codes of two people have different hashes. */
+/** Includes the person's id, so that equal codes of two people have different hashes. */
 function hashOf(deps: Pick<PeopleDeps, 'vault'>, userId: string, code: string): string {
   return deps.vault.hash('backup-code', `${userId}:${code}`)
 }

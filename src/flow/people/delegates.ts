@@ -15,7 +15,7 @@ import { type Proof, proveFactor } from './step-up.ts'
 
 const DAY_MS = 86_400_000
 
-/** Who could stand in for the person: all who decide in an account where the person does. Ordered by e-mail address. */
+/** Lists who could stand in for the person: all who decide in an account where the person does. Ordered by e-mail address. */
 export async function delegateCandidates(
   deps: Pick<FlowDeps, 'users' | 'accounts'>,
   person: User,
@@ -34,8 +34,8 @@ export async function delegateCandidates(
 }
 
 /**
- * Has a delegate decide for the person for a while, in place of an earlier delegate.
- * @throws Refusal `invalid_field` (strangers and unknown ids alike), and those of `proveFactor`
+ * Lets a delegate decide for the person for a while, in place of any earlier delegate.
+ * @throws Refusal `invalid_field` (for strangers and unknown ids alike), and those of `proveFactor`
  */
 export async function setDelegate(
   deps: PeopleDeps,
@@ -66,11 +66,11 @@ export function removeDelegate(deps: PeopleDeps, person: User, by: Changing): Pr
   return changeFresh(deps.users, person.id, (user) => withoutDelegate(deps, user, by))
 }
 
-/** What a write on the person takes away and notes, so that none stands in for them; undefined when none does. */
+/** Returns the fields and audit entries of the write that removes the person's delegate; undefined when there is none. */
 export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changing) {
   if (person.delegate === undefined) return undefined
   const detail = { delegate: person.delegate.user_id }
-  // Taking a right back waits for no account that cannot be read; the person's own trail has it in any case.
+  // Accounts that cannot be read must not delay taking a right back; the person's own trail has the entry in any case.
   const others = await sharedAccounts(deps, person, detail.delegate).catch((error: unknown) => {
     deps.log.error({ error, user_id: person.id }, 'the accounts of a delegate could not be told')
     return []
@@ -79,7 +79,7 @@ export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changi
   return { fields: { delegate: null }, audit }
 }
 
-/** Ids of the accounts besides the person's own in which both decide: there the delegate's votes count for the person. */
+/** Lists ids of the accounts, besides the person's own, where both decide: there the delegate's votes count for the person. */
 async function sharedAccounts(
   deps: Pick<FlowDeps, 'accounts'>,
   person: User,
@@ -100,7 +100,7 @@ interface Changing {
   actor?: AuditActor
 }
 
-/** One entry for the person's own trail and one for each account it concerns; only their own says where from. */
+/** Makes an entry for the person's own account and for each other one concerned; only the first holds the network address. */
 function delegateAudit(
   deps: PeopleDeps,
   type: 'delegate.set' | 'delegate.removed',
@@ -113,7 +113,7 @@ function delegateAudit(
   return [own, ...elsewhere.map((entry) => ({ ...entry, at: own.at }))]
 }
 
-/** Who stands in for the person now or later; undefined when there is no delegate, or their time is over. */
+/** Returns who stands in for the person now or later; undefined when there is no delegate, or their time is over. */
 export async function standInOf(
   deps: Pick<FlowDeps, 'users' | 'clock'>,
   { delegate }: Pick<User, 'delegate'>,
@@ -131,9 +131,9 @@ function checkTimes({ starts_at, ends_at }: Delegate, now: Date): void {
 }
 
 /**
- * The person, with those for whom they stand in now, as this request needs them to decide on it. A delegate must
- * themself decide in that account, or an approver could hand the account's say to an outsider; where the request counts only people
- * whom the operator vouched for, another one may look and is told so.
+ * Returns the person as a decider on this request, with those for whom they stand in now. A delegate must themself
+ * be able to decide in that account, or an approver could hand the account's say to an outsider. Where the request counts only
+ * people whom the operator vouched for, any other delegate may look at it and is told so.
  */
 export async function deciderFor(deps: FlowDeps, person: User, request: Asked): Promise<Decider> {
   return (await decidersFor(deps, person, [request]))(request)
@@ -141,7 +141,7 @@ export async function deciderFor(deps: FlowDeps, person: User, request: Asked): 
 
 type Asked = Pick<ApprovalRequest, 'account_id' | 'requirement'>
 
-/** As `deciderFor`, for many requests that were read together: one look at whom they stand in for, one at each account. */
+/** As `deciderFor`, for many requests that were read together: one query for the principals, one for each account. */
 export async function decidersFor(
   deps: FlowDeps,
   person: User,
@@ -180,9 +180,9 @@ async function whereTheyDecide(
 }
 
 /**
- * What a request is to a person: they are named, acted, or stand in now for a named approver. `principalId`: whose vote theirs
- * is, or would be, when it is not their own; one of their principals even when the votes of all have been counted.
- * @returns undefined when it does not concern them
+ * Returns how a request concerns a person: they are named, voted, or stand in now for a named approver. `principalId`: for whom
+ * their vote counts, or would count, if not for themself; one of their principals even when the votes of all have been counted.
+ * @returns undefined when the request does not concern them
  */
 export async function partIn(
   deps: FlowDeps,
@@ -198,7 +198,7 @@ export async function partIn(
   return principalId === undefined ? undefined : { principalId }
 }
 
-/** As `deciderFor`, for everything that waits at once. */
+/** As `deciderFor`, for all pending requests at once. */
 export async function waiterFor(
   deps: FlowDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,

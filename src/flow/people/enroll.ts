@@ -28,7 +28,7 @@ import { drawDevice, withDevice } from './sign-in.ts'
 export interface OpenEnrollment {
   enrollment: Enrollment
   user?: User
-  /** What the person is asked to join. */
+  /** The account that the person is asked to join. */
   invitation?: { account: Account; member: Member }
 }
 
@@ -38,9 +38,9 @@ export interface EnrollmentGrant extends SessionGrant {
 }
 
 /**
- * Finds the link of a token. A set-up link is worth nothing once a person exists, an invitation to an account once it was
- * answered or taken back.
- * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired answer alike
+ * Finds the link of a token. A set-up link is worth nothing once any person exists, nor is an invitation to an account once
+ * it was answered or taken back.
+ * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired links answer alike
  */
 export async function openEnrollment(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
   const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
@@ -58,7 +58,7 @@ export async function openEnrollment(deps: PeopleDeps, token: string): Promise<O
   return { enrollment, user, invitation: { account, member } }
 }
 
-/** As `openEnrollment`, for a link that must give its person a factor. @throws Refusal `enrollment_invalid` for one that does not */
+/** As `openEnrollment`, for a link that must allow enrolling a factor. @throws Refusal `enrollment_invalid` if it does not */
 export async function openForEnrolling(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
   const open = await openEnrollment(deps, token)
   if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
@@ -66,9 +66,9 @@ export async function openForEnrolling(deps: PeopleDeps, token: string): Promise
 }
 
 /**
- * May a person enrol a factor by this link? The set-up link and a link issued by the operator always allow it. By an invitation to an account
- * only a person without a factor, and from an owner only a person whom that same owner's invitation made: any owner may
- * invite any address, and could otherwise take over the person who has it.
+ * Checks whether a person may enrol a factor by this link. The set-up link and a link issued by the operator always allow it.
+ * An invitation to an account allows it only to a person who has not enrolled, and if it comes from an owner, only to a person
+ * whom that same owner's invitation made: any owner may invite any address, and could otherwise take over its holder.
  */
 export function givesFactor(
   { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
@@ -78,7 +78,7 @@ export function givesFactor(
   return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
 }
 
-/** Who enrols: the invited person, or what the first owner typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
+/** Returns who enrols: the person, or the owner as typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
 async function profileFor(
   deps: PeopleDeps,
   { user }: OpenEnrollment,
@@ -94,7 +94,7 @@ async function profileFor(
 }
 
 /**
- * Starts the registration under a link. For the first owner e-mail and name are fixed here, with the challenge.
+ * Starts the registration under a link. The first owner's e-mail and name are fixed here, with the challenge.
  * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
  */
 export async function startPasskeyEnrollment(
@@ -112,7 +112,7 @@ export async function startPasskeyEnrollment(
   return { options: await registrationOptions(options) }
 }
 
-/** The first owner has no account yet; and who enrols in place of another must not be kept out by a policy of theirs. */
+/** Returns no rule for the first owner, who has no account yet, nor for a person whom an earlier holder's policy could keep out. */
 async function ruleOf(
   deps: Pick<PeopleDeps, 'accounts'>,
   { user, enrollment }: OpenEnrollment,
@@ -122,7 +122,7 @@ async function ruleOf(
 }
 
 /**
- * Finishes it: the person has a passkey and is signed in.
+ * Finishes the enrolment: the person has a passkey and is signed in.
  * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`,
  * `email_taken`
  */
@@ -146,7 +146,7 @@ export async function enrollWithPasskey(
 }
 
 /**
- * Draws a seed under a link and shows it; it counts only after one right code (T28).
+ * Draws a seed under a link and shows it; the seed counts only after one right code (T28).
  * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
  */
 export async function startTotpEnrollment(
@@ -162,8 +162,8 @@ export async function startTotpEnrollment(
 }
 
 /**
- * Finishes it with the first code. Five wrong ones end the link.
- * @returns also ten backup codes, shown once
+ * Finishes the enrolment with the first code. Five wrong codes end the link.
+ * @returns the grant, and ten backup codes, shown once
  * @throws Refusal `enrollment_invalid`, `totp_not_started`, `totp_refused`, `email_taken`
  */
 export async function enrollWithTotp(
@@ -193,12 +193,12 @@ interface NewOwner {
 }
 
 /**
- * Uses the link up and stores the person's new factor; signs in on a browser that codes may sign in on from now on.
- * The link goes first: were it last, two parallel enrolments by one link could both succeed. Sessions the person had end,
- * and so do notifications: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
- * invitation to an account accepts it; should the service stop before, the person is asked again when they sign in.
- * @param factor what to store, given what the person has
- * @throws Refusal `enrollment_invalid` when another enrolment was faster, also with another set-up link
+ * Uses up the link, stores the person's new factor and signs them in; from now on codes may sign in on this browser.
+ * The link is used up first: were it last, two parallel enrolments by one link could both succeed. The person's earlier sessions
+ * and notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
+ * invitation to an account accepts it; should the service stop before that, the person is asked again when they sign in.
+ * @param factor the factor to store, given what the person has
+ * @throws Refusal `enrollment_invalid` when another enrolment was faster, even one by another set-up link
  */
 export async function finishEnrollment(
   deps: FlowDeps,
@@ -210,7 +210,7 @@ export async function finishEnrollment(
   if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
   const device = drawDevice(deps)
   const plan = (person: User) => {
-    // Asked again of what is written on: by another link the person may have enrolled in between.
+    // Checked again on the version being changed: the person may have enrolled by another link in between.
     if (user !== undefined && !(givesFactor(enrollment, person) && sameFactors(user, person)))
       throw refusal('enrollment_invalid')
     const replaced = user !== undefined && replaces(enrollment, person)
@@ -252,21 +252,22 @@ export async function finishEnrollment(
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
 
-/** The operator vouches for whom they hand the link to, not for a person who enrolled under that address before. */
+/** Checks whether an earlier holder is replaced: the operator vouches for the link's recipient, not for who enrolled before. */
 function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
   return account_id === undefined && !isVouchedFor(person)
 }
 
 /**
- * Webhooks, keys and channels set up by the earlier holder of the address would still receive events, or ask, on behalf of the account. Only then does the address count for the
- * person: should the service stop before, nothing reaches them by it, and another link of the operator starts again.
+ * Empties the account, then confirms the address. Webhooks, keys and channels of the earlier holder would still receive events,
+ * or ask, on behalf of the account. The address counts for the person only afterwards: should the service stop before, nothing
+ * reaches them by it, and another link from the operator starts again.
  */
 async function takeOver(deps: FlowDeps, person: User, address: string): Promise<void> {
   await emptyAccount(deps, person, address)
   await changeFresh(deps.users, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
 }
 
-/** What a person who enrols in place of another begins with. */
+/** Fields with which a person who enrols in place of another begins. */
 const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
 
 async function insertOwner(
@@ -279,7 +280,7 @@ async function insertOwner(
   const { fields, audit } = plan(user)
   const { totp, totp_pending: _pending, delegate: _delegate, invited_by_account: _inviter, ...plain } = fields
   const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
-  // The account first: a person without one would count as existing and end the set-up for good.
+  // The account first: a person without an account would count as existing and end the set-up for good.
   await deps.accounts.insert(account)
   await deps.users.insert(enrolled)
   return enrolled
@@ -291,9 +292,9 @@ const BATCH = 100
 const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
 
 /**
- * Takes out of a person's own account what an earlier holder may have left there to read along or to ask: webhooks,
- * keys and what waits that was asked with them, workspaces, channels, members and the policy that names them. May be
- * interrupted and repeated anywhere.
+ * Removes from a person's own account what an earlier holder may have left there to read along or to make requests:
+ * webhooks, keys and the pending requests made with them, workspaces, channels, members and the policy that names them.
+ * May be interrupted and repeated at any point.
  */
 async function emptyAccount(
   deps: FlowDeps,
@@ -322,7 +323,7 @@ async function emptyAccount(
   await changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor))
 }
 
-/** A callback would hand its caller a receipt in the name of the person who has the account now. */
+/** Withdraws the key's requests: a callback would hand its caller a receipt in the name of the account's new holder. */
 async function withdrawAll(deps: FlowDeps, api_key_id: string, actor: AuditActor): Promise<void> {
   for (;;) {
     const waiting = await deps.requests.list({ api_key_id, status: 'pending', limit: BATCH })
@@ -331,7 +332,7 @@ async function withdrawAll(deps: FlowDeps, api_key_id: string, actor: AuditActor
   }
 }
 
-/** Another process ended it at the same moment. */
+/** Ignores `not_found`, which means that another process ended the same thing at that moment. */
 async function unlessGone(ending: Promise<unknown>): Promise<void> {
   try {
     await ending
@@ -340,7 +341,7 @@ async function unlessGone(ending: Promise<unknown>): Promise<void> {
   }
 }
 
-/** @returns undefined when it has neither members nor a policy of its own */
+/** Plans the removal of members and policy. @returns undefined when the account has neither members nor a policy of its own */
 function withoutOthers(deps: FlowDeps, account: Account, actor: AuditActor) {
   const { id: account_id, owner_id, members, policy } = account
   const { authenticators, ...rest } = policy

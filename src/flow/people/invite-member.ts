@@ -9,14 +9,14 @@ import { changeFresh, newPerson, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
-/** Whom an owner asks to join, and as what. */
+/** Whom an owner invites, and in which role. */
 export interface MemberInvitation {
   email: string
   name?: string
   role: Member['role']
 }
 
-/** What comes of it. Nothing in it tells whether the person was known before. */
+/** The outcome of an invitation. Nothing in it tells whether the person was known before. */
 export interface InvitedMember {
   member: Member
   user: User
@@ -31,8 +31,8 @@ interface Inviter {
 }
 
 /**
- * An owner invites a person into their account. A person without an account here is made and enrols by the link; for others
- * it only leads to the question, which they answer signed in: an owner's link never puts a factor on an identity that
+ * Invites a person into the owner's account. A person unknown to the service is made, and enrols by the link. For others the
+ * link only leads to the invitation, which they answer signed in: an owner's link never puts a factor on an identity that
  * another account, or the operator, has made.
  * @throws Refusal `invalid_field`, `member_exists`, `member_limit` and those of `proveFactor`
  */
@@ -49,7 +49,7 @@ export async function inviteMember(
 }
 
 /**
- * The operator's word, by the command line: as `inviteMember`, and the link enrols a person who has not enrolled yet.
+ * Invites on the operator's word, by the command line: as `inviteMember`, but the link enrols anyone who has not enrolled yet.
  * @throws Refusal `not_found` for an unknown account, `invalid_field`, `member_exists`, `member_limit`
  */
 export async function inviteMemberByOperator(
@@ -61,7 +61,7 @@ export async function inviteMemberByOperator(
   return addMember(deps, input, { kind: 'operator', accountId, actor: { kind: 'cli' } })
 }
 
-/** Asked before a proof is used up and before a person is made. */
+/** Refuses a person who is in the account, and a full account, before a proof is used up or a person made. */
 async function refuseKnown(
   deps: Pick<PeopleDeps, 'accounts' | 'users'>,
   accountId: string,
@@ -100,7 +100,7 @@ async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter)
   return { member, user, link }
 }
 
-/** The person of that address; a new one remembers which owner made them, for no other owner's link may enrol them. */
+/** Finds or makes the person of that address; a new one remembers which owner made them: no other owner's link may enrol them. */
 async function findOrMake(
   deps: PeopleDeps,
   who: { email: string; name: string },
@@ -110,7 +110,7 @@ async function findOrMake(
   if (known !== undefined) return known
   const made = kind === 'owner' ? { invited_by_account: accountId } : {}
   const { user, account } = newPerson(deps, { ...who, home_account_id: accountId, ...made })
-  // This entry is for the new person's own account: from where its inviter works is none of its business.
+  // This entry is for the new person's own account, which must not learn the inviter's network address.
   const inviter = actor.kind === 'user' ? { kind: actor.kind, id: actor.id } : actor
   const invited = { ...user, audit: [personAudit(deps, 'user.invited', user, { actor: inviter })] }
   await deps.accounts.insert(account)

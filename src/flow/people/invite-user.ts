@@ -13,7 +13,7 @@ import { changeFresh, newPerson, personAudit } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
 /**
- * Makes a person with an account of their own and a link, good for seven days, by which they enrol.
+ * Makes a person with an account of their own, and a link by which they enrol within seven days.
  * @throws Refusal `invalid_field`, `email_taken`
  */
 export async function inviteUser(
@@ -34,8 +34,8 @@ export async function inviteUser(
 }
 
 /**
- * A new link for a person who exists: the old one expired, or every factor is lost. What they enrol then is added to what
- * they have. Only the operator of the machine may ask for it (command line); open links of the person end.
+ * Issues a new link to an existing person whose link expired or who lost every factor. What they enrol is added to what they
+ * have, or replaces it if they were not vouched for. Only the operator may ask for it (command line); their open links end.
  * @throws Refusal `not_found`
  */
 export async function renewInvitation(
@@ -50,16 +50,16 @@ export async function renewInvitation(
   return { user, link: await issueOperatorLink(deps, user.id) }
 }
 
-/** What `resetPerson` took: the person as they were, and how many sessions ended. */
+/** The outcome of `resetPerson`: the person as they were before, and how many sessions ended. */
 export interface ResetPerson {
   before: User
   sessions: number
 }
 
 /**
- * Takes away all by which the person signs in and decides, and what an intruder may have left: open links, chat accounts, the
- * delegate, notifications. From the one write on the person, no factor, no session and no delegate counts, nor does what a request
- * under way would add; what follows may be interrupted and repeated.
+ * Takes away everything by which the person signs in and decides, and what an intruder may have left: open links, chat accounts,
+ * the delegate, notifications. From the one write on the person on, no factor, session or delegate counts, nor does anything that
+ * a request under way would add; the steps after it may be interrupted and repeated.
  * @throws Refusal `not_found`
  */
 export async function resetPerson(
@@ -70,7 +70,7 @@ export async function resetPerson(
   const email = normaliseEmail(input.email)
   const found = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (found === undefined) throw refusal('not_found')
-  // First: a link that stays open would give a factor again.
+  // Links first: one that stays open would give a factor again.
   await deps.enrollments.revokeOpen('invite', { user_id: found.id })
   let before = found
   const user = await changeFresh(deps.users, found.id, async (person) => {
@@ -100,15 +100,15 @@ export async function resetPerson(
 const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [], chat: [] }
 
 /**
- * The link by which the first owner signs up, made at every start while no person exists; it ends the one before and after
- * 24 hours itself. @returns undefined when a person exists
+ * Issues the link by which the first owner signs up, at every start while no person exists. It ends the previous link and
+ * expires after 24 hours. @returns undefined when a person exists
  */
 export async function inviteFirstOwner(deps: PeopleDeps): Promise<EnrollmentLink | undefined> {
   if (await deps.users.any()) return undefined
   return issue(deps, { kind: 'setup' }, () => deps.enrollments.revokeOpen('setup'))
 }
 
-/** A one-time link; it is shown once, only its token's hash is stored. */
+/** A one-time link. It is shown once; only its token's hash is stored. */
 export interface EnrollmentLink {
   url: string
   expires_at: Date
@@ -116,15 +116,15 @@ export interface EnrollmentLink {
 
 const LIFETIME_MS = { invite: 7 * 86_400_000, setup: 86_400_000 } as const
 
-/** The operator's word that this person may enrol a factor. Every other open link of theirs ends. */
+/** Issues a link on the operator's word that this person may enrol a factor. Every other open link of theirs ends. */
 function issueOperatorLink(deps: PeopleDeps, userId: string): Promise<EnrollmentLink> {
   const of = { user_id: userId }
   return issue(deps, { kind: 'invite', ...of }, () => deps.enrollments.revokeOpen('invite', of))
 }
 
 /**
- * An invitation to become a member. It ends those the account gave out before: an owner's link leaves one that the operator
- * gave out, which may do more than it.
+ * Issues an invitation to become a member. It ends the account's earlier invitations to this person, except that an owner's
+ * link does not end the operator's, which allows more.
  */
 export function issueMemberLink(
   deps: PeopleDeps,
@@ -154,7 +154,7 @@ async function issue(
     created_at,
     expires_at,
   })
-  // In the fragment: it reaches neither a server's log nor a Referer header (T14).
+  // The token is in the fragment: it reaches neither a server's log nor a Referer header (T14).
   const path = facts.kind === 'setup' ? 'setup' : 'enroll'
   return { url: `${deps.party.origin}/${path}#${token}`, expires_at }
 }

@@ -26,7 +26,7 @@ export async function viewAccount(deps: FlowDeps, person: User, wanted?: string)
 }
 
 /**
- * Gives the person's own account another name, for requests made from now on, or has its channels read names, from the next
+ * Renames the person's own account, for requests made from now on, or sets whether its channels show names, from the next
  * change of each card on.
  * @throws Refusal `not_found` unless the person manages it
  */
@@ -52,7 +52,7 @@ export async function changeAccount(
 }
 
 /**
- * Sets how many requests the account of this owner may make in a month, dry-runs included, from the next one on; 0 sets no limit.
+ * Sets how many requests this owner's account may make in a month, dry-runs included, from the next request on; 0: no limit.
  * @throws Refusal `not_found`
  */
 export async function setQuota(
@@ -71,12 +71,12 @@ export async function setQuota(
   })
 }
 
-/** A policy as its owner sends it; without `reminders`, `confirmed_only` and `authenticators` those stay. null: any authenticator. */
+/** A policy as its owner sends it; `reminders`, `confirmed_only` and `authenticators` stay if omitted. null: any authenticator. */
 type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only' | 'authenticators'> &
   Partial<Pick<Policy, 'reminders' | 'confirmed_only'>> & { authenticators?: Authenticators | null }
 
 /**
- * Replaces the policy of the person's own account; requests that are open keep theirs (T79).
+ * Replaces the policy of the person's own account; open requests keep the old one (T79).
  * @throws Refusal `invalid_field`, `no_eligible_approver` when no request could ever be approved under it, and those of
  * `proveFactor`
  */
@@ -94,7 +94,7 @@ export async function setPolicy(
   return changeFresh(deps.accounts, account_id, async (fresh) => {
     const next = await checkPolicy(deps, fresh, policy)
     const { quorum, passkey_only, high_impact, confirmed_only, authenticators } = next
-    // An empty list is the owner alone. Who, not how many: an exchange must not look like no change.
+    // An empty list means the owner alone. The entry says who, not how many: an exchange must not look like no change.
     const approvers = next.approvers.length > 0 ? next.approvers : [fresh.owner_id]
     const detail = {
       quorum,
@@ -140,7 +140,7 @@ export function refuseDoubles(approvers: readonly string[], field = 'approvers')
   if (new Set(approvers).size < approvers.length) throw invalidField(field, 'must not name a person twice')
 }
 
-/** The account's policy, or with a key's the one under which that key's requests stand, and who would decide now. */
+/** Reads the account's policy, or, with `key`, the policy for that key's requests, and who would decide now. */
 export async function readPolicy(
   deps: Pick<FlowDeps, 'users'>,
   account: Pick<Account, 'owner_id' | 'members' | 'policy'>,

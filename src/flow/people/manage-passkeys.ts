@@ -11,8 +11,8 @@ import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 
 /**
  * Starts adding a passkey, after a fresh proof by a factor the person has (T34).
- * @param attested the person wants its make proven, as a policy may come to ask
- * @throws Refusal as `proveFactor` says
+ * @param attested the person wants the make proven, as a policy may later require it
+ * @throws Refusal those of `proveFactor`
  */
 export async function startAddingPasskey(
   deps: PeopleDeps,
@@ -30,7 +30,7 @@ export async function startAddingPasskey(
 }
 
 /**
- * Adds the passkey made with those options. The challenge carries the proof: only this person in this session has it.
+ * Adds the passkey made with those options. The challenge stands for the proof: only this person in this session has it.
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`, `passkey_limit`
  */
 export async function addPasskey(
@@ -74,7 +74,7 @@ export async function removePasskey(
   const stepUp = { operation: 'passkey.remove', target: input.id } as const
   await proveFactor(deps, who, stepUp, input.proof, client.address)
   const changed = await changeOwn(deps, who, (user) => {
-    // Asked again on fresh data: two removals at once must not take the last two.
+    // Checked again on fresh data: two removals at once must not take the last two passkeys.
     checkOperation(user, stepUp)
     const audit = personAudit(deps, 'factor.passkey_removed', user, {
       address: client.address,

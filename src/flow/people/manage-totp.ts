@@ -12,7 +12,7 @@ import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 const PENDING_MS = 10 * 60_000
 
 /**
- * Draws a seed and shows it, after a fresh proof by a factor the person has (T34). It counts after its first right code.
+ * Draws a seed and shows it, after a fresh proof by a factor the person has (T34). The seed counts after its first right code.
  * @throws Refusal `totp_exists`, and those of `proveFactor`
  */
 export async function startAddingTotp(
@@ -32,8 +32,8 @@ export async function startAddingTotp(
 }
 
 /**
- * Confirms the seed with its first code; five wrong ones and it is dead. Old backup codes go, new ones are shown once, and
- * this browser becomes one where codes sign in.
+ * Confirms the seed with its first code; after five wrong codes the seed is void. New backup codes replace the old ones and
+ * are shown once, and this browser becomes one where codes sign in.
  * @throws Refusal `totp_not_started`, `totp_refused`, `totp_exists`
  */
 export async function addTotp(

@@ -9,13 +9,13 @@ import { changeFresh, personAudit } from './person.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
-/** Whom an operation on a member is about, and the owner's fresh proof for it. */
+/** The person whom an operation on a member concerns, and the owner's fresh proof for it. */
 interface About {
   userId: string
   proof: Proof | undefined
 }
 
-/** All people in the account, its owner first, then in the order they were invited. */
+/** Lists all people in the account, its owner first, then in the order they were invited. */
 export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Account): Promise<Colleague[]> {
   const found = await deps.users.findMany([
     account.owner_id,
@@ -31,7 +31,7 @@ export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Acco
 }
 
 /**
- * A new link for a person who has not answered yet; the one before ends.
+ * Issues a new link for a person who has not answered yet; the previous link ends.
  * @throws Refusal `not_found` for strangers and people who have answered, and those of `proveFactor`
  */
 export async function renewMemberLink(
@@ -53,7 +53,7 @@ export async function renewMemberLink(
 }
 
 /**
- * Gives a member, or an invited person, another role; at once, also for what they have open.
+ * Gives a member, or an invited person, another role, effective at once, also in their open sessions.
  * @throws Refusal `not_found`, and those of `proveFactor`
  */
 export async function changeMemberRole(
@@ -71,9 +71,9 @@ export async function changeMemberRole(
 }
 
 /**
- * Takes a member, or an invitation, out of the account. Open requests that name the person stand, and the person still
- * decides on those (T79); new ones do not name them, and they no longer stand in for anyone there. The policy goes on naming
- * them: were the list emptied by that, it would mean the owner alone.
+ * Removes a member, or an invitation, from the account. Open requests that name the person stand, and the person still
+ * decides on them (T79); new requests do not name the person, who no longer stands in for anyone there. The policy still
+ * names them: if the removal emptied its list, the list would mean the owner alone.
  * @throws Refusal `not_found`, and those of `proveFactor`
  */
 export async function removeMember(
@@ -86,7 +86,7 @@ export async function removeMember(
   await endInvitation(deps, who.user.account_id, about.userId)
 }
 
-/** Ends the open links by which the person was invited there. */
+/** Ends the open links by which the account invited the person. */
 function endInvitation(
   deps: Pick<PeopleDeps, 'enrollments'>,
   accountId: string,
@@ -95,14 +95,14 @@ function endInvitation(
   return deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
 }
 
-/** The change of one member: without `as` they are out. */
+/** The change of one member; without `as` the member is removed. */
 interface MemberChange {
   type: 'member.joined' | 'member.declined' | 'member.changed' | 'member.removed' | 'member.left'
   as?: Member
 }
 
 /**
- * One write on one member. @param decide undefined: it is so already
+ * Changes one member in one write. @param decide returns undefined if nothing is to change
  * @throws Refusal `not_found` when the account has no person of that id, and those of `decide`
  */
 function changeMember(
@@ -150,11 +150,11 @@ interface Answering {
 }
 
 /**
- * The invited person becomes a member; accepting twice is one acceptance. It takes the token of that account's own link: no
- * address here is proven, so a person who took `bob@example.com` before Bob did must not get what another owner offers Bob
- * by handing him a link.
+ * Makes the invited person a member; accepting twice is one acceptance. It takes the token of that account's own link: e-mail
+ * addresses are not proven here, so a person who took `bob@example.com` before Bob did must not get what another owner offers
+ * Bob by handing him a link.
  * @throws Refusal `not_found`: unknown accounts, and those that have not invited the person, answer alike;
- * `enrollment_invalid` without a link of theirs that is open
+ * `enrollment_invalid` without an open link from that account to this person
  */
 export async function acceptInvitation(
   deps: PeopleDeps,
@@ -187,7 +187,7 @@ export async function declineInvitation(deps: PeopleDeps, accountId: string, who
   await endInvitation(deps, accountId, who.userId)
 }
 
-/** A member goes; an owner cannot leave their own account. @throws Refusal `not_found` for all but members */
+/** Lets a member leave; an owner cannot leave their own account. @throws Refusal `not_found` for all but members */
 export async function leaveAccount(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   await answer(deps, accountId, who, (member) => {
     if (member.state !== 'active') throw refusal('not_found')
@@ -195,7 +195,7 @@ export async function leaveAccount(deps: PeopleDeps, accountId: string, who: Ans
   })
 }
 
-/** Enrolling by the link of an invitation is its acceptance; one that was taken back meanwhile is none. */
+/** Accepts the invitation by whose link the person enrolled; does nothing if it was taken back meanwhile. */
 export async function joinByEnrolling(deps: PeopleDeps, accountId: string, who: Answering): Promise<void> {
   try {
     await join(deps, accountId, who)
@@ -214,13 +214,13 @@ async function answer(
   await changeMember(deps, { accountId, userId }, { kind: 'user', id: userId, address }, decide)
 }
 
-/** From now on the person goes by their own name. */
+/** Drops the name that the owner gave: from now on the person goes by their own. */
 function joined({ name: _called, ...member }: Member, at: Date): Member {
   return { ...member, state: 'active', joined_at: at }
 }
 
 /**
- * An entry of the account's trail about a person in it; it travels in the account's document. What an owner changes about
+ * Makes an entry for the account's trail about a person in it; the account's document carries it there. An owner's change to
  * a person who has not accepted is marked `invited`: it does not concern that person yet.
  */
 export function memberAudit(

@@ -4,8 +4,8 @@ import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 
 /**
- * What people are called who belong to the account, by the reference that stands for them in receipts: for those alone who
- * belong to it, too. To all others a reference stays a reference.
+ * Returns the names of people in the account, by the reference that stands for them in receipts, if the person who asks
+ * belongs to the account as well. For all others a reference stays a reference.
  */
 export async function namesByReference(
   deps: Pick<FlowDeps, 'users' | 'accounts'>,
@@ -20,13 +20,13 @@ export async function namesByReference(
   return Object.fromEntries(people.map(({ approver, name }) => [approver, name]))
 }
 
-/** Owner and members, without those who were only invited. */
+/** Reads the owner and the members, without those who were only invited. */
 function peopleOf({ users }: Pick<FlowDeps, 'users'>, { owner_id, members }: Account): Promise<User[]> {
   const active = members.filter(({ state }) => state === 'active')
   return users.findMany([owner_id, ...active.map(({ user_id }) => user_id)])
 }
 
-/** Ids of the people and API keys of the account whose names a text fits, in any case. */
+/** Returns the ids of the account's people and API keys whose names fit, ignoring case. */
 export async function idsByName(
   deps: Pick<FlowDeps, 'users' | 'apiKeys'>,
   account: Account,

@@ -19,23 +19,23 @@ const E = -2
 
 const MIN_RSA_BYTES = 256
 
-/** What is known of a passkey's public key. */
+/** A passkey's public key. */
 export interface PasskeyKey {
   algorithm: (typeof ALLOWED_ALGORITHMS)[number]
-  /** Strict: a signature in any other spelling than the one its standard names does not hold. */
+  /** Strict: refuses a signature in any encoding other than the one that its standard prescribes. */
   verifies(message: Uint8Array, signature: Uint8Array): boolean
 }
 
 /**
- * Reads a COSE key. Key type and curve must fit the algorithm, an elliptic key must be a point (an Ed25519 one such that only its
- * owner can sign for it), and an RSA key must be long enough.
+ * Reads a COSE key. Key type and curve must fit the algorithm, an elliptic key must be a point (for Ed25519, one for which only
+ * its owner can sign), and an RSA key must be long enough.
  * @throws CeremonyError
  */
 export function readPasskeyKey(cose: Uint8Array): PasskeyKey {
   const key = decode(cose)
   switch (key.get(ALG)) {
-    // The platform takes strict DER alone (OpenSSL writes r and s anew and compares). WebCrypto, and libraries on it, take them out of
-    // whatever looks like DER, so they accept evidence that other verifiers refuse.
+    // The platform accepts strict DER only (OpenSSL re-encodes r and s and compares). WebCrypto, and libraries on it, take r and s
+    // from anything that looks like DER, so they accept evidence that other verifiers refuse.
     case -7:
       return platformVerifier(-7, p256Of(key))
     case -8: {
@@ -81,7 +81,7 @@ function p256Of(key: Map<unknown, unknown>): KeyObject {
   return platformKey({ kty: 'EC', crv: 'P-256', x: toBase64Url(x), y: toBase64Url(y) })
 }
 
-/** RFC 8230 §4: without leading zeros, which would make a short modulus look long. */
+/** Reads an RSA key without leading zeros (RFC 8230 §4), which would make a short modulus look long. */
 function rsaOf(key: Map<unknown, unknown>): KeyObject {
   const n = key.get(N)
   const e = key.get(E)

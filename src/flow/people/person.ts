@@ -9,12 +9,12 @@ import { toBase64Url } from '../../signing/encoding.ts'
 import type { UserChange } from '../../store/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 
-/** A user handle tells an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
+/** Draws a user handle at random: it must tell an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
 export function drawUserHandle(deps: Pick<PeopleDeps, 'random'>): string {
   return toBase64Url(deps.random.bytes(32))
 }
 
-/** A person and the account of their own, as they are first stored: no factors yet. */
+/** Builds a person and their own account as they are first stored, without factors. */
 export function newPerson(
   deps: PeopleDeps,
   facts: { email: string; name: string; id?: string; user_handle?: string } & Partial<
@@ -59,7 +59,7 @@ export function newPerson(
   }
 }
 
-/** Makes an audit entry about a person; by the person, unless another one is named. */
+/** Makes an audit entry about a person, who is also its actor unless another one is given. */
 export function personAudit(
   deps: Pick<PeopleDeps, 'random' | 'clock'>,
   type: AuditType,
@@ -80,19 +80,19 @@ export function personAudit(
 /** Lost races in a row before giving up. */
 const MAX_ATTEMPTS = 16
 
-/** A collection that is written only where nothing else was written since it was read. */
+/** A collection in which a document is changed only if its version is still the one that was read. */
 interface Versioned<Item, Fields> {
   find(id: string): Promise<Item | undefined>
   change(id: string, version: number, fields: Fields, audit: AuditEntry[]): Promise<Item | undefined>
 }
 
-/** What one write gives; undefined: nothing is to be done. */
+/** The write to make; undefined: nothing is to be done. */
 type Plan<Fields> = { fields: Fields; audit: AuditEntry[] } | undefined
 
 /**
- * Changes a person or an account by one conditional write; when another process was faster, it is decided again on fresh data.
+ * Changes a person or an account by one conditional write; when another process was faster, plans again on fresh data.
  * @param plan what to write; its refusals pass through
- * @throws Refusal `unavailable` after too many lost races, `not_found` when there is no such one
+ * @throws Refusal `unavailable` after too many lost races, `not_found` when the id is unknown
  */
 export async function changeFresh<Item extends { version: number }, Fields>(
   among: Versioned<Item, Fields>,
@@ -111,8 +111,8 @@ export async function changeFresh<Item extends { version: number }, Fields>(
 }
 
 /**
- * `changeFresh` for what signed-in people do to themself. Not once their factors were changed after they were let in: an intruder
- * whose request was under way would keep what a reset takes away (T23).
+ * As `changeFresh`, for what signed-in people change on themselves. Refuses if their factors changed after they were let in: an
+ * intruder whose request was under way would keep what a reset takes away (T23).
  * @throws Refusal `not_signed_in`, and those of `changeFresh`
  */
 export function changeOwn(
@@ -127,15 +127,15 @@ export function changeOwn(
   })
 }
 
-/** Were no factors changed between the two readings of a person? */
+/** Checks that no factors changed between two readings of a person. */
 export function sameFactors(one: User, other: User): boolean {
   return (one.factor_epoch ?? 0) === (other.factor_epoch ?? 0)
 }
 
 /**
- * For what a call has just added anywhere but on the person: a reset, or another enrolment, that came while the call was under
- * way cannot have taken it away, and an intruder would have gained it afterwards (T23).
- * @param person as the call was let in
+ * Undoes what a call has just added anywhere but on the person, if a reset or another enrolment came while the call was under
+ * way: neither can have taken the addition away, and an intruder would have gained it afterwards (T23).
+ * @param person as read when the call was let in
  * @throws Refusal `not_signed_in` after `undo`
  */
 export async function undoIfReset(
@@ -148,16 +148,16 @@ export async function undoIfReset(
   throw refusal('not_signed_in')
 }
 
-/** Has the person still the factors they had when they were read? */
+/** Checks whether the person still has the factors they had when they were read. */
 export async function hasSameFactors({ users }: Pick<PeopleDeps, 'users'>, person: User): Promise<boolean> {
   const now = await users.find(person.id)
   return now !== undefined && sameFactors(now, person)
 }
 
-/** What people may change of themself without a proof: nothing that says who decides. */
+/** Fields that people may change on themselves without a proof: none of them affects who decides. */
 type ProfileChange = Partial<Pick<User, 'name' | 'default_ttl_seconds'>>
 
-/** Writes what is given; nothing given, nothing written. */
+/** Writes the fields given; without any, writes nothing. */
 export async function changeProfile(
   deps: PeopleDeps,
   person: User,
@@ -172,8 +172,8 @@ export async function changeProfile(
 }
 
 /**
- * The operator's word that the one who enrolled under this address is that person: from now on the internal token and agents that
- * ask for a key reach them by it.
+ * Records the operator's word that the person who enrolled under this address is its holder: from now on the internal token, and
+ * agents that ask for a key, reach the person by it.
  * @throws Refusal `not_found`
  */
 export async function vouchFor(deps: PeopleDeps, address: string, actor: AuditActor): Promise<User> {

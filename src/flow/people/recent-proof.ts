@@ -4,12 +4,12 @@ import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
 /**
- * How long a proof of presence counts for what hands out or replaces secrets: as long as a session JWT, so that a caller who signs
- * in and then makes a key, as the interface has it, is asked for nothing more.
+ * How long a proof of presence counts for operations that hand out or replace secrets: as long as a session JWT, so that a caller
+ * who signs in and then makes a key, as the interface describes, is asked for nothing more.
  */
 const RECENT_MINUTES = 15
 
-/** Did the person prove presence in this session within the last minutes? */
+/** Checks whether the person proved presence in this session within the last `RECENT_MINUTES`. */
 export function isRecentlyProven(
   { clock }: Pick<PeopleDeps, 'clock'>,
   { session }: Pick<SignedIn, 'session'>,
@@ -19,8 +19,8 @@ export function isRecentlyProven(
 }
 
 /**
- * What a stolen session alone must not do: make keys, change where news goes, or read what callbacks are signed with (T34). A change of
- * who decides takes more, a proof for that change alone (`proveFactor`).
+ * Guards what a stolen session alone must not do: make keys, change where news goes, or read the secrets that sign callbacks (T34).
+ * A change of who decides needs more: a proof for that change alone (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */
 export function requireRecentProof(deps: Pick<PeopleDeps, 'clock'>, who: SignedIn): void {

@@ -19,10 +19,10 @@ import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'
 import { ALLOWED_ALGORITHMS, readPasskeyKey } from './passkey-key.ts'
 
 /**
- * Verifies a registration whose challenge was taken, and describes the new passkey; storing it is the caller's write.
- * @param input `authenticators`: what the accounts it is for count
- * @throws Refusal `passkey_refused`; `authenticator_refused` when they would not count it; `passkey_exists` when a person has this
- * credential already (WebAuthn L3 §7.1 step 26)
+ * Verifies a registration whose challenge was taken, and returns the new passkey, which the caller stores.
+ * @param input `authenticators`: the rule of the accounts that the passkey is for
+ * @throws Refusal `passkey_refused`; `authenticator_refused` when that rule does not count it; `passkey_exists` when a person has
+ * this credential already (WebAuthn L3 §7.1 step 26)
  */
 export async function registerPasskey(
   deps: PeopleDeps,
@@ -50,7 +50,7 @@ export async function registerPasskey(
   }
 }
 
-/** What a new passkey is, before it has a name and an id of ours. */
+/** A verified new passkey, before it has a name and an id of ours. */
 type CheckedRegistration = Omit<Passkey, 'id' | 'name' | 'created_at' | 'last_used_at'>
 
 /** WebAuthn L3 §4: a credential id has at most 1023 bytes. */
@@ -73,7 +73,7 @@ export async function checkRegistration(
   const { format, certificates } = readAttestation(response, models)
   const info = await verifyByLibrary(party, response, expectedChallenge)
   const { credential } = info
-  // The library reads the credential from the authenticator data and does not compare it with the name in the response.
+  // The library reads the credential id from the authenticator data and does not compare it with the ids in the response.
   if (response.rawId !== response.id || response.id !== credential.id)
     throw new CeremonyError('id, rawId and credential id differ')
   if (fromBase64Url(credential.id).length > MAX_CREDENTIAL_ID)
@@ -95,7 +95,7 @@ export async function checkRegistration(
   }
 }
 
-/** The library checks what the leaf signed; that it leads to a root of the model it leaves open, as it is given no roots. */
+/** Checks that the leaf leads to a root of the model. The library, given no roots, checks only what the leaf signed. */
 function vouched(models: AuthenticatorModels, aaguid: string, certificates: readonly Uint8Array[]): boolean {
   try {
     return models.vouchFor(aaguid, certificates)
@@ -105,14 +105,14 @@ function vouched(models: AuthenticatorModels, aaguid: string, certificates: read
 }
 
 /**
- * Formats in which the library fetches nothing: with the others it asks addresses that certificates name, with `android-key` even
- * before it knows whose they are.
+ * Formats for which the library fetches nothing. For the others it fetches from addresses that certificates name, for
+ * `android-key` even before it knows whose certificates they are.
  */
 const CERTIFIED_FORMATS: readonly unknown[] = ['packed', 'tpm']
 
 /**
- * Where nothing can be made of certificates they are refused unread. Clients that were asked for no attestation answer `none`, or
- * `packed` signed by the credential itself.
+ * Reads the attestation. Certificates that cannot be judged are refused unread. Clients that were asked for no attestation answer
+ * `none`, or `packed` signed by the credential itself.
  */
 function readAttestation(
   response: RegistrationResponseJSON,
@@ -159,14 +159,14 @@ async function verifyByLibrary(
   return result.registrationInfo
 }
 
-/** What the trail keeps of it: the model it says it is, and whether that is proven. */
+/** Returns what the trail keeps of a passkey: the model that it claims, and whether that is proven. */
 export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: string; attested?: true } {
   return { ...(aaguid === undefined ? {} : { aaguid }), ...(attested ? { attested } : {}) }
 }
 
 /**
- * Options for an assertion by this person: exactly the passkeys that count there, user verification required. Without a person,
- * for signing in without a name: the authenticator offers what it has.
+ * Builds options for an assertion by this person: exactly the passkeys that count there, user verification required. Without a
+ * person they are for signing in without a name: the authenticator offers the passkeys it has.
  */
 export function assertionOptions(
   { party }: Pick<PeopleDeps, 'party'>,
@@ -183,7 +183,7 @@ export function assertionOptions(
   })
 }
 
-/** Options for a new passkey. Attestation tells the make of the device, so it is asked for only where that is needed. */
+/** Builds options for a new passkey. Attestation reveals the make of the device, so it is asked for only where needed. */
 export function registrationOptions(input: {
   party: RelyingParty
   challenge: Uint8Array

@@ -6,7 +6,7 @@ import { toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { personAudit } from './person.ts'
 
-/** Who is signed in. */
+/** The person who is signed in, and the session. */
 export interface SignedIn {
   session: Session
   user: User
@@ -26,17 +26,17 @@ export interface Client {
   previous?: SignedIn
 }
 
-/** A session as its browser gets it: the cookie's token and the JWT exist nowhere else. */
+/** A session as its browser receives it: the cookie's token and the JWT exist nowhere else. */
 export interface SessionGrant {
   session: Session
   user: User
   cookie: string
   token: string
-  /** Seconds of the JWT. */
+  /** Lifetime of the JWT in seconds. */
   expires_in: number
 }
 
-/** Signs a person in: always a new id and a new cookie (T23). `how` is for the trail; a backup code proves no presence. */
+/** Signs a person in, always with a new id and cookie (T23). `how` is for the trail; a backup code proves no presence. */
 export async function startSession(
   deps: PeopleDeps,
   user: User,
@@ -52,8 +52,8 @@ export async function startSession(
 }
 
 /**
- * After a factor changed: every session of the person ends and this browser gets a new one with the old time limit, so
- * that an intruder does not stay (T23).
+ * Ends every session of the person after a factor changed, so that an intruder does not stay (T23), and gives this browser
+ * a new session with the old time limit.
  */
 export async function renewSession(
   deps: PeopleDeps,
@@ -92,10 +92,10 @@ async function openSession(
   return { session, user, cookie, ...(await deps.tokens.issue(session, now)) }
 }
 
-/** What a request shows: the cookie's token, or a bearer token. */
+/** The credential of a request: the cookie's token, or a bearer token. */
 export type SessionCredential = { cookie: string } | { bearer: string }
 
-/** A page that looks again by itself is no sign of a person: it must not keep a forgotten session alive (T23). */
+/** Whether a use extends the session: a page that polls by itself must not keep a forgotten session alive (T23). */
 export type SessionUse = 'counts' | 'polled'
 
 /** Finds the live session of a credential and notes its use. A JWT counts only while its session lives (T56). */
@@ -108,7 +108,7 @@ export async function readSession(
   const session = await findSession(deps, credential, now)
   const user = session && (await deps.users.find(session.user_id))
   if (session === undefined || user === undefined) return undefined
-  // A change of factors ends all sessions by its own write; ending each is for the trail, and may have been cut off.
+  // A change of factors ends all sessions by its own write; ending each one is for the trail, and may have been cut off.
   if ((session.factor_epoch ?? 0) !== (user.factor_epoch ?? 0)) return undefined
   if (use === 'counts') await deps.sessions.touch(session, now)
   return { session, user }
@@ -139,7 +139,7 @@ type EndReason =
   | 'reset'
   | 'lapsed'
 
-/** Sessions looked at in one go. */
+/** Sessions read at once. */
 const BATCH = 200
 
 /** Ends one session on the word of its holder. @returns false when it was over already */
@@ -166,9 +166,9 @@ export function endAllSessions(
 }
 
 /**
- * Ends sessions that lapsed, so that the trail has their end, and deletes those whose end it took. For a clean-up now
- * and then; a lapsed session is worth nothing before it, too. One that cannot be ended keeps no other.
- * @throws why the first of those cannot
+ * Ends lapsed sessions, so that the trail has their end, and deletes the sessions whose end has reached the trail. Meant for
+ * an occasional clean-up: a lapsed session is worth nothing anyway. A session that cannot be ended does not hold up the others.
+ * @throws the first error of a session that could not be ended
  */
 export async function deleteOverSessions(deps: PeopleDeps): Promise<{ ended: number; deleted: number }> {
   const now = deps.clock.now()
@@ -199,10 +199,10 @@ function endedEntry(deps: PeopleDeps, session: Session, actor: AuditActor, reaso
   return personAudit(deps, 'session.ended', owner, { actor, subject: session.id, detail: { reason } })
 }
 
-/** Sessions listed at most; of more the latest used are shown. */
+/** Sessions listed at most; the latest used are shown. */
 const LISTED = 100
 
-/** The person's live sessions, the latest used first; the one that asks is always among them. */
+/** Lists the person's live sessions, the latest used first; the caller's own session is always among them. */
 export async function listSessions(deps: PeopleDeps, { session, user }: SignedIn): Promise<Session[]> {
   const found = await deps.sessions.liveOf(user.id, deps.clock.now(), LISTED)
   return found.some(({ id }) => id === session.id) ? found : [...found.slice(0, LISTED - 1), session]
@@ -210,7 +210,7 @@ export async function listSessions(deps: PeopleDeps, { session, user }: SignedIn
 
 /**
  * Ends one session of the person at once, for its cookie and its JWTs.
- * @throws Refusal `not_found` for malformed, unknown, foreign and ended ones alike (T55)
+ * @throws Refusal `not_found` for malformed, unknown, foreign and ended sessions alike (T55)
  */
 export async function endOwnSession(
   deps: PeopleDeps,
@@ -223,12 +223,12 @@ export async function endOwnSession(
   if (!(await endOneSession(deps, { session, user }, address, 'revoked'))) throw refusal('not_found')
 }
 
-/** Ends every session of the person but the one that asks. @returns how many */
+/** Ends every session of the person except the caller's own. @returns how many */
 export async function endOtherSessions(deps: PeopleDeps, who: SignedIn, address: string): Promise<number> {
   const { user } = who
   let ended = 0
   for (;;) {
-    // One more than a batch: the one that asks stays among them.
+    // One more than a batch: the caller's own session stays among them.
     const found = await deps.sessions.liveOf(user.id, deps.clock.now(), BATCH + 1)
     const others = found.filter(({ id }) => id !== who.session.id)
     const done = await Promise.all(

@@ -15,7 +15,7 @@ import { assertionOptions } from './register-passkey.ts'
 import { type Client, endOneSession, type SessionGrant, startSession } from './sessions.ts'
 import { verifyAssertion } from './verify-assertion.ts'
 
-/** Options for signing in: they name no person, so they do not tell who exists. */
+/** Builds options for signing in. They name no person, so they do not tell who exists. */
 export async function startPasskeySignIn(
   deps: PeopleDeps,
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON }> {
@@ -41,8 +41,10 @@ export async function signInWithPasskey(
 }
 
 /**
- * What the person's own account does not count signs them in, so that they can add what counts, but proves nothing for it. Starts a session for a person who has proved a factor of `user`, as it was read then. One that is begun beside a change of
- * factors is worth nothing (`factor_epoch`); so it is ended at once, and its browser told (T23).
+ * Starts a session for a person who has proved a factor of `user` as read then. A session begun during a change of factors is
+ * worth nothing (`factor_epoch`), so it is ended at once, and its browser told (T23).
+ * @param proves false for a factor that the person's own account does not count: it signs them in, so that they can add one that
+ * counts, but proves nothing for the account
  * @throws Refusal `sign_in_failed` when the factors changed in between
  */
 async function signIn(
@@ -59,7 +61,7 @@ async function signIn(
   throw refusal('sign_in_failed')
 }
 
-/** A passkey or code that was refused: before sign-in the answer does not say which part was wrong. */
+/** Hides why a passkey or code was refused: before sign-in the answer does not say which part was wrong. */
 function asFailed(error: unknown): never {
   const vague = ['passkey_refused', 'totp_refused', 'method_not_enrolled']
   if (error instanceof Refusal && vague.includes(error.code)) throw refusal('sign_in_failed')
@@ -110,8 +112,8 @@ export async function signInWithBackupCode(
 }
 
 /**
- * Whose browser it is decides first: a stranger learns nothing about who exists, and can neither guess nor lock a person
- * out (T15, T27). On a known browser an unknown e-mail, another person's, and a wrong code answer alike.
+ * Finds the person by the browser, before all else: a stranger learns nothing about who exists, and can neither guess codes nor
+ * lock a person out (T15, T27). On a known browser an unknown e-mail, another person's, and a wrong code answer alike.
  */
 async function personOnThisBrowser(deps: PeopleDeps, input: CodeSignIn): Promise<User> {
   const owner =
@@ -123,12 +125,12 @@ async function personOnThisBrowser(deps: PeopleDeps, input: CodeSignIn): Promise
   return owner
 }
 
-/** Browsers remembered per person; the oldest goes. */
+/** Browsers remembered per person; the oldest is forgotten first. */
 const MAX_DEVICES = 20
 
 /**
- * A token that makes this browser a known one: only there do codes sign in, so that a phished code alone opens nothing
- * (T15). Always a fresh token: one that was planted before must not become known.
+ * Draws a token that makes this browser a known one: codes sign in only on known browsers, so that a phished code alone opens
+ * nothing (T15). The token is always fresh: one that was planted before must not become known.
  */
 export function drawDevice(deps: PeopleDeps): {
   token: string

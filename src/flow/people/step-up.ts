@@ -18,10 +18,10 @@ export interface StepUp {
   /**
    * `passkey.remove`: the passkey's id. `chat.link`, `chat.channel`: the id of the one-time link. `key.change`: the key's
    * id. `member.invite`: the e-mail address as sent, or the member's user id. `member.change`, `delegate.change`: the user id
-   * of whom it is about.
+   * of the member or delegate.
    */
   target?: string
-  /** What must confirm it besides: a policy is set with such a passkey as it will ask for. */
+  /** A further rule for the confirming passkey: a policy is set with a passkey that satisfies that policy. */
   authenticators?: Authenticators | undefined
 }
 
@@ -29,9 +29,9 @@ export interface StepUp {
 export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
 
 /**
- * Says how the person may confirm this operation and, where a passkey can, starts the ceremony: the assertion then counts
+ * Returns how the person may confirm this operation and, where a passkey can, starts the ceremony: the assertion then counts
  * for this operation, target and session only.
- * @throws Refusal as `checkOperation` and `ruleFor` say
+ * @throws Refusal those of `checkOperation` and `ruleFor`
  */
 export async function startStepUp(
   deps: PeopleDeps,
@@ -81,7 +81,7 @@ export async function proveFactor(
   await verifyAssertion(deps, { user: others, response: proof.passkey, expectedChallenge, authenticators })
 }
 
-/** Confirmed for an account, not for the person's own factors: those take any, or none could add the first that counts. */
+/** Operations for an account. Those on the person's own factors take any factor, or nobody could add the first that counts. */
 const FOR_ACCOUNT: ReadonlySet<StepUp['operation']> = new Set([
   'session.prove',
   'chat.channel',
@@ -92,8 +92,9 @@ const FOR_ACCOUNT: ReadonlySet<StepUp['operation']> = new Set([
 ])
 
 /**
- * Which passkeys count for it. Else a passkey that an account does not count could switch off the very policy that says so.
- * @throws Refusal `authenticator_refused` where the person has none
+ * Returns which passkeys count for the operation: one that the account does not count must not switch off the very policy that
+ * says so.
+ * @throws Refusal `authenticator_refused` where the person has no passkey that counts
  */
 async function ruleFor(
   deps: Pick<PeopleDeps, 'accounts'>,
@@ -109,7 +110,7 @@ async function ruleFor(
 }
 
 /**
- * Could the operation be done at all? Asked before a proof is used up.
+ * Checks that the operation is possible at all, before a proof is used up.
  * @throws Refusal `not_found`, `last_factor`, `totp_exists`, `passkey_limit`, `identity_limit`, `method_not_enrolled`
  */
 export function checkOperation(user: User, { operation, target }: StepUp): void {
@@ -134,7 +135,7 @@ const MAX_PASSKEYS = 20
 
 const MAX_IDENTITIES = 10
 
-/** Operations on one thing: a proof for it counts for no other. */
+/** Operations on one target: a proof for it counts for no other target. */
 const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
   'passkey.remove',
   'chat.link',
@@ -146,8 +147,8 @@ const TARGETED: ReadonlySet<StepUp['operation']> = new Set([
 ])
 
 /**
- * What changes who decides is as grave as a high-impact request: a person who has a passkey must use it, or a relayed code could
- * switch off the very policy that demands one (T15).
+ * Operations that change who decides are as grave as a high-impact request: a person who has a passkey must use it, or a relayed
+ * code could switch off the very policy that demands a passkey (T15).
  */
 const GRAVE: ReadonlySet<StepUp['operation']> = new Set([
   'policy.change',
@@ -157,7 +158,7 @@ const GRAVE: ReadonlySet<StepUp['operation']> = new Set([
   'delegate.change',
 ])
 
-/** A rule for passkeys leaves no place for codes: they would be a way around it. */
+/** Returns the methods that count. Under a rule for passkeys codes do not: they would be a way around it. */
 function proofMethods(user: User, stepUp: StepUp, rule: Authenticators | undefined): ('passkey' | 'totp')[] {
   const byPasskey = otherPasskeys(user, stepUp, rule).length > 0
   const barred = rule !== undefined || (byPasskey && GRAVE.has(stepUp.operation))

@@ -12,10 +12,10 @@ import { readPasskeyKey } from './passkey-key.ts'
 import { personAudit } from './person.ts'
 
 /**
- * Verifies an assertion of this person and books the use of the passkey; the challenge must have been taken from its
- * store before (T33). State changes only after every check passed. A counter that does not grow means a copy may exist:
- * the passkey is suspended (T30); authenticators without a counter say 0 for ever.
- * @throws Refusal `passkey_refused`, `authenticator_refused` for a genuine one that does not count there
+ * Verifies an assertion of this person and records the use of the passkey; the challenge must have been taken from its
+ * store before (T33). State changes only after every check passed. A counter that does not grow means that a copy may exist:
+ * the passkey is suspended (T30); authenticators without a counter always send 0.
+ * @throws Refusal `passkey_refused`, `authenticator_refused` for a genuine passkey that does not count there
  */
 export async function verifyAssertion(deps: PeopleDeps, input: AssertionInput): Promise<CheckedAssertion> {
   try {
@@ -46,7 +46,7 @@ async function book(deps: PeopleDeps, { user }: AssertionInput, checked: Checked
   if (!(await deps.users.usePasskey(use))) throw new CeremonyError('another use was ahead')
 }
 
-/** What a genuine assertion tells. */
+/** The facts of a genuine assertion. */
 interface CheckedAssertion {
   passkey: Passkey
   evidence: Extract<Evidence, { type: 'passkey' }>
@@ -60,7 +60,7 @@ interface AssertionInput {
   user: User
   response: AuthenticationResponseJSON
   expectedChallenge: Uint8Array
-  /** What counts for what is confirmed; undefined: any passkey of theirs. */
+  /** Which passkeys count for what is confirmed; undefined: any passkey of the person. */
   authenticators: Authenticators | undefined
   /** Sign-in without a name: the user handle is then the only link to the person, so it must be there. */
   discoverable?: boolean
@@ -104,7 +104,7 @@ function checkUserHandle(user: User, handle: string | undefined, required: boole
   if (handle !== user.user_handle) throw new CeremonyError('the user handle is of another person')
 }
 
-/** Called with counter 0: the library would throw on a regress before it has checked the signature, and a stranger could then suspend a passkey. */
+/** Passes counter 0: else the library throws on a regress before it checks the signature; a stranger could suspend a passkey. */
 async function verifyByLibrary(
   party: RelyingParty,
   passkey: Passkey,
@@ -131,8 +131,8 @@ async function verifyByLibrary(
 }
 
 /**
- * The key's algorithm must still be an allowed one, and a strict verifier must agree on the very texts that are kept: the library
- * reads more spellings of them than others do, and a vote whose evidence others refuse could be denied later.
+ * Checks that the key's algorithm is still allowed and that a strict verifier accepts the very texts that are kept: the library
+ * accepts more encodings of them than others do, and a vote whose evidence others refuse could be denied later.
  */
 function checkStrictly(passkey: Passkey, { response }: AuthenticationResponseJSON): void {
   const key = readPasskeyKey(fromBase64Url(passkey.public_key))
