@@ -6,14 +6,14 @@ import type { FlowDeps } from './deps.ts'
 
 type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at'>
 
-/** A reservation without a request is taken for one whose insert is on its way for so long. */
+/** Milliseconds for which a reservation without a request counts as one whose insert is on its way. */
 const UNDER_WAY_MS = 60_000
 
 /**
  * Takes what a request that is about to be made needs: the attention of each approver (T24) and one of the account's quota, in
  * the month of its `created_at`. Each is one conditional write, so that requests made at once count together. A decided or
  * lapsed request does not give its reservations back: once all are taken, those whose request is over are freed. Dry-runs ask
- * no approver and take none.
+ * no approver and reserve no attention.
  * @throws Refusal `too_many_pending`, `quota_exceeded`; nothing is taken then
  */
 export async function takeAllowance(deps: FlowDeps, request: Asking, quota: number): Promise<void> {
@@ -26,7 +26,7 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
   if (refused.full.length > 0) {
     const waits = new Map<string, number>()
     for (const userId of refused.full) waits.set(userId, await makeRoom(deps, request, userId, at))
-    // Also where nothing was found to free: who asked at the same moment may have freed it just before.
+    // Also where nothing was found to free: a request made at the same moment may just have freed it.
     refused = await take(refused.full.filter((userId) => waits.get(userId) !== HAS_ONE))
     if (refused.full.length > 0) {
       await freeReservations(deps, request)
@@ -40,7 +40,7 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
   throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000), limit: quota })
 }
 
-/** Gives all of it back when the request was not made after all. */
+/** Gives back everything that was taken, when the request was not made after all. */
 export async function giveBackAllowance(deps: FlowDeps, request: Asking): Promise<void> {
   await freeReservations(deps, request)
   await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
@@ -51,12 +51,12 @@ async function freeReservations({ quotas }: FlowDeps, request: Asking): Promise<
   await Promise.all(approversOf(request).map((userId) => quotas.free(account_id, userId, [id])))
 }
 
-/** Whose attention it takes. */
+/** Returns the people whose attention the request takes. */
 function approversOf({ sandbox, requirement }: Asking): string[] {
   return sandbox ? [] : requirement.approvers.map(({ user_id }) => user_id)
 }
 
-/** An earlier attempt at this request, which died, took the reservation. */
+/** Says that an earlier attempt at this request, which died, took the reservation. */
 const HAS_ONE = -1
 
 /** Frees the reservations of requests that are over. @returns seconds after which asking again may help, or `HAS_ONE` */
@@ -82,7 +82,7 @@ async function makeRoom(deps: FlowDeps, request: Asking, userId: string, at: Dat
 }
 
 /**
- * Towards whom the request's key is silent at `at` (`domain/attention.ts`), and until when. Counted from the decisions
+ * Finds the people towards whom the request's key is silent at `at` (`domain/attention.ts`). Counted from the decisions
  * themselves, so nothing can be lost or counted twice, and asking again later about the same moment gives the same answer.
  * @returns user ids with the end of the silence
  */

@@ -7,7 +7,7 @@ import { equalHex } from '../signing/encoding.ts'
 import type { FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
 
-/** Who calls with a key: an API key itself, or the internal token acting for one user through the account's pseudo-key. */
+/** An authenticated caller: an API key, or the internal token acting for one user through the account's pseudo-key. */
 export interface Caller {
   key: ApiKey
   scopes: readonly Scope[]
@@ -16,10 +16,10 @@ export interface Caller {
   internal_user_id?: string
 }
 
-/** What authenticating takes; `internalTokenHash` is undefined while that credential is off. */
+/** What authentication needs; `internalTokenHash` is undefined while the internal token is off. */
 export type CallerDeps = FlowDeps & { internalTokenHash: string | undefined }
 
-/** A credential as it came in. */
+/** A credential as it was sent. */
 export interface Credential {
   token: string
   /** `X-Approver-Email`, if sent. */
@@ -28,7 +28,8 @@ export interface Credential {
 }
 
 /**
- * An API key: form and checksum, then the keyed hash in the store, each time again, so that revoking is immediate (T54).
+ * Authenticates an API key: form and checksum, then the keyed hash, read from the store each time, so that revoking is immediate
+ * (T54).
  * @throws Refusal `invalid or missing API key`, `approver_email_not_allowed` (T47)
  */
 export async function authenticateApiKey(
@@ -48,7 +49,8 @@ export async function authenticateApiKey(
 }
 
 /**
- * The internal token: every use is audited (T47). It acts in the account of the user it names, through that account's pseudo-key.
+ * Authenticates the internal token and audits its use (T47). It acts in the account of the user it names, through the account's
+ * pseudo-key.
  * @throws Refusal `invalid or missing API key` (also while the credential is off), `approver_email_required`, `approver_not_found`
  */
 export async function authenticateInternal(
@@ -75,7 +77,7 @@ export async function authenticateInternal(
   return { key, scopes: SCOPES, address, internal_user_id: user.id }
 }
 
-/** The caller as the audit trail names it. */
+/** Returns the caller as an actor of the audit trail. */
 export function callerActor(caller: Caller): AuditActor {
   const kind = caller.internal_user_id === undefined ? 'api_key' : 'internal'
   return { kind, id: caller.key.id, address: caller.address }

@@ -23,9 +23,9 @@ export async function cancelRequest(deps: FlowDeps, caller: Caller, id: string):
 }
 
 /**
- * Withdraws requests of the person's own account: what a stolen key asked, or a person who was removed could still decide (T79).
- * What is unknown, foreign or over is left as it is.
- * @returns the ids of those that were withdrawn
+ * Withdraws requests of the person's own account: those a stolen key made, or that a removed person could still decide (T79).
+ * Unknown, foreign and finished requests are left as they are.
+ * @returns the ids of the requests that were withdrawn
  */
 export async function withdrawForOwner(
   deps: FlowDeps,
@@ -38,7 +38,7 @@ export async function withdrawForOwner(
   return withdrawn.flatMap((request) => request?.id ?? [])
 }
 
-/** Withdraws it in one conditional write. @returns undefined when it is no longer pending */
+/** Withdraws a request in one conditional write. @returns undefined when it is no longer pending */
 export async function withdraw(
   deps: FlowDeps,
   request: ApprovalRequest,
@@ -54,6 +54,6 @@ export async function withdraw(
 
 async function whyNotCancelled(deps: Pick<FlowDeps, 'requests'>, caller: Caller, id: string): Promise<Error> {
   const { status } = await findOwnRequest(deps, caller, id)
-  // Still pending, and yet refused: by the database's clock the time ran out a moment before ours.
+  // Still pending, and yet refused: by the database's clock the request lapsed a moment before it does by ours.
   return refusal('not_pending', { status: status === 'pending' ? 'expired' : status })
 }

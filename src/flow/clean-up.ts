@@ -6,19 +6,19 @@ import { deleteOverSessions } from './people/sessions.ts'
 
 type CleanUpDeps = FlowDeps
 
-/** Months for which the quota counters are kept, the running one included. */
+/** Months for which the quota counters are kept, including the current one. */
 const MONTHS_KEPT = 13
 
 const DAY_MS = 86_400_000
 
-/** Documents deleted in one go. */
+/** Documents deleted at a time. */
 const BATCH = 500
 
 /**
  * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
- * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. What merely expires (challenges, links, idempotency keys) the store's TTL
- * indexes remove. What fails keeps nothing else from being removed.
- * @throws what the first that failed threw
+ * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. The store's TTL indexes
+ * remove what merely expires (challenges, links, idempotency keys). A step that fails does not stop the others.
+ * @throws the error of the first step that failed
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const now = deps.clock.now()

@@ -10,10 +10,10 @@ import type { FlowDeps } from './deps.ts'
 type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
 
 /**
- * Builds the write that decides: the votes that agree with the outcome signed, the decision, the events, the callback's final
- * bytes and the audit entries. Signatures made for a write that loses its race are dropped with the object and logged nowhere
- * (T78). An approval of a request that is rejected is not signed: by itself it would be a genuine receipt that says
- * `approved`, and no verifier without the service could tell.
+ * Builds the write that decides a request: signed votes where they agree with the outcome, the decision, the events, the
+ * callback's final bytes and the audit entries. Signatures made for a write that loses its race are dropped with the object and
+ * logged nowhere (T78). An approving vote on a request that is rejected is not signed: by itself it would be a genuine receipt
+ * that says `approved`, and no verifier without the service could tell.
  * @param votes all votes, the closing one last
  */
 export async function closingChange(
@@ -66,7 +66,7 @@ export function votingChange(
   return { status: 'pending', vote, events: [], audit: [votedEntry(deps, request, vote, actor)] }
 }
 
-/** An audit entry about a request. */
+/** Makes an audit entry about a request. */
 export function auditEntry(
   deps: Pick<FlowDeps, 'random'>,
   request: Pick<ApprovalRequest, 'id' | 'account_id'>,
@@ -105,7 +105,7 @@ async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): 
   return { ...vote, receipt }
 }
 
-/** The interface's callback body, serialised once: the same bytes go out on every attempt. */
+/** Builds the interface's callback body, serialised once: the same bytes go out on every attempt. */
 function callbackFor(
   deps: Pick<FlowDeps, 'random'>,
   request: ApprovalRequest,

@@ -9,7 +9,7 @@ import type { FlowDeps } from './deps.ts'
 import { findOwnRequest } from './read-request.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
-/** What is about to run, as far as the caller says; each part that is there must be what was approved. */
+/** What is about to run, as far as the caller says; each part that is given must equal what was approved. */
 export interface Use {
   action?: string | undefined
   context?: Record<string, unknown> | undefined
@@ -18,9 +18,9 @@ export interface Use {
 }
 
 /**
- * Uses an approval up, once: of any number of attempts one succeeds. Nothing is written when it is refused.
- * @param key an `Idempotency-Key`: a call with the key of the one that succeeded is answered like that one, whose answer may be lost
- * @returns the request, and whether it was used up by that earlier call
+ * Uses up an approval, once: of any number of attempts one succeeds. A refused attempt writes nothing.
+ * @param key an `Idempotency-Key`: repeating the call that succeeded, with its key, gives its answer again, in case it was lost
+ * @returns the request, and whether an earlier call with this key used it up
  * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`
  */
 export async function consumeRequest(
@@ -48,13 +48,13 @@ export async function consumeRequest(
   const at = deps.clock.now()
   const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
   const consumed = await deps.requests.consume(id, { consumed_at: at, ...given({ consumed_with }) }, audit)
-  // Another call was faster, or an attempt of this one whose answer the driver lost.
+  // Another call was faster, or an earlier attempt at this write, whose answer the driver lost.
   if (consumed === undefined) return replay(await deps.requests.find(id))
   deps.changes.changed(id)
   return { request: consumed, replayed: false }
 }
 
-/** Action and context never change once stored, so what was compared is what the write uses up. */
+/** Refuses any other use. Action and context never change once stored, so what was compared is what the write uses up. */
 function refuseDifferent(request: ApprovalRequest, { action, context, context_sha256 }: Use): void {
   if (action !== undefined && action !== request.action) throw refusal('mismatch', { field: 'action' })
   if (context !== undefined && canonicalize(context) !== request.context_json)

@@ -42,7 +42,7 @@ const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbo
 /**
  * Makes a request: sandbox fields → callback → context → account and policy → quota → one insert that carries its own
  * event and audit entry.
- * @param id the new request's id; when it exists already (an earlier attempt died after the insert) that one is returned
+ * @param id the new request's id; if it exists already (an earlier attempt died after the insert), that request is returned
  * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `quota_exceeded`,
  *   `too_many_pending`
  */
@@ -55,7 +55,7 @@ export async function createRequest(
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
-  // Before anything is read: a webhook that the account turns out to lack is then younger than the request, and wants no news of it.
+  // Before anything is read: a webhook that the account then lacks is younger than the request, and gets no news of it.
   const created_at = deps.clock.now()
   const { account, owner } = await whoseRequest(deps, caller)
   const policy = policyOf(caller, account)
@@ -68,7 +68,7 @@ export async function createRequest(
   return saved
 }
 
-/** The parsed form of the callback's URL; only that is stored and used (T1, T6, T11). */
+/** Returns the parsed form of the callback's URL; only this form is stored and used (T1, T6, T11). */
 function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateInput): string | undefined {
   if (input.callback_url === undefined) return undefined
   const target = targets.read(input.callback_url)
@@ -76,14 +76,14 @@ function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateIn
   return target.href
 }
 
-/** The context as the one text that is stored, hashed, signed and shown. */
+/** Turns the context into the one text that is stored, hashed, signed and shown. */
 function fixContext(context: Record<string, unknown>) {
   const json = canonicalize(context)
   if (Buffer.byteLength(json) > CONTEXT_BYTES) throw invalidField('context', 'must not exceed 16 KiB of JSON')
   return { json, sha256: sha256Hex(json), value: context }
 }
 
-/** The internal token makes requests in the account of the user it names; a key in its own. */
+/** Reads the account of the request: for the internal token, that of the user it names; for a key, the key's own. */
 async function whoseRequest(deps: FlowDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
   const { account_id } = caller.key
   const [account, owner] = await Promise.all([
@@ -95,7 +95,7 @@ async function whoseRequest(deps: FlowDeps, caller: Caller): Promise<{ account: 
   return { account, owner }
 }
 
-/** The internal token names who decides; a key's requests stand under the account's policy and what the key adds to it. */
+/** Returns the request's policy: the account's and what the key adds to it. With the internal token the user it names decides. */
 function policyOf(caller: Caller, account: Account): Policy {
   const policy = policyFor(account, caller.key.policy)
   const named = caller.internal_user_id
@@ -130,7 +130,7 @@ async function whoDecides(
   return { requirement, people }
 }
 
-/** The marks go before the first webhook or browser is stored, so one that was acknowledged before this request came is seen. */
+/** The marks are removed before a first webhook or browser is stored, so one acknowledged before this request came is seen. */
 function hasNoListeners(account: Account, people: readonly User[]): boolean {
   const alone = people.every(({ no_browsers, delegate }) => no_browsers === true && delegate === undefined)
   return alone && account.no_webhooks === true
@@ -199,7 +199,7 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
-/** What an attempt that died had already made: it is answered with, whatever quota and policy say by now. */
+/** Finds the request that an attempt which died had made: it is the answer, whatever quota and policy say by now. */
 export async function findMade(
   deps: Pick<FlowDeps, 'requests'>,
   caller: Caller,
@@ -220,23 +220,23 @@ async function save(
     const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
       deps.log.warn({ error: cause, request_id: request.id }, 'what this request took was not given back'),
     )
-    // A store that has just kept the caller waiting would do so again.
+    // A store that is down has just kept the caller waiting, and would do so again.
     if (!deps.storeIsDown(error)) await settled
     throw error
   }
-  // An earlier attempt made it, with reservations of its own: under the same id.
+  // An earlier attempt made the request; its reservations have the same id and stay, so only the quota is given back.
   await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
   const earlier = await deps.requests.find(request.id)
   if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
   return earlier
 }
 
-/** Where the connection was lost, the request may stand, and its retry is answered with it: then it counts (T24). */
+/** Keeps what was taken if the request was made although the connection was lost: its retry is answered with it (T24). */
 async function giveBackUnlessMade(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
   if ((await deps.requests.find(request.id)) === undefined) await giveBackAllowance(deps, request)
 }
 
-/** In development the link that a card would carry is logged, so that the flow can be walked without chat. */
+/** Logs, in development, the link that a card would carry, so that the flow can be tried without chat. */
 function tellLink(deps: FlowDeps, request: ApprovalRequest): void {
   if (deps.settings.production || request.sandbox) return
   deps.log.info(
@@ -246,7 +246,7 @@ function tellLink(deps: FlowDeps, request: ApprovalRequest): void {
 }
 
 /**
- * A live key must not send either sandbox field, whatever its value: asked of the body as it came, before values are judged.
+ * Refuses both sandbox fields from a live key, whatever their value: checked on the body as sent, before values are judged.
  * @throws Refusal `sandbox_fields_require_sandbox_key`
  */
 export function refuseSandboxFields(caller: Caller, body: object): void {
@@ -254,7 +254,7 @@ export function refuseSandboxFields(caller: Caller, body: object): void {
   if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
 }
 
-/** An action of which nothing can be seen says nothing to an approver; the interface's words for it are `action required`. */
+/** Refuses an action without a visible character, which says nothing to an approver, with the interface's `action required`. */
 export function refuseBlankAction(action: string): void {
   if (showsNothing(action)) throw fieldRequired('action', 'is blank: nothing of it can be seen')
 }

@@ -24,7 +24,7 @@ export interface DecideInput {
   requestId: string
   decision: Outcome
   comment: string | null
-  /** Reference of whose vote it is, as it was shown. */
+  /** Reference of the person whose vote it is, as it was shown. */
   approver?: string | undefined
   proof: PresenceProof
   address: string
@@ -52,8 +52,9 @@ export async function decide(
 }
 
 /**
- * Is it the vote that the person gives? A passkey signs whose it is. A code says nothing: meanwhile the person whom they stood
- * in for may have voted, and another would be next, or another person has signed in beside the page (T16, T20).
+ * Checks that the vote is the one that the person means to give. A passkey signs whose vote it is. A code does not: meanwhile the
+ * person for whom they stood in may have voted, so that another would be next, or someone else may have signed in beside the
+ * page (T16, T20).
  */
 function isMeant({ whose }: ReadyToDecide, person: User, { approver, proof }: DecideInput): boolean {
   if (approver !== undefined) return approver === whose.approver
@@ -71,8 +72,8 @@ export interface ProvenDecision {
 }
 
 /**
- * Writes a proven vote. A lost race is read again; the proof was given for the request as such and stays good, as long as
- * the vote is still for the person named in the intent.
+ * Writes a proven vote. After a lost race the request is read again; the proof was given for the request as such and stays good,
+ * as long as the vote is still for the person named in the intent.
  * @throws Refusal those of `readyToDecide`, `challenge_invalid`, `batch_changed`
  */
 export async function recordVote(
@@ -90,7 +91,7 @@ export async function recordVote(
       return { request: written, vote }
     }
     ready = await readyToDecide(deps, person, first.request.id, input.proven.method)
-    // Another principal of theirs could be next: that was not what they consented to.
+    // The vote could now be for another principal of theirs, which is not what they consented to.
     if (ready.whose.user_id !== first.whose.user_id) throw refusal('challenge_invalid')
     if (input.stillAsShown?.(ready) === false) throw refusal('batch_changed')
   }
@@ -137,8 +138,8 @@ async function writeVote(
 }
 
 /**
- * Is this the address that asked, or one of the same subscriber? Often it is an office; but an agent that drives the approver's
- * browser looks the same.
+ * Checks whether this is the address that made the request, or one of the same subscriber. Often both are in one office; but an
+ * agent that drives the approver's browser looks the same.
  */
 export function comesFromAsker(
   { asked_from }: Pick<ApprovalRequest, 'asked_from'>,
@@ -147,7 +148,7 @@ export function comesFromAsker(
   return asked_from !== undefined && limitSubject(asked_from) === limitSubject(address)
 }
 
-/** Of which the one who decided and the owner get a notice. */
+/** Makes an entry that the person who decided and the account's owner get a notice of. */
 async function sameAddressEntry(
   deps: Pick<FlowDeps, 'accounts' | 'random'>,
   request: ApprovalRequest,

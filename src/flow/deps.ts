@@ -20,24 +20,24 @@ import type {
 } from './ports.ts'
 import type { PushKeyKeeper } from './push/push-secrets.ts'
 
-/** What flow knows of the configuration. */
+/** The part of the configuration that the code in this folder uses. */
 interface Settings {
   /** The service's public origin: audience of intents and base of links. */
   baseUrl: string
   production: boolean
-  /** A decision from the address that asked is pointed out. */
+  /** Whether a decision from the address that made the request is pointed out. */
   noteSameAddress: boolean
   /** Milliseconds after which an attempt to send a webhook ends by itself. */
   attemptMs: number
 }
 
-/** The one place passkeys of this service belong to. Exactly one pair: lists would let an origin meet another's id (T32). */
+/** The relying party of this service's passkeys. Exactly one pair: lists would let an origin meet another's id (T32). */
 export interface RelyingParty {
   /** BASE_URL's origin. */
   origin: string
-  /** Its host name. */
+  /** The origin's host name. */
   rpId: string
-  /** What authenticators show. */
+  /** The name that authenticators show. */
   name: string
 }
 
@@ -46,7 +46,7 @@ type PeopleStores = Pick<
   'users' | 'challenges' | 'sessions' | 'enrollments' | 'attempts' | 'accounts' | 'pushDevices' | 'audit'
 >
 
-/** Everything the people part works with. A function that needs one or two things of it names them by `Pick`. */
+/** Everything that the code in `people` uses. A function that needs only one or two members names them by `Pick`. */
 export interface PeopleDeps extends PeopleStores {
   vault: Vault
   tokens: SessionTokens
@@ -57,7 +57,7 @@ export interface PeopleDeps extends PeopleStores {
   models: AuthenticatorModels
 }
 
-/** Everything the verbs of this folder can ask for; a function that needs one or two of them names them. */
+/** Everything that the functions in this folder can ask for; a function that needs one or two members names them by `Pick`. */
 export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
   changes: Omit<ChangeSignal, 'stop'>
@@ -74,8 +74,8 @@ export interface FlowDeps extends PeopleDeps, Stores {
   sender: WebhookSender
   targets: TargetUrls
   settings: Settings
-  /** Does the error mean that the store cannot do it now? Whether it was done is not known then; the same may be tried again. */
+  /** Does the error mean that the store is unavailable? The operation may have been done or not, and may be tried again. */
   storeIsDown(error: unknown): boolean
-  /** Does the error mean that what the store holds is not as it was written? */
+  /** Does the error mean that stored data is no longer as it was written? */
   storeIsDamaged(error: unknown): boolean
 }

@@ -27,7 +27,7 @@ interface KeyDeps {
   madeWith: Readonly<Record<string, string>>
 }
 
-/** `accept`: from now on the store goes by the settings of this process; else by those it was made with. */
+/** `accept`: from now on the store expects the settings of this process; `keep`: those it was made with. */
 type Settings = 'keep' | 'accept'
 
 /** The service's signing keys: loaded, made, rotated. */
@@ -37,22 +37,22 @@ export interface KeyKeeper {
   /** Reads the stored keys again: another process may have rotated. */
   reload(): Promise<KeyRing>
   /**
-   * The key of this id, whatever its state. An unknown id may be one another process made just now, so the store is read
-   * again; at most once a second, as anyone can send unknown ids.
+   * Finds the key of this id, whatever its state. Another process may just have made a key of an unknown id, so the store is
+   * read again; at most once a second, as anyone can send unknown ids.
    */
   find(kid: string): Promise<PublicKeyRecord | undefined>
-  /** @throws the store's error where that key is there, but spoilt: what it signed is not another's, it cannot be checked */
+  /** @throws the store's error if this key is stored but damaged: what it signed is not forged, it cannot be checked */
   refuseSpoilt(kid: string): Promise<void>
-  /** Settings in which the maker of the newest key differs from this process, as of the last load. */
+  /** Names of settings in which the process that made the newest key differed from this one, when keys were last loaded. */
   changed(): string[]
   /** Makes the first key of every purpose that has none. Called at every start. */
   ensure(): Promise<void>
   /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
   rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: Settings): Promise<SigningKey>
   /**
-   * For a key that others may have: what it signed from `since` on is valid no more, and it signs nothing (T73). A later call can
-   * name an earlier time.
-   * @returns the key as it was; why not, where a service may still sign with it
+   * Revokes a key that others may have: what it signed from `since` on is no longer valid, and it signs nothing more (T73). A
+   * later call can name an earlier time.
+   * @returns the key as it was before; `refused` if not revoked, such as `signs` while a service may still sign with it
    */
   revoke(kid: string, since: Date, actor: AuditActor): Promise<Revocation>
 }
@@ -62,16 +62,16 @@ type Revocation =
   | { refused: 'revoked' | 'signs'; key: PublicKeyRecord }
   | { refused?: undefined; key: PublicKeyRecord }
 
-/** How often a service reads its signing keys again: so long does a rotation by another process leave the old key in use. */
+/** How often a service reads its signing keys again: for so long it may use the old key after a rotation by another process. */
 export const KEY_RELOAD_MS = 10_000
 
-/** By then every service signs with a new key, also one that could not read it at once. */
+/** Milliseconds after which every service signs with a new key, even one that could not read it at once. */
 const SETTLED_MS = 3 * KEY_RELOAD_MS
 
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
 
-/** Between two reads of the store for unknown ids. */
+/** Milliseconds between two reads of the store for unknown ids. */
 const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */
@@ -83,7 +83,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     return held.ring
   }
   const rotate: KeyKeeper['rotate'] = async (purpose, notBefore, actor, settings = 'keep') => {
-    // Not `reload`: another key may be what a store needs whose keys this process cannot unseal.
+    // Not `reload`, which fails if this process can unseal no stored key: such a store may need exactly this new key.
     const sealed = await deps.store.all()
     const known = { sealed, spoilt: await deps.store.spoilt(sealed, KEY_PURPOSES) }
     const next = { purpose, notBefore, actor, settings }
@@ -125,7 +125,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   }
 }
 
-/** Stores a key of the next generation; `won` is false where another process was before us. */
+/** Stores a key of the next generation; `won` is false if another process was faster. */
 async function insertNext(
   deps: KeyDeps,
   { sealed: all, spoilt }: Pick<Held, 'sealed' | 'spoilt'>,
@@ -170,7 +170,7 @@ async function readKeys({ store, vault, log, madeWith }: KeyDeps, toldOf: Set<st
   return { sealed, ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
 }
 
-/** `countersign keys revoke <kid>` would take a kid that begins with "-", as one of 64 does, for an option: another is drawn. */
+/** Draws a key whose kid does not begin with "-", as one in 64 does: `countersign keys revoke <kid>` would read an option. */
 function drawKey(
   random: KeyDeps['random'],
   facts: Pick<SigningKey, 'purpose' | 'createdAt' | 'notBefore'>,
@@ -180,7 +180,7 @@ function drawKey(
 }
 
 function differing(theirs: SealedKey['made_with'], ours: SealedKey['made_with']): string[] {
-  // Trying it out on one's own machine is no address that people have passkeys for.
+  // `localhost` was for trying the service out: it is not an address that people have passkeys for.
   return Object.keys(theirs).filter((name) => theirs[name] !== ours[name] && theirs[name] !== 'localhost')
 }
 
@@ -220,8 +220,8 @@ function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<K
 }
 
 /**
- * Signs receipts with the key of the vote's own second, not of now: with a quorum the earlier votes are signed at the end,
- * and verifiers refuse a key that began only after them. The fresh signature is checked before it is returned (T74).
+ * Signs receipts with the key of the vote's own second, not the current key: with a quorum the earlier votes are signed at the
+ * end, and verifiers refuse a key that began after the vote. The fresh signature is checked before it is returned (T74).
  * A vote whose key was revoked meanwhile is refused and never signed (T73): the store is sound, and no rotation would help.
  */
 export function createSigner(keys: Pick<KeyKeeper, 'ring'>, clock: Clock): Signer {
@@ -284,7 +284,7 @@ class WrongSealingKeyError extends Error {
   }
 }
 
-/** A public half is not the one that was stored: without it what the key signed would be called forged. */
+/** A key's public half is not the one that was stored: without the right one, what the key signed would be called forged. */
 class DamagedKeyError extends Error {
   override readonly name = 'DamagedKeyError'
 
@@ -303,12 +303,12 @@ function spoiltKeyAdvice(purpose: KeyPurpose): string {
   return `a stored signing key is damaged: what it signed cannot be checked before a backup is restored. If it is the newest of its purpose, nothing is signed until: countersign keys rotate --purpose ${purpose} --now`
 }
 
-/** When a spoilt key began is not known, so it is taken to have. The one before it signs no more: it may have been replaced for a reason. */
+/** A later, spoilt key counts as begun: its start is not known. Keys before it, perhaps replaced for a reason, sign no more. */
 function isReplaced(key: SealedKey | undefined, spoilt: readonly SpoiltKey[]): boolean {
   return spoilt.some((one) => one.purpose === key?.purpose && one.generation > key.generation)
 }
 
-/** The key, without a seed if that does not open. @throws DamagedKeyError */
+/** Returns the key, without its seed if the seed does not open. @throws DamagedKeyError */
 function unseal(vault: Vault, stored: SealedKey): PublicKeyRecord | SigningKey {
   const key = {
     kid: stored.kid,

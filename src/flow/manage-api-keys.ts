@@ -13,7 +13,7 @@ import { personAudit } from './people/person.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { type Proof, proveFactor } from './people/step-up.ts'
 
-/** What a new key is to be. Without `scopes` it gets all three. */
+/** The key to be made. Without `scopes` it gets all three. */
 export interface NewKey {
   accountId: string
   name: string
@@ -21,17 +21,17 @@ export interface NewKey {
   scopes?: Scope[]
   /** All its requests are high impact. */
   source_control?: boolean
-  /** Instead of a fresh one. */
+  /** The key's id, instead of a fresh one. */
   id?: string
-  /** The bootstrap (`bst_…`) through which an agent gets it in place of its owner: its event says so. */
+  /** The bootstrap (`bst_…`) through which an agent, not the owner, receives the key: its event says so. */
   consentId?: string
 }
 
-/** Keys of an account that are not revoked: every list and every secret of all keys is answered whole. */
+/** Most live keys of an account. Needed because lists of keys, and of their secrets, are returned whole. */
 const MAX_LIVE_KEYS = 100
 
 /**
- * Makes a key. The raw key is returned this once and kept nowhere: only its keyed hash is stored (T52).
+ * Makes a key. The raw key is returned only here and kept nowhere: only its keyed hash is stored (T52).
  * @throws Refusal `key_limit`
  */
 export async function createApiKey(
@@ -39,8 +39,8 @@ export async function createApiKey(
   input: NewKey,
   actor: AuditActor,
 ): Promise<{ raw_key: string; key: ApiKey }> {
-  // Counted, then written: calls at the same moment can exceed the limit by as many as they are, no more. It bounds what one
-  // account costs and guards nothing else, so a counter of its own would be one more thing to keep right.
+  // Counted, then written: parallel calls can exceed the limit by their own number, no more. The limit bounds what one account
+  // costs and guards nothing else, so a counter for it would be one more thing to keep right.
   await refuseFullAccount(deps, input.accountId)
   const made = drawKey(deps, input, actor)
   await deps.apiKeys.insert(made.key)
@@ -52,7 +52,7 @@ export async function refuseFullAccount(deps: Pick<FlowDeps, 'apiKeys'>, account
   if ((await deps.apiKeys.countLive(accountId)) >= MAX_LIVE_KEYS) throw refusal('key_limit')
 }
 
-/** Draws a key that is worth nothing until it is stored. */
+/** Draws a key; it is worth nothing until it is stored. */
 export function drawKey(
   deps: FlowDeps,
   input: NewKey,
@@ -62,7 +62,7 @@ export function drawKey(
   return { raw_key, key: { ...buildKey(deps, input, actor, secret), ...secret } }
 }
 
-/** Draws another secret for a key that is there, and the news of it. */
+/** Draws another secret for an existing key, and the event that reports it. */
 export function redrawSecret(
   deps: Pick<FlowDeps, 'clock' | 'vault' | 'random'>,
   key: ApiKey,
@@ -83,7 +83,7 @@ function drawSecret(
   return { raw_key, key_hash: deps.vault.hash('api-key', raw_key), key_prefix: keyPrefix(raw_key) }
 }
 
-/** The pseudo-key through which the internal token acts in a user's account; made on first use. */
+/** Returns the pseudo-key through which the internal token acts in a user's account; it is made on first use. */
 export function internalKeyOf(deps: FlowDeps, accountId: string): Promise<ApiKey> {
   const input = { accountId, name: 'Internal service', sandbox: false }
   const key = buildKey(deps, input, { kind: 'service' }, { key_prefix: 'internal' })
@@ -91,9 +91,9 @@ export function internalKeyOf(deps: FlowDeps, accountId: string): Promise<ApiKey
 }
 
 /**
- * Revokes a key at once and for ever; open waits of it end.
+ * Revokes a key at once and for ever; its open waits end.
  * @param accountId undefined = any account (command line)
- * @throws Refusal `not_found` when there is no such key, it is foreign, or was revoked before
+ * @throws Refusal `not_found` when the key is unknown, foreign or already revoked
  */
 export async function revokeApiKey(
   deps: FlowDeps,
@@ -151,7 +151,7 @@ function outboxOf(
   return { event, audit }
 }
 
-/** What is to be changed of a key; what is left out stays. `policy: null`: the account's alone holds again. */
+/** The change to a key; omitted fields stay. `policy: null`: only the account's policy applies again. */
 interface KeyChange {
   name?: string | undefined
   policy?: Loose<KeyPolicy> | null | undefined
@@ -161,8 +161,8 @@ interface KeyChange {
 type Loose<Fields> = { [Field in keyof Fields]: Fields[Field] | undefined }
 
 /**
- * Changes a key of the person's own account that is not revoked; from the next request on. Another policy or source-control
- * mark needs a fresh proof, whichever way it goes: what narrows today is what an intruder loosens tomorrow.
+ * Changes a live key of the person's own account, from the next request on. Another policy or source-control mark needs a
+ * fresh proof in either direction: what narrows today is what an intruder loosens tomorrow.
  * @throws Refusal `not_found`, `invalid_field`, `no_eligible_approver`, and those of `proveFactor`
  */
 export async function changeApiKey(
@@ -193,7 +193,7 @@ export async function changeApiKey(
   return changed
 }
 
-/** A policy that says nothing is none. */
+/** Returns the policy as it is stored: null if it sets nothing. */
 function narrowing(policy: KeyChange['policy']): KeyPolicy | null | undefined {
   if (policy === undefined || policy === null) return policy
   const { approvers, quorum, passkey_only, high_impact } = policy

@@ -9,7 +9,7 @@ import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
 import type { ChatSetup } from '../domain/views.ts'
 
-/** Time as the database tells it: the local clock corrected by the offset last read from `hello.localTime`. */
+/** The database's time: the local clock, corrected by the offset last read from `hello.localTime`. */
 export interface Clock {
   now(): Date
 }
@@ -68,29 +68,29 @@ export interface Vault {
   hash(purpose: HashPurpose, value: string): string
   /** AES-256-GCM; `aad` names what the text belongs to, so that swapped texts do not open (T28). */
   seal(plaintext: Uint8Array, aad: string): string
-  /** @throws SealError when the text, the key or the `aad` is another. */
+  /** @throws SealError when the text, the key or the `aad` is not the one it was sealed with */
   open(sealed: string, aad: string): Uint8Array
   /** 64 hex characters: the callback signing secret of a key, derived and never stored (security §5.3). */
   webhookSecret(keyId: string, version: number): string
-  /** Tells two secrets apart and nothing else of them, by the name of each; the sealing key shows itself. */
+  /** Fingerprints by name of secret: they only tell two secrets apart. A wrong sealing key needs none: nothing opens. */
   fingerprints(): Readonly<Record<string, string>>
 }
 
 /** The append-only audit trail: a sequence without gaps in which every record is linked to the one before. */
 export interface AuditTrail {
-  /** @throws when nothing can be appended: what is linked to must be known */
+  /** The newest record. @throws when it cannot be read: nothing can be appended, as a new record must link to it */
   head(): Promise<AuditRecord | undefined>
-  /** Which of these ids of entries are in the trail. */
+  /** Returns those of these entry ids that are in the trail. */
   known(eids: readonly string[]): Promise<Set<string>>
   /**
-   * Inserts in order and stops at the first whose `seq` or `eid` is taken: another process was at it, look again. What was
-   * inserted before stays.
+   * Inserts in order and stops at the first record whose `seq` or `eid` is taken: another process was faster, look again. The
+   * records inserted before it stay.
    * @returns how many were inserted
    */
   insert(records: readonly AuditRecord[]): Promise<number>
   /**
-   * Newest first; those of a stretch of time, the latest first: by when it happened, not by when the trail took them. `from` is
-   * inclusive, `to` exclusive, `before` an exclusive position.
+   * Lists records, newest first. Those of a stretch of time are ordered by when the thing happened, not by when the trail took
+   * the entry. `from` is inclusive, `to` exclusive, `before` an exclusive position.
    */
   list(query: {
     account_id?: string
@@ -101,7 +101,7 @@ export interface AuditTrail {
     before?: AuditPosition
     limit: number
   }): Promise<AuditRecord[]>
-  /** In order, from that number on. */
+  /** Reads records in order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
   /** Is there a record of that number which the disk has spoilt? */
   isDamaged(seq: number): Promise<boolean>
@@ -112,15 +112,15 @@ export type ChatOutcome<T> =
   | { ok: true; value: T; duration_ms: number }
   | {
       ok: false
-      /** `unreachable`: trying again will not help. `unavailable`: the workspace takes nothing from the app at all. */
+      /** `unreachable`: trying again will not help. `unavailable`: the workspace accepts nothing from the app at all. */
       outcome: 'unreachable' | 'unavailable' | 'rate_limited' | 'timeout' | 'failed'
       /** Whole seconds the platform asked for. */
       retry_after?: number
       /** The platform's own error code, for the log. */
       code?: string
-      /** The message that was to be edited or answered is not there any more. */
+      /** The message that was to be edited or answered no longer exists. */
       gone?: true
-      /** It may have been done all the same: the answer was lost. */
+      /** The call may have taken effect all the same: the answer was lost. */
       perhaps?: true
       duration_ms: number
     }
@@ -128,29 +128,29 @@ export type ChatOutcome<T> =
 /** Where a card goes: to a person, or to a channel of a workspace. */
 export type ChatAddress = ChatIdentity | ChatChannel
 
-/** A chat platform as the verbs use it. Every call is exactly one attempt, ends by a deadline and never throws. */
+/** A chat platform as `flow` uses it. Every call is exactly one attempt, ends by a deadline and never throws. */
 export interface ChatPort {
   readonly platform: ChatPlatform
-  /** `lookup` reads our own store: its answers cost nothing, and hold for the moment only. */
+  /** `lookup` reads our own store: its answers cost nothing, and are valid for the moment only. */
   readonly lookupIsLocal?: true
   /**
-   * Workspaces whose cards of this account go through here: all of them with one token, else those it installed. Holds
-   * `UNKNOWN_TENANT` while the platform has not said which it is: cards are made meanwhile, and wait.
+   * Lists the workspaces to which this port posts the account's cards: with a single token, those of the token; else those that
+   * the account installed. Holds `UNKNOWN_TENANT` until the platform has named its workspace: cards are made meanwhile, and wait.
    */
   tenantsOf(accountId: string): Promise<string[]>
-  /** How it is set up for the account, for its owner to see. Absent: by the operator, for what `tenantsOf` says. */
+  /** How the platform is set up for the account, for its owner to see. Absent: the operator set up what `tenantsOf` lists. */
   setupFor?(accountId: string): Promise<ChatSetup>
   /** Looks a person up by e-mail, only to address a card (T37). */
   lookup(tenant: string, email: string): Promise<ChatOutcome<ChatIdentity | undefined>>
-  /** @param card its id, by which `find` knows the message again, and when the platform last took one of this card */
+  /** @param card its id, by which `find` recognises the message, and when the platform last accepted one of this card */
   post(to: ChatAddress, view: PostView, card?: { id: string; after?: Date }): Promise<ChatOutcome<MessageRef>>
-  /** Looks for a card that was perhaps posted there since then; `unknown` where the app may not look. */
+  /** Looks for a card that may have been posted there since then; `unknown` where the app may not look. */
   find?(to: ChatAddress, card: string, since: Date): Promise<ChatOutcome<MessageRef | 'none' | 'unknown'>>
   update(message: MessageRef, view: CardView | ConsentView | MovedView): Promise<ChatOutcome<void>>
   reply(message: MessageRef, view: ReplyView): Promise<ChatOutcome<void>>
 }
 
-/** What a document's writes left to be carried on: told to webhooks, copied to the audit trail. */
+/** What the writes to a document left to be carried on: events to tell webhooks, entries to copy to the audit trail. */
 export interface OutboxEntry {
   /** Id of the document. */
   id: string
@@ -159,30 +159,30 @@ export interface OutboxEntry {
   account_id?: string
   events: OutboxEvent[]
   audit: AuditEntry[]
-  /** No webhook and no browser is to be looked for: there never was one when it was written. */
+  /** No webhook and no browser is to be looked for: none had ever existed when the document was written. */
   noListeners?: boolean
-  /** Requests: the callback that the deciding write left. */
+  /** On requests only: the callback that the deciding write left. */
   callback?: CallbackOutbox & { request_id: string; api_key_id: string }
 }
 
 /** A collection whose documents have an outbox. */
 export interface OutboxSource {
   name: string
-  /** The entry in a document of this collection. */
+  /** Reads the outbox of a document of this collection. */
   read(document: object): OutboxEntry
-  /** In the order of their tokens. `after`: only greater tokens, so that what cannot be settled does not come again. */
+  /** Reads due entries by token, ascending. `after`: only greater ones, so that entries that cannot be settled do not recur. */
   due(limit: number, after?: string): Promise<OutboxEntry[]>
   /** Removes each entry to which nothing was added since it was read; the others stay due. */
   settle(entries: readonly OutboxEntry[]): Promise<void>
 }
 
-/** What one attempt came to; the response's body is neither kept nor told (T7). */
+/** The outcome of one attempt; the response's body is neither kept nor passed on (T7). */
 export interface AttemptOutcome {
   outcome: OutcomeClass
   duration_ms: number
   /** Whole seconds, from the `Retry-After` header of an answer that is not 2xx. */
   retry_after?: number
-  /** Resolves when the connection is gone: the receiver may hold it open after its answer. Absent when it is gone already. */
+  /** Resolves when the connection is closed: the receiver may hold it open after its answer. Absent when it is closed already. */
   closed?: Promise<void>
 }
 
@@ -211,15 +211,15 @@ export interface VapidKeys {
   private_key: string
 }
 
-/** What one attempt sends. */
+/** The message that one attempt sends. */
 export interface PushMessage {
   subscription: PushSubscription
   keys: VapidKeys
-  /** Encrypted for the browser alone; the push service sees its length. */
+  /** Encrypted for the browser alone; the push service sees only its length. */
   payload: string
   /** Seconds for which the push service keeps it while the browser is away. */
   ttl_seconds: number
-  /** A later message with the same one replaces it at the push service; at most 32 characters of base64url. */
+  /** A later message with the same topic replaces this one at the push service; at most 32 characters of base64url. */
   topic: string
   at: Date
 }

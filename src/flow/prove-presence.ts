@@ -22,12 +22,12 @@ import { verifyAssertion } from './people/verify-assertion.ts'
 import { settleRequest } from './settle-request.ts'
 import { referencesOf, stateIntent } from './state-intent.ts'
 
-/** A person's fresh proof, one of the two. */
+/** A person's fresh proof, by one of the two methods. */
 export type PresenceProof =
   | { method: 'passkey'; response: AuthenticationResponseJSON }
   | { method: 'totp'; code: string; address: string }
 
-/** What a proof yields: how, the evidence, and the intent it was given for. */
+/** The result of a proof: the method, the evidence, and the intent it was given for. */
 export interface ProvenPresence {
   method: 'passkey' | 'totp'
   evidence: Evidence
@@ -37,11 +37,11 @@ export interface ProvenPresence {
 /** What a person is to prove presence for. */
 export interface Statement<Intent extends DecisionIntent | ConsentIntent> {
   purpose: 'decision' | 'bootstrap'
-  /** What was shown and what is then posted must be the same: the thing, the outcome, and for whom (T16: approve flipped to reject). */
+  /** The thing, the outcome and for whom: equal in what was shown and what is then posted (T16: approve flipped to reject). */
   subject: string
   /** Passkeys that count for it; undefined: any. */
   authenticators: Authenticators | undefined
-  /** States it, with a salt drawn now. */
+  /** Builds the intent, with a salt drawn now. */
   state: () => Intent
 }
 
@@ -62,7 +62,7 @@ export async function startProof<Intent extends DecisionIntent | ConsentIntent>(
 
 /**
  * Checks the proof for exactly this statement, session and person. The challenge is taken, or the time step burnt, before anything
- * is compared: a proof counts once, whatever comes of it (T16, T25, T33).
+ * is compared: a proof counts once, whatever the outcome (T16, T25, T33).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(
@@ -84,7 +84,7 @@ export async function provePresence(
   return { method: 'passkey', evidence, intent_json }
 }
 
-/** The decision of a request that the person may decide now. */
+/** Builds the statement of a decision on a request that the person may decide now. */
 export function decisionOn(
   deps: FlowDeps,
   person: User,
@@ -101,7 +101,7 @@ export function decisionOn(
 
 /**
  * Starts the ceremony of one decision.
- * @throws Refusal as `readyToDecide` says
+ * @throws Refusal those of `readyToDecide`
  */
 export async function startDecision(
   deps: FlowDeps,
@@ -113,14 +113,14 @@ export async function startDecision(
   return startProof(deps, who, decisionOn(deps, who.user, ready, decision))
 }
 
-/** A request that a person may decide now, and whose vote it would be: their own, or that of whom they stand in for. */
+/** A request that a person may decide now, and whose vote it would be: their own, or a vote of someone they stand in for. */
 export interface ReadyToDecide {
   request: ApprovalRequest
   whose: ApproverSnapshot
 }
 
 /**
- * Reads the request up to date and checks, in order, that this person may decide it with this factor.
+ * Reads the request, brings it up to date, and checks, in order, that this person may decide it with this factor.
  * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
  * `already_voted`, `not_confirmed`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
  */

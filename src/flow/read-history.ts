@@ -12,10 +12,10 @@ import type { SignedIn } from './people/sessions.ts'
 import { reviewRequest } from './review-request.ts'
 import { settleRequest } from './settle-request.ts'
 
-/** Requests a search reads at once. */
+/** Requests that a search reads at once. */
 const LOOK = 500
 
-/** What a search looks at. */
+/** The conditions of a search, which are tested one request at a time. */
 interface Wanted {
   /** A part of the action in any case, or the whole id of a request or decision. */
   q?: string
@@ -23,18 +23,18 @@ interface Wanted {
   sandbox?: boolean
 }
 
-/** A question to the history of an account. */
+/** A query on the history of an account. */
 export interface HistoryQuery extends Omit<HistoryFilter, 'account_id' | 'id'>, Wanted {
-  /** Of the account, or the person's own. */
+  /** The account's id; without it, the person's own account. */
   account?: string
   limit: number
   before?: ListPosition
 }
 
 /**
- * A page of the requests of an account, newest first and up to date: for owners and auditors all, for approvers those that
- * name them or on which they voted. It can hold fewer than `limit` and not be the last one: a request can change while it is
- * read, and a search looks at so many, and for so long, only: `searchedTo` tells how far back.
+ * Returns a page of an account's requests, newest first and up to date: for owners and auditors all, for approvers those that
+ * name them or on which they voted. A page with fewer than `limit` is not always the last: a request can change while it is
+ * read, and a search looks at a limited number, for a limited time; `searchedTo` tells how far back it got.
  * @throws Refusal `not_found` for malformed, unknown and foreign accounts, `invalid_field` for another `person_id` than the
  * approver's own
  */
@@ -56,12 +56,12 @@ export async function readHistory(
   return { requests: settled.filter((request) => isStill(request, query.status)), ...rest }
 }
 
-/** Requests of an export read at once: what is held in memory, whatever the length of the history. */
+/** Requests of an export read at once; no more are held in memory, however long the history is. */
 const BATCH = 200
 
 /**
- * Everything the history has that fits, newest first, one batch after the other as they are consumed. Before each batch it is
- * checked again whether the person may.
+ * Yields everything in the history that matches, newest first, in batches as they are consumed. Before each batch it checks
+ * again whether the person may read it.
  * @throws Refusal as `readHistory`; `not_signed_in` when the session ended meanwhile, `unavailable` when the service stops
  */
 export async function* exportHistory(
@@ -81,12 +81,12 @@ export async function* exportHistory(
   }
 }
 
-/** Requests of the key that are looked through for similar ones. */
+/** Earlier requests of the key among which similar ones are looked for. */
 const LOOKED_THROUGH = 50
 const SIMILAR = 3
 
 /**
- * The last requests before this one, newest first, that the same key made for the same tool: of those, as many as this
+ * Returns the request and the latest ones before it, newest first, that the same key made for the same tool and that this
  * person may see.
  * @throws Refusal as `reviewRequest`
  */
@@ -131,7 +131,7 @@ function outlineTest(
 interface Found {
   found: ApprovalRequest[]
   next: ListPosition | undefined
-  /** Where a search stopped before it had a page. */
+  /** Where a search stopped before it had filled a page. */
   searchedTo?: Date
 }
 
@@ -142,7 +142,7 @@ async function readPage(deps: FlowDeps, scope: HistoryPage): Promise<Found> {
   return { found: page, next: found.length > page.length ? page.at(-1) : undefined }
 }
 
-/** Looks through outlines, newest first, until there is a page, or enough was looked at. */
+/** Looks through outlines, newest first, until a page is full or enough was looked at. */
 async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Promise<Found> {
   const hits: ListPosition[] = []
   let before = scope.before
@@ -165,7 +165,7 @@ async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Pr
   return { found, next, ...(next && { searchedTo: next.created_at }) }
 }
 
-/** Reading is what decides a dry-run and expires what lapsed. */
+/** Checks that a request still has the wanted status: reading it may have decided a dry-run or expired a lapsed request. */
 function isStill({ status }: ApprovalRequest, wanted: RequestStatus | undefined): boolean {
   return wanted === undefined || status === wanted
 }

@@ -8,7 +8,7 @@ import type { FlowDeps } from './deps.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**
- * A request that the caller may read, up to date: reading is what makes a due sandbox decision.
+ * Reads a request that the caller may read, and brings it up to date: it is reading that makes a due sandbox decision.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
 export async function readOwnRequest(deps: FlowDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
@@ -16,8 +16,8 @@ export async function readOwnRequest(deps: FlowDeps, caller: Caller, id: string)
 }
 
 /**
- * What the caller may read and remind of: what its key made; with the internal token, what any key of the named user's
- * account made (interface, "Authentication", rule 2).
+ * Finds a request that the caller may read and remind of: one that its key made or, with the internal token, one that any key
+ * of the named user's account made (interface, "Authentication", rule 2).
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
 export async function findReadableRequest(
@@ -31,7 +31,7 @@ export async function findReadableRequest(
   return request
 }
 
-/** What the caller's own key made. @throws Refusal as `findReadableRequest` */
+/** Finds a request that the caller's own key made. @throws Refusal as `findReadableRequest` */
 export async function findOwnRequest(
   deps: Pick<FlowDeps, 'requests'>,
   caller: Caller,
@@ -42,12 +42,12 @@ export async function findOwnRequest(
   return request
 }
 
-/** Pending dry-runs that are brought up to date before they are looked for by what became of them. */
+/** Pending dry-runs that are brought up to date, at most, before a list by another status is read. */
 const MOST_DUE = 100
 
 /**
- * A page of the caller's own requests, newest first and up to date, due dry-runs decided; `next`: where the next one begins.
- * It can hold fewer than `limit` and not be the last one: a request can change while it is read.
+ * Returns a page of the caller's own requests, newest first and up to date, due dry-runs decided; `next`: where the next page
+ * begins. A page with fewer than `limit` is not always the last: a request can change while it is read.
  */
 export async function listOwnRequests(
   deps: FlowDeps,

@@ -18,8 +18,8 @@ import { expireIfLapsed, settleDue } from './settle-request.ts'
 const GAP_SECONDS = 60
 
 /**
- * Reminds the approvers of a pending request; request and TTL stay as they are. On pending sandbox requests a no-op. One a minute
- * for a request: the service's own reminders are not the caller's and do not count.
+ * Reminds the approvers of a pending request; the request and its TTL stay as they are. A no-op on pending sandbox requests. At
+ * most one a minute per request: the service's own reminders are not the caller's and do not count.
  * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
  */
 export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string): Promise<Reminder> {
@@ -49,7 +49,7 @@ async function whyNotReminded(
 ): Promise<Error> {
   const request = await findReadableRequest(deps, caller, id)
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
-  // Never reminded, and yet refused: by the database's clock the time ran out a moment before ours.
+  // Never reminded, and yet refused: by the database's clock the request lapsed a moment before it does by ours.
   const last = request.caller_reminded_at
   if (last === undefined) return refusal('not_pending', { status: 'expired' })
   const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - last.getTime())) / 1000)
@@ -57,9 +57,9 @@ async function whyNotReminded(
 }
 
 /**
- * Takes every automatic reminder that is due, or leaves it out as the rules say (`domain/attention.ts`). Safe to run
- * anywhere, any number of times at once: each reminder is one conditional write.
- * @returns when the next one is due
+ * Records every automatic reminder that is due, or skips it as the rules say (`domain/attention.ts`). Safe to run in
+ * any process, any number of times at once: each reminder is one conditional write.
+ * @returns when the next reminder is due
  */
 export async function remindAutomatically(deps: FlowDeps): Promise<Date | undefined> {
   const { nextReminder: next, remindable: read } = deps.requests
@@ -79,7 +79,7 @@ async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise
   if (reminded !== undefined) deps.changes.changed(request.id)
 }
 
-/** The event and the entry of a reminder. */
+/** Builds the event and the audit entry of a reminder. */
 function reminderOf(
   deps: Pick<FlowDeps, 'random'>,
   request: ApprovalRequest,
@@ -98,9 +98,9 @@ const LOOK_EVERY_MS = 100
 /**
  * Queues a reminder under the cards of the request and to its approvers' browsers, as the relay is about to do, and waits
  * until a platform or a push service has accepted it for an approver, here or in another process. A card that is posted
- * together with it is a message, too.
- * @param eventId of the reminder
- * @returns false when nothing was accepted in time, or no approver can be reached; then it may still be said later
+ * together with the reminder counts as a message as well.
+ * @param eventId id of the reminder's event
+ * @returns false when nothing was accepted in time, or no approver can be reached; the reminder may still be sent later
  */
 async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId: string): Promise<boolean> {
   try {
@@ -120,7 +120,7 @@ async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId:
   }
 }
 
-/** Does an approver for whom the request waits have anywhere to be told, whatever became of the telling? */
+/** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
 async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
   const people = await whomToPush(deps, request, deps.clock.now())
   if ((await deps.pushDevices.reachableOf(people)).length > 0) return true

@@ -13,9 +13,9 @@ import { deciderFor, waiterFor } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**
- * The request up to date, for those named in it, who stands in for one of them or voted on it, and for the account's owner
- * and auditors.
- * @throws Refusal `not_found` to all other people, as for unknown ids
+ * Returns the request, up to date, to people who are named in it, stand in for one of those, or voted on it, and to the
+ * account's owner and auditors.
+ * @throws Refusal `not_found` for all other people, as for unknown ids
  */
 export async function reviewRequest(
   deps: FlowDeps,
@@ -45,8 +45,8 @@ export async function reviewRequest(
 }
 
 /**
- * Notes that one who is asked has a pending request on their screen for the first time, for its timeline. No answer waits
- * for that: a page is shown whether or not it could be noted.
+ * Notes, for the request's timeline, that a person who is asked has it on their screen for the first time while it is pending.
+ * No answer waits for the note: a page is shown whether or not it could be written.
  */
 export function noteSeen(
   { requests, clock, log }: FlowDeps,
@@ -70,7 +70,7 @@ async function principalOf(
   return { name: (await deps.users.find(whose.user_id))?.name ?? '', approver: whose.approver }
 }
 
-/** Those of the requests that are pending and whose key was revoked since, by one query. */
+/** Finds, in one query, the ids of those requests that are pending and whose key has been revoked since. */
 async function askedByRevoked(
   { apiKeys }: Pick<FlowDeps, 'apiKeys'>,
   requests: readonly ApprovalRequest[],
@@ -92,7 +92,7 @@ async function approversNotReached(
     .map(({ approver }) => approver)
 }
 
-/** What waits for a person, one page of it. */
+/** One page of the requests that wait for a person. */
 interface PendingPage {
   waiting: Waiting[]
   /** Where the next page begins; undefined on the last one. */
@@ -100,8 +100,9 @@ interface PendingPage {
 }
 
 /**
- * Pending requests that wait for this person, or for a person for whom they stand in, what ends first before all others:
- * neither dry-runs nor those that have the vote. A page can hold fewer than `limit` and not be the last one: a request can lapse while it is read.
+ * Returns pending requests that wait for this person, or for a person for whom they stand in, the first to end first, without
+ * dry-runs and requests that have the vote. A page with fewer than `limit` is not always the last: a request can lapse while
+ * it is read.
  */
 export async function pendingForPerson(
   deps: FlowDeps,

@@ -9,14 +9,14 @@ interface Answer {
   body: string
 }
 
-/** Well before the lease of a claim ends (`store/idempotency.ts`). */
+/** Milliseconds between renewals of a claim, well before its lease ends (`store/idempotency.ts`). */
 const RENEW_EVERY_MS = 3_000
 
 /**
- * Runs a POST at most once per `Idempotency-Key`: the same body gets the first answer again, byte for byte. A refusal
- * leaves no trace, so that the caller may correct the body and reuse the key.
+ * Runs a POST at most once per `Idempotency-Key`: a repeat with the same body gets the first answer again, byte for byte. A
+ * refusal leaves no trace, so that the caller may correct the body and reuse the key.
  * @param key undefined = the header was not sent: simply run it
- * @param subject id for the new resource; after a crash the next attempt is given the one of the first, as `resumed`
+ * @param subject id for the new resource; after a crash the next attempt is given the first attempt's id, and `resumed`
  * @throws Refusal `idempotency_mismatch`, `idempotency_in_progress`, and those of `run`
  */
 export async function runOnce(
@@ -33,7 +33,7 @@ export async function runOnce(
   if (claimed.state === 'running') throw refusal('idempotency_in_progress')
   const held = { scope, key, token: claimed.token }
   const renewal = setInterval(() => {
-    // Left alone the claim lapses, and the next attempt makes the same resource.
+    // If it is not renewed, the claim lapses, and the next attempt makes the same resource.
     deps.idempotency.renew(held, deps.clock.now()).catch(ignore)
   }, RENEW_EVERY_MS)
   try {
@@ -41,10 +41,10 @@ export async function runOnce(
     await deps.idempotency.finish({ ...held, answer })
     return { ...answer, replayed: false }
   } catch (error) {
-    // Only a refusal is known to have left nothing behind. After any other error the next attempt carries on this one.
+    // Only a refusal is known to have left nothing behind. After any other error the next attempt continues this one.
     const over = error instanceof Refusal ? deps.idempotency.release(held) : deps.idempotency.abandon(held)
     const settled = over.catch(ignore)
-    // A store that has just kept the caller waiting would do so again.
+    // A store that is down has just kept the caller waiting, and would do so again.
     if (!deps.storeIsDown(error)) await settled
     throw error
   } finally {

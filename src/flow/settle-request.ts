@@ -7,7 +7,7 @@ import { auditEntry, closingChange } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 import { decisionTime, stateIntent } from './state-intent.ts'
 
-/** Brings a request that was read up to date: a due sandbox decision is made, a lapsed request expires. */
+/** Brings a request up to date after it was read: makes a due sandbox decision, expires a lapsed request. */
 export async function settleRequest(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const current = await expireIfLapsed(deps, request)
   return current.status === 'pending' && current.sandbox ? autoDecideSandbox(deps, current) : current
@@ -41,13 +41,13 @@ export async function autoDecideSandbox(deps: FlowDeps, request: ApprovalRequest
   return decided ?? (await deps.requests.find(request.id)) ?? request
 }
 
-/** Expires a request whose time seems to be up; any other stays as it is. */
+/** Expires a request whose time seems to be up; leaves any other as it is. */
 export async function expireIfLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   if (request.status !== 'pending' || request.expires_at > deps.clock.now()) return request
   return expireLapsed(deps, request)
 }
 
-/** Makes a lapsed request `expired`: no signature, no callback, one event. Whether it lapsed is the database's word. */
+/** Makes a lapsed request `expired`: no signature, no callback, one event. The database decides whether it has lapsed. */
 async function expireLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<ApprovalRequest> {
   const now = deps.clock.now()
   const event = drawEvent(deps, 'approval.expired', now, expiredData(request))
@@ -58,9 +58,9 @@ async function expireLapsed(deps: FlowDeps, request: ApprovalRequest): Promise<A
 }
 
 /**
- * Expires every request whose time is up, also those that are never read again. Safe to run anywhere, any number of
+ * Expires every request whose time is up, even if it is never read again. Safe to run in any process, any number of
  * times at once: each expiry is one conditional write.
- * @returns when the next one is due
+ * @returns when the next request is due
  */
 export async function expireRequests(deps: FlowDeps): Promise<Date | undefined> {
   const { nextExpiry: next, lapsed: read } = deps.requests
@@ -70,13 +70,13 @@ export async function expireRequests(deps: FlowDeps): Promise<Date | undefined> 
 /** Documents settled at a time: enough to keep the store busy, few enough to leave it to others in between. */
 const BATCH = 32
 
-/** Batches of one run; the rest is the next run's, so that no run outlives its lock. */
+/** Batches of one run; the next run takes the rest, so that no run outlives its lock. */
 const BATCHES = 60
 
 /**
- * Settles what is due, batch by batch, until less than a batch is left or the run has done its share. What is damaged keeps
- * nothing else.
- * @returns when the next one is due; nothing where one is damaged: it stays due for ever, and is not to be asked for again at once
+ * Settles due documents, batch by batch, until less than a batch is left or the run has done its share. A damaged document does
+ * not stop the others.
+ * @returns when the next document is due; undefined if one is damaged: it stays due for ever, and must not be read again at once
  */
 export async function settleDue<Document extends { id: string }>(
   { clock, log, storeIsDamaged }: Pick<FlowDeps, 'clock' | 'log' | 'storeIsDamaged'>,

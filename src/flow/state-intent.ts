@@ -39,15 +39,15 @@ export function stateIntent(
 }
 
 /**
- * The time a vote is recorded under: now, but inside the request's life. The database judges expiry; a local clock some
- * milliseconds ahead must not turn its "in time" into a receipt with `ts > exp`.
+ * Returns the time under which a vote is recorded: now, but within the request's life. The database judges expiry; a local clock
+ * some milliseconds ahead must not turn the database's "in time" into a receipt with `ts > exp`.
  */
 export function decisionTime(now: Date, request: ApprovalRequest): Date {
   const time = Math.min(Math.max(now.getTime(), request.created_at.getTime()), request.expires_at.getTime())
   return new Date(time)
 }
 
-/** How the intent names whose vote it is, and who acts if that is another person. */
+/** Returns the intent's references to the person whose vote it is and, if another person acts, to that person. */
 export function referencesOf(whose: ApproverSnapshot, acting: { id: string; approver: string }) {
   return {
     approverRef: whose.approver,

@@ -13,12 +13,12 @@ import { disagreement, problemOfVotes } from '../signing/votes.ts'
 import type { FlowDeps } from './deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
 
-/** Who asks. It needs no credentials; the caller is only written down. */
+/** Who asks for a verification. No credentials are needed; the asker is only recorded. */
 export type Asker = AuditActor & { kind: 'public' | 'chat' }
 
 /**
- * Verifies a decided request's receipt for anyone: the signature by the published key, and that the stored action and
- * context are those the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
+ * Verifies a decided request's receipt for anyone: the signature against the published key, and that the stored action and
+ * context are those that the signed nonce commits to (T69). Logs every attempt. Never decides a sandbox request.
  */
 export async function verifyDecision(deps: FlowDeps, id: string, asker: Asker): Promise<Verdict> {
   const found = isId('req', id) ? await deps.requests.find(id) : undefined
@@ -41,7 +41,7 @@ async function verifyFound(
   return verdict
 }
 
-/** Writes down that a receipt was verified, by whom and with what result. */
+/** Records that a receipt was verified, by whom and with what result. */
 export function logVerification(
   deps: FlowDeps,
   asker: Asker,
@@ -51,7 +51,7 @@ export function logVerification(
   deps.verifications.record(verifiedEntry(deps, asker, about, result))
 }
 
-/** The same for attempts that the rate limit refused, in bulk: the store is not asked whose request it is. */
+/** Records attempts that the rate limit refused, in bulk; the store is not asked to which account the request belongs. */
 export function logRefusedVerification(deps: FlowDeps, asker: Asker, id: string): void {
   deps.verifications.recordRefused(verifiedEntry(deps, asker, { id }, 'rate_limited'))
 }
@@ -73,7 +73,7 @@ function verifiedEntry(
   }
 }
 
-/** A stranger may send any text: what is written down is short, and no character is cut in half. */
+/** Shortens an id to be recorded, as a stranger may send any text; no character is cut in half. */
 function loggedId(id: string): string {
   return id.slice(0, 64).toWellFormed()
 }
@@ -113,7 +113,7 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
   }
 }
 
-/** Why the stored votes do not belong together, as the other verifiers say it of the answer that has them. */
+/** Returns why the stored votes do not belong together, as other verifiers would say of an answer that shows them. */
 async function problemOfStored(
   deps: Pick<FlowDeps, 'keys'>,
   request: ApprovalRequest,
@@ -123,13 +123,13 @@ async function problemOfStored(
   const signed: VerifyResult[] = []
   for (const vote of request.votes.filter((one) => !unsigned.includes(one))) {
     const shown = shownVote(request, vote)
-    // The vote that closed the request is the decision, as a rule: a signature is checked once.
+    // The vote that closed the request is usually the decision itself, whose signature was checked already.
     signed.push(isDeepStrictEqual(shown, decided) ? result : (await verifyVote(deps, shown)).result)
   }
   return problemOfVotes(result, signed, unsigned)
 }
 
-/** A vote as an answer shows it, with all that is stored of it. */
+/** Returns a vote in the form in which an answer shows it, with everything that is stored of it. */
 function shownVote(
   { id: request_id, sandbox }: ApprovalRequest,
   { decision_id, decision, method, approver, delegate, at, intent_json: intent, receipt }: Vote,
@@ -155,7 +155,7 @@ function undecided({ status, cancelled, sandbox }: ApprovalRequest): Verdict {
   return { valid: false, status, error, code: status, sandbox }
 }
 
-/** A part of a decided request that people and programs go by. */
+/** A part of a decided request that people and programs rely on. */
 export type SignedPart = 'action' | 'context' | 'intent' | 'receipt'
 
 type Signed = Pick<
@@ -164,8 +164,8 @@ type Signed = Pick<
 >
 
 /**
- * Recomputes what the votes of a request commit to, and checks the signatures of those that have one.
- * @returns the part that is not the one that was signed; undefined when all are
+ * Recomputes what the votes of a request commit to, and checks the signatures of the votes that have one.
+ * @returns the part that differs from what was signed; undefined when none does
  */
 export function alteredPart(request: Signed, keys: readonly VerificationKey[]): SignedPart | undefined {
   const { decision, votes, sandbox } = request
@@ -188,7 +188,7 @@ export function alteredPart(request: Signed, keys: readonly VerificationKey[]): 
     : 'receipt'
 }
 
-/** Does the signed nonce commit to the intent, and the intent to what is stored and shown? */
+/** Checks that the signed nonce commits to the intent, and the intent to what is stored. @returns the part that differs */
 function departsFromPayload(request: Signed, vote: Vote, payload: ReceiptPayload): SignedPart | undefined {
   const { rid, did, decision, nonce } = payload
   if (rid !== request.id || did !== vote.decision_id || decision !== request.status) return 'receipt'
@@ -207,7 +207,7 @@ function departsFromIntent(request: Signed, vote: Vote): SignedPart | undefined 
   return said.context_sha256 === hash && sha256Hex(request.context_json) === hash ? undefined : 'context'
 }
 
-/** What the intent says; nothing when it was made unreadable. */
+/** Parses the intent; returns an empty object if it was made unreadable. */
 function readIntent(text: string): Partial<Record<keyof DecisionIntent, unknown>> {
   try {
     return Object(JSON.parse(text))

@@ -7,15 +7,15 @@ import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
 import { settleRequest } from './settle-request.ts'
 
-/** How long the caller waits at most, and what ends it before. */
+/** How long the caller waits at most, and the signal that ends the wait earlier. */
 interface Patience {
   until: Date
   signal: AbortSignal
 }
 
 /**
- * Returns the request as soon as it is no longer pending, else as it is at the time-out. Works for decisions by other
- * processes too. A key revoked meanwhile ends the wait (T54).
+ * Returns the request as soon as it is no longer pending, else as it is at the time-out. Decisions written by other
+ * processes are noticed as well. Revoking the key meanwhile ends the wait (T54).
  * @param timeoutSeconds 1–60
  * @returns undefined when `signal` aborted meanwhile
  * @throws Refusal `not_found`, `invalid or missing API key`
@@ -43,8 +43,8 @@ export async function waitForDecision(
 }
 
 /**
- * The caller's own request as it is now, then again after every write to it, until it is no longer pending or patience
- * ends. Nothing is read ahead of who consumes it.
+ * Yields the caller's own request as it is now, then again after every write to it, until it is no longer pending or
+ * patience ends. Nothing is read ahead of the consumer.
  * @throws Refusal `not_found` at the first step, `invalid or missing API key` when the key is revoked meanwhile (T54)
  */
 export async function* watchRequest(
@@ -69,8 +69,8 @@ export async function* watchRequest(
 }
 
 /**
- * Yields whenever the person's inbox may have changed, the first time at once, until patience ends. Watching is no use of the
- * session: it does not keep it alive (T23).
+ * Yields whenever the person's inbox may have changed, the first time at once, until patience ends. Watching does not count as
+ * use of the session, so it does not keep the session alive (T23).
  * @throws Refusal `not_signed_in` soon after the session has ended
  */
 export async function* watchInbox(
@@ -90,20 +90,20 @@ export async function* watchInbox(
   }
 }
 
-/** The database may still call a deadline future that our clock calls past; look again a moment later, not at once. */
+/** Milliseconds before looking again: by the database's clock a deadline may still be ahead that is past by ours. */
 const GRACE_MS = 20
 
-/** How long a store that could not be asked is left alone. */
+/** Milliseconds for which a store that could not be reached is left alone. */
 const AWAY_MS = 500
 
-/** What is kept of a request while it is waited for: thousands may be, and all of it is read again before it is answered. */
+/** What is kept of a request while a caller waits: thousands may wait, and the answer reads the whole request again. */
 type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
 
 function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest): Known {
   return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
 }
 
-/** Is there any use in waiting on? */
+/** Checks whether it is of any use to wait on. */
 function isWorthWaiting(
   deps: Pick<FlowDeps, 'clock' | 'changes'>,
   request: Pick<ApprovalRequest, 'status'>,
@@ -115,8 +115,8 @@ function isWorthWaiting(
 }
 
 /**
- * Waits until something may have happened to a pending request, then returns it up to date: its time ran out, a sandbox
- * decision is due, it was written to (also by another process), or patience ends.
+ * Waits until something may have happened to a pending request (its time ran out, a sandbox decision is due, it was written to,
+ * perhaps by another process) or until patience ends, then returns the request up to date.
  * @returns undefined when the signal aborted
  * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
  */
@@ -134,7 +134,7 @@ async function nextState(
       if (news.request === undefined) throw refusal('not_found')
       return await settleRequest(deps, news.request)
     } catch (error) {
-      // A store that is away for a moment ends no wait.
+      // A store that is unavailable for a moment does not end the wait.
       if (!deps.storeIsDown(error) || !isWorthWaiting(deps, PENDING, { until, signal })) throw error
     }
   }
@@ -154,23 +154,24 @@ function nextDeadline(
 }
 
 /**
- * Open waits, streams and files (T67): few per key or person, bounded per process, so that idle connections cannot exhaust it.
+ * Slots for open waits, streams and files (T67): few per key or person, and bounded, so that idle connections cannot exhaust
+ * the process.
  */
 export interface WaitSlots {
   /** @returns a function that gives the slot back. @throws Refusal `too_many_waits` */
   take(holder: string): () => void
 }
 
-/** Waits and streams of one key or person. */
+/** Slots for waits and streams of one key or person. */
 export const WAITS_EACH = 10
 
-/** Slots for files of one process: each takes far more out of the store than a wait does. */
+/** Slots for files, per key or person and per process: a file costs the store far more than a wait does. */
 export const FILES = { each: 2, process: 50 }
 
-/** From here on the memory of what waits is most of what the process holds. */
+/** Open slots from which on waits account for most of the process's memory. */
 const CROWD = 2000
 
-/** Creates the slots of one process; `crowded` is called when they become very many, and few again. */
+/** Creates the slots of one process; `crowded` is called when very many are taken, and again when few are. */
 export function createWaitSlots(
   most: { each: number; process: number },
   crowded: (many: boolean) => void = () => {},
@@ -180,7 +181,7 @@ export function createWaitSlots(
   let many = false
   const count = (change: 1 | -1): void => {
     total += change
-    // Half-way back, so that a number that moves about the limit does not call each time.
+    // Falls back only at half, so that a number that moves around the limit does not call `crowded` each time.
     if (many === total >= (many ? CROWD / 2 : CROWD)) return
     many = !many
     crowded(many)

@@ -44,7 +44,7 @@ export async function exportGuard(
   }
 }
 
-/** Lists every account in which the person has a role. The account that invited them first leads the list, else their own. */
+/** Lists every account in which the person has a role. The account whose invitation made them leads the list, else their own. */
 export async function accountsOf(
   deps: AccessDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,

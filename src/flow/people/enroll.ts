@@ -38,8 +38,8 @@ export interface EnrollmentGrant extends SessionGrant {
 }
 
 /**
- * Finds the link of a token. A set-up link is worth nothing once any person exists, nor is an invitation to an account once
- * it was answered or taken back.
+ * Finds the link of a token. A set-up link is void once any person exists, an invitation to an account once it was answered
+ * or taken back.
  * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired links answer alike
  */
 export async function openEnrollment(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
@@ -112,7 +112,7 @@ export async function startPasskeyEnrollment(
   return { options: await registrationOptions(options) }
 }
 
-/** Returns no rule for the first owner, who has no account yet, nor for a person whom an earlier holder's policy could keep out. */
+/** No rule for the first owner, who has no account yet, nor for a person whom an earlier holder's policy could keep out. */
 async function ruleOf(
   deps: Pick<PeopleDeps, 'accounts'>,
   { user, enrollment }: OpenEnrollment,
@@ -252,7 +252,7 @@ export async function finishEnrollment(
   return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
 }
 
-/** Checks whether an earlier holder is replaced: the operator vouches for the link's recipient, not for who enrolled before. */
+/** Is an earlier holder replaced? The operator vouches for the link's recipient, not for a person who enrolled before. */
 function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
   return account_id === undefined && !isVouchedFor(person)
 }

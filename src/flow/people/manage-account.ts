@@ -71,7 +71,7 @@ export async function setQuota(
   })
 }
 
-/** A policy as its owner sends it; `reminders`, `confirmed_only` and `authenticators` stay if omitted. null: any authenticator. */
+/** A policy as its owner sends it; omitted `reminders`, `confirmed_only`, `authenticators` stay. null: any authenticator. */
 type NewPolicy = Omit<Policy, 'reminders' | 'confirmed_only' | 'authenticators'> &
   Partial<Pick<Policy, 'reminders' | 'confirmed_only'>> & { authenticators?: Authenticators | null }
 

@@ -34,8 +34,8 @@ export interface PasskeyKey {
 export function readPasskeyKey(cose: Uint8Array): PasskeyKey {
   const key = decode(cose)
   switch (key.get(ALG)) {
-    // The platform accepts strict DER only (OpenSSL re-encodes r and s and compares). WebCrypto, and libraries on it, take r and s
-    // from anything that looks like DER, so they accept evidence that other verifiers refuse.
+    // The platform accepts strict DER only (OpenSSL re-encodes r and s and compares). WebCrypto, and libraries on it, take r and
+    // s from anything that looks like DER, so they accept evidence that other verifiers refuse.
     case -7:
       return platformVerifier(-7, p256Of(key))
     case -8: {

@@ -19,8 +19,8 @@ export function isRecentlyProven(
 }
 
 /**
- * Guards what a stolen session alone must not do: make keys, change where news goes, or read the secrets that sign callbacks (T34).
- * A change of who decides needs more: a proof for that change alone (`proveFactor`).
+ * Guards what a stolen session alone must not do: make keys, change where news goes, or read the secrets that sign callbacks
+ * (T34). A change of who decides needs more: a proof for that change alone (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */
 export function requireRecentProof(deps: Pick<PeopleDeps, 'clock'>, who: SignedIn): void {
