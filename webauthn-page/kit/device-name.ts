@@ -1,4 +1,4 @@
-/** Names that say more stand first: every browser also calls itself something older. */
+/** The more specific names come first: every browser also carries the name of an older one. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -18,12 +18,12 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/Linux/, 'Linux'],
 ]
 
-/** An iPad calls itself a Mac, of which none takes several fingers. */
+/** Recognises an iPad that calls itself a Mac: no Mac has a multi-touch screen. */
 export function isTablet(userAgent = navigator.userAgent): boolean {
   return /Macintosh/.test(userAgent) && 'maxTouchPoints' in navigator && Number(navigator.maxTouchPoints) > 1
 }
 
-/** What to call a browser until its person says better: "Firefox on Linux". */
+/** Returns a name for this browser until its user chooses a better one: "Firefox on Linux". */
 export function deviceName(userAgent = navigator.userAgent, tablet = isTablet(userAgent)): string {
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = find(BROWSERS) ?? 'Browser'
@@ -33,7 +33,7 @@ export function deviceName(userAgent = navigator.userAgent, tablet = isTablet(us
 
 const LONGEST = 60
 
-/** What people call a browser, from what it says of itself; anything unknown as it is, cut. It proves nothing. */
+/** Returns a browser's common name, or an unknown user agent itself, shortened. A user agent proves nothing. */
 export function browserName(userAgent: string): string {
   if (userAgent === '') return 'A program that does not say its name'
   if (BROWSERS.some(([pattern]) => pattern.test(userAgent))) return deviceName(userAgent, false)

@@ -28,10 +28,10 @@ import {
 
 export const factor = oneOf('passkey', 'totp')
 
-/** Ways of proving presence. */
+/** A way of proving presence. */
 export type Factor = ReturnType<typeof factor>
 
-/** Only the challenge is looked at here; the browser itself checks the rest of the options. */
+/** Checks only the challenge; the browser itself checks the rest of the WebAuthn options. */
 function withChallenge<T>(): Shape<T> {
   return (value, path) => {
     text(anyObject(value, path).challenge, `${path}.challenge`)
@@ -51,7 +51,7 @@ export const okShape = answer<Answer<typeof okAnswer>>()
 export const creationOptionsShape = object({ options: creationOptions })
 export const requestOptionsShape = object({ options: requestOptions })
 
-/** What a one-time link for enrolling is for. */
+/** What a one-time enrolment link offers. */
 export type Invitation = Answer<typeof enrollmentAnswer>
 export const invitationShape = answer<Invitation>()
 
@@ -65,7 +65,7 @@ export const factorsShape = answer<Factors>()
 export const stepUpShape = object({ methods: list(factor), options: optional(requestOptions) })
 export const backupCodesShape = answer<Answer<typeof backupCodesAnswer>>()
 
-/** What a one-time link from chat is about. The names are the platform's and its users' own words. */
+/** The content of a one-time link from chat. The platform and its users chose the names in it. */
 export type ChatLink = Answer<typeof chatLinkAnswer>
 export type Platform = ChatLink['platform']
 export const chatLinkShape = answer<ChatLink>()
@@ -81,11 +81,11 @@ export type PendingRequest = Answer<typeof pendingAnswer>['data'][number]
 export const waitingConsentsShape = answer<Answer<typeof waitingConsentsAnswer>>()
 export type WaitingConsent = Answer<typeof waitingConsentsAnswer>['data'][number]
 
-/** A person for whom the signed-in person decides; `delegate` is the person's own reference. */
+/** A person for whom the signed-in person decides; `delegate` is the signed-in person's own reference. */
 const principal = object({ name: text, approver: text, delegate: text })
 export type Principal = ReturnType<typeof principal>
 
-/** What a decision signs (`shownIntent`), and the times that the page counts by. */
+/** The fields that a decision signs (`shownIntent`), and the times for the page's count-down. */
 const signedReview = object({
   id: text,
   action: text,
@@ -110,7 +110,7 @@ const signedReview = object({
   on_behalf_of: optional(nullable(principal)),
 })
 
-/** `context` itself is left out on purpose: the page shows only what it parses from `context_json`, the signed text. */
+/** A request to review, without `context` on purpose: the page shows only what it parses from `context_json`, the signed text. */
 export type Review = Omit<Answer<typeof reviewAnswer>, 'context' | keyof ReturnType<typeof signedReview>> &
   ReturnType<typeof signedReview>
 export type Vote = Review['votes'][number]
@@ -121,10 +121,10 @@ export const reviewShape: Shape<Review> = (value, path) => {
   return { ...shown, ...signedReview(value, path) }
 }
 
-/** For a decision on a request or a key. The intent stays untyped: `checkIntent` compares every field, unknown ones, too. */
+/** Passkey options for a decision on a request or a key. The intent is untyped: `checkIntent` compares even unknown fields. */
 export const decisionOptionsShape = object({ intent: anyObject, options: requestOptions })
 
-/** What a consent signs, and the times that the page counts by. */
+/** The fields that a consent signs, and the times for the page's count-down. */
 const signedConsent = object({
   id: text,
   client_name: text,
@@ -134,7 +134,7 @@ const signedConsent = object({
   server_time: moment,
 })
 
-/** One agent's request for a key. The matching code is not in it: the agent shows it. */
+/** An agent's request for a key. It does not contain the matching code: the agent shows that code. */
 export type Consent = Omit<Answer<typeof consentAnswer>, keyof ReturnType<typeof signedConsent>> &
   ReturnType<typeof signedConsent>
 

@@ -1,13 +1,13 @@
 import { isRecord, type Shape } from './shape.ts'
 
-/** A call that did not succeed: the service's code and sentence, `network` when no answer came, `unanswered` when that
- * leaves open what was done. */
+/** A call that failed, with the service's error code and sentence. Without an answer the code is `network`, or `unanswered`
+ * when the call may have taken effect. */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
   /** The body field that was refused, if the service named one. */
   readonly field: string | undefined
-  /** The requests it is about, if the service named some. */
+  /** Ids of the requests that the refusal is about, if the service named any. */
   readonly ids: readonly string[]
 
   constructor(status: number, code: string, message: string, about: { field?: string; ids?: string[] } = {}) {
@@ -20,41 +20,41 @@ export class RequestFailure extends Error {
   }
 }
 
-/** Did the service refuse it with one of these codes? */
+/** Checks whether the service refused the call with one of these codes. */
 export function refusedWith(codes: readonly string[], error: unknown): error is RequestFailure {
   return error instanceof RequestFailure && codes.includes(error.code)
 }
 
 const TIMEOUT_MS = 30_000
 
-/** An answer and when it came. */
+/** An answer and the service's clock when it arrived. */
 interface Timed<T> {
   value: T
-  /** The service's time in milliseconds minus `steadyNow()`, by its `Date` header: good to a second. */
+  /** The service's time in milliseconds, from its `Date` header, minus `steadyNow()`: accurate to a second. */
   clock: number
 }
 
 const OPENED = Date.now() - performance.now()
 
 /**
- * Milliseconds of a clock that also goes on while the device sleeps, when `performance.now()` stands still in some browsers.
- * Set forward by hand, it makes a count-down too short until the next answer, never too long.
+ * Returns milliseconds of a clock that also runs while the device sleeps; in some browsers `performance.now()` then stops.
+ * If a person sets the device's clock forward, a count-down is too short until the next answer, never too long.
  */
 export function steadyNow(): number {
   return Math.max(performance.now(), Date.now() - OPENED)
 }
 
-/** GET of one of the service's JSON answers. @throws RequestFailure, ShapeError */
+/** Gets one of the service's JSON answers. @throws RequestFailure, ShapeError */
 export async function get<T>(path: string, shape: Shape<T>): Promise<T> {
   return (await send('GET', path, shape)).value
 }
 
-/** As `get`, for answers that are read against the service's clock. @throws RequestFailure, ShapeError */
+/** Like `get`, for answers whose times are compared with the service's clock. @throws RequestFailure, ShapeError */
 export function getTimed<T>(path: string, shape: Shape<T>): Promise<Timed<T>> {
   return send('GET', path, shape)
 }
 
-/** What was loaded; undefined where the service says that there is no such thing. @throws as it is thrown otherwise */
+/** Returns what was loaded, or undefined when the service answers 404. @throws every other error of `loaded` */
 export async function orNone<T>(loaded: Promise<T>): Promise<T | undefined> {
   try {
     return await loaded
@@ -74,15 +74,15 @@ export const post = withBody('POST')
 export const patch = withBody('PATCH')
 export const put = withBody('PUT')
 
-/** DELETE; the empty JSON body makes it a request that no foreign form could send. @throws RequestFailure, ShapeError */
+/** Sends a DELETE; because of its empty JSON body, no form of another site could send it. @throws RequestFailure, ShapeError */
 export async function remove<T>(path: string, shape: Shape<T>): Promise<T> {
   return (await send('DELETE', path, shape, {})).value
 }
 
-/** What changes nothing that a second try would do twice. */
+/** Calls that can be repeated without doing anything twice. */
 const HARMLESS = /^\/session|\/(options|look|lookup)$/
 
-/** There was no answer to what changes nothing. */
+/** Returns the failure for an unanswered call that is safe to repeat. */
 export function silence(): RequestFailure {
   return new RequestFailure(0, 'network', 'The service does not answer. Check your connection and try again.')
 }
@@ -129,9 +129,9 @@ function failureOf(status: number, answer: unknown): RequestFailure {
   })
 }
 
-/** The service's own sentence; names in backticks (`retry_after`) give way to the value the body carries under that name. */
+/** Returns the service's own sentence; names in backticks (`retry_after`) are replaced by the body's value of that name. */
 function sentence(answer: Record<string, unknown>): string {
-  // Of a field it says what must be, as half a sentence.
+  // For a field, `detail` is half a sentence that says what the field must be.
   if (typeof answer.detail === 'string') return answer.detail.replace(/^[a-z].*/, 'It $&.')
   if (typeof answer.message !== 'string') return 'The service refused this. Try again in a moment.'
   return answer.message.replace(/`(\w+)`/g, (_, name: string) => {

@@ -1,7 +1,7 @@
-/** Checks that an untyped JSON value has the form the page relies on; `path` names the place in error messages. */
+/** Checks that an untyped JSON value has the form the page relies on; error messages name the value by `path`. */
 export type Shape<T> = (value: unknown, path: string) => T
 
-/** The service answered with something this page does not understand; it then shows nothing rather than half of it. */
+/** The service's answer is not what this page expects. The page then shows nothing of it rather than half of it. */
 export class ShapeError extends Error {
   constructor(path: string, expected: string) {
     super(`${path} is not ${expected}`)
@@ -9,12 +9,12 @@ export class ShapeError extends Error {
   }
 }
 
-/** Is it a JSON object (not null, not an array)? */
+/** Checks whether the value is a JSON object (not null, not an array). */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A JSON object, whatever is in it. */
+/** A JSON object with any content. */
 export const anyObject: Shape<Record<string, unknown>> = (value, path) => {
   if (!isRecord(value)) throw new ShapeError(path, 'an object')
   return value
@@ -65,7 +65,7 @@ export function oneOf<const T extends string | boolean>(...allowed: readonly T[]
   }
 }
 
-/** Takes only the named fields; what else the service sends is not looked at. */
+/** Takes only the named fields; other fields that the service sends are ignored. */
 export function object<S extends Record<string, Shape<unknown>>>(
   fields: S,
 ): Shape<{ [K in keyof S]: ReturnType<S[K]> }> {
@@ -75,14 +75,14 @@ export function object<S extends Record<string, Shape<unknown>>>(
       name,
       shape(value[name], `${path}.${name}`),
     ])
-    // Every field was just checked by its own shape.
+    // The cast is safe: its own shape has just checked every field.
     return Object.fromEntries(checked) as { [K in keyof S]: ReturnType<S[K]> }
   }
 }
 
 /**
- * An answer in the form that its contract (`src/http/api`) gives, for pages that only show it, as text: that it is an object
- * is checked, the rest is the contract's. What a person signs is checked field by field.
+ * An answer in the form of its contract (`src/http/api`), for pages that only show it as text. Only that it is an object
+ * is checked; its fields are trusted to follow the contract. The fields a person signs are checked one by one instead.
  */
 export function answer<T extends object>(): Shape<T> {
   return (value, path) => anyObject(value, path) as T

@@ -5,19 +5,19 @@ import { RequestFailure, remove } from './request.ts'
 const NAME = 'countersign.signed-in'
 
 /**
- * Was a person signed in when this browser was here last? Scripts cannot see the session itself. The answer says which calls
- * are worth making before the service has said who is signed in; it never decides what is shown.
+ * Checks whether a person was signed in when this browser last used a page. Scripts cannot see the session itself. The result
+ * tells which calls are worth making before the service has said who is signed in; it never decides what is shown.
  */
 export function wasSignedIn(): boolean {
   return kept('localStorage', NAME) !== null
 }
 
-/** Where nothing may be kept, a page asks for the session first. @param reference of the person who is signed in, if anyone is */
+/** Remembers who is signed in. A browser without storage asks for the session first. @param reference undefined: nobody is */
 export function noteSignedIn(reference: string | undefined): void {
   keep('localStorage', NAME, reference ?? null)
 }
 
-/** Signs out, here and in the other tabs; who has no session any more is. @throws RequestFailure, and one is still signed in */
+/** Signs out here and in the other tabs; an ended session (401) counts as signed out. @throws RequestFailure if still signed in */
 export async function endSession(): Promise<void> {
   try {
     await remove('/session', okShape)
@@ -27,7 +27,7 @@ export async function endSession(): Promise<void> {
   noteSignedIn(undefined)
 }
 
-/** Runs `other` when another tab signs out, or signs in as another person: what this one shows is not for the next person (T13). */
+/** Runs `other` when another tab signs out or signs in as someone else: the next person must not see what this tab shows (T13). */
 export function whenSomeoneElse(other: () => void): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {
     if (key === NAME && oldValue !== null && oldValue !== newValue) other()
