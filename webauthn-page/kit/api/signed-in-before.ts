@@ -12,12 +12,12 @@ export function wasSignedIn(): boolean {
   return kept('localStorage', NAME) !== null
 }
 
-/** Remembers who is signed in. A browser without storage asks for the session first. @param reference undefined: nobody is */
+/** Remembers who is signed in. Without storage, a page asks for the session first. @param reference undefined for nobody */
 export function noteSignedIn(reference: string | undefined): void {
   keep('localStorage', NAME, reference ?? null)
 }
 
-/** Signs out here and in the other tabs; an ended session (401) counts as signed out. @throws RequestFailure if still signed in */
+/** Signs out here and in the other tabs; an ended session (401) counts as signed out. @throws RequestFailure if it fails */
 export async function endSession(): Promise<void> {
   try {
     await remove('/session', okShape)
@@ -27,7 +27,7 @@ export async function endSession(): Promise<void> {
   noteSignedIn(undefined)
 }
 
-/** Runs `other` when another tab signs out or signs in as someone else: the next person must not see what this tab shows (T13). */
+/** Runs `other` when another tab signs out or in as someone else: the next person must not see what this tab shows (T13). */
 export function whenSomeoneElse(other: () => void): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {
     if (key === NAME && oldValue !== null && oldValue !== newValue) other()

@@ -2,7 +2,7 @@ import { type Attributes, announce, type Child, div, el } from './element.ts'
 
 export type ButtonLook = 'approve' | 'reject' | 'primary' | 'plain' | 'quiet' | 'danger'
 
-/** A button that runs `work` once at a time: while it runs the button says so and starts nothing more. */
+/** A button that runs `work` once at a time: a press during the work starts nothing and announces that it still runs. */
 export function button(
   label: string,
   look: ButtonLook,
@@ -16,7 +16,7 @@ export function button(
   return element
 }
 
-/** Keeps the focus where it is (unlike `disabled`) while the work of this button or form is under way. */
+/** Runs the work of a button or form once at a time. Unlike `disabled`, `aria-disabled` keeps the focus where it is. */
 export async function runOnce(element: HTMLElement, work: () => void | Promise<void>): Promise<void> {
   if (element.getAttribute('aria-disabled') === 'true') return announce('Still working, please wait')
   element.setAttribute('aria-disabled', 'true')
@@ -27,7 +27,7 @@ export async function runOnce(element: HTMLElement, work: () => void | Promise<v
   }
 }
 
-/** A submit button for `form`. */
+/** A submit button for a `form`. */
 export function submitButton(label: string, look: ButtonLook = 'primary'): HTMLButtonElement {
   return el('button', { type: 'submit', class: `button ${look}` }, label)
 }
@@ -37,7 +37,7 @@ export function buttonRow(...buttons: Child[]): HTMLElement {
   return div('buttons', ...buttons)
 }
 
-/** Copies `text` and says so, or that it `failed`; `what` completes the accessible name ("Copy the API key"). */
+/** Copies `text` and shows "Copied", or `failed`; `what` completes the accessible name ("Copy the API key"). */
 export function copyButton(
   text: string,
   what: string,
@@ -56,12 +56,12 @@ export function copyButton(
   return element
 }
 
-/** What is shown, and beside it the button that copies it; `what` as in `copyButton`. */
+/** The element `shown` with a button beside it that copies `text`; `what` as in `copyButton`. */
 export function copyable(shown: HTMLElement, text: string, what: string): HTMLElement {
   return div('copyable', shown, copyButton(text, what))
 }
 
-/** Browsers may refuse the clipboard, or not offer it at all. */
+/** Copies the text; false when the browser refuses the clipboard or does not offer it. */
 async function copied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -71,7 +71,7 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-/** Saves `content` as a file; it is made in the page and never leaves it. */
+/** A button that saves `content` as a file. The page makes the file itself; nothing is sent. */
 export function downloadButton(
   label: string,
   filename: string,

@@ -2,8 +2,8 @@ import { button, buttonRow } from './button.ts'
 import { announcements, type Child, el, freshId, p } from './element.ts'
 
 /**
- * Opens a window above the page. `fill` makes its content below the title; it is given what closes the window.
- * @returns what the window was closed with; undefined when the person left it another way
+ * Opens a dialog above the page. `fill` makes the content below the title and gets the function that closes the dialog.
+ * @returns the answer given to that function; undefined when the person closed the dialog in another way
  */
 export function openDialog<T>(
   title: string,
@@ -23,7 +23,7 @@ export function openDialog<T>(
     }
     const parts = fill(close).filter((part) => part !== undefined && part !== false)
     dialog.append(el('h2', { id }, title), ...parts, announcements())
-    // Heard with the title when it opens: the focus goes to what can be done.
+    // The focus goes to the first control, so a screen reader reads this text only as a description of the dialog.
     const about = dialog.querySelector(':scope > p')
     if (about !== null) {
       about.id = `${id}-about`
@@ -34,13 +34,13 @@ export function openDialog<T>(
   })
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation before something that cannot be undone. */
 export async function askFirst(question: string, yes: string, ...explanation: Child[]): Promise<boolean> {
   const answer = await openDialog<true>(question, (close) => [
     p(...explanation),
     buttonRow(
       button(yes, 'danger', () => close(true)),
-      // Pressing twice must not do it.
+      // Cancel has the focus: a key pressed twice must not confirm.
       button('Cancel', 'quiet', () => close(), { autofocus: true }),
     ),
   ])

@@ -1,23 +1,23 @@
 import { keep, kept } from './kept.ts'
 
-/** What a person is writing, and their reference; empty for one who is not signed in. */
+/** A text being written, and the reference of its author; empty when nobody is signed in. */
 export interface Draft {
   text: string
   author: string
 }
 
 /**
- * What was being written under that name in this tab before it was left, for its author alone: the page empties it for another
- * one. It is written down whenever the page is left, and lives as long as the tab.
- * @param signal is aborted where the page makes room for another one of the same document
+ * Returns the draft stored under `name` in this tab. It is for its author alone: the page empties it for another person.
+ * The draft is stored whenever the person leaves the page, and lives as long as the tab.
+ * @param signal is aborted when another page of the same document replaces this one
  */
 export function keptDraft(name: string, signal?: AbortSignal): Draft {
   const draft = read(name)
-  // Refused with cookies, or too long, the text ends with the page.
+  // If the browser blocks storage together with cookies, or the text is too long, the draft is lost with the page.
   const write = () => keep('sessionStorage', name, draft.text === '' ? null : JSON.stringify(draft))
   const until = signal === undefined ? {} : { signal }
   addEventListener('pagehide', write, until)
-  // Phones end a page in the background without another word.
+  // Phones end a page in the background without a further event.
   document.addEventListener('visibilitychange', write, until)
   signal?.addEventListener('abort', write)
   return draft

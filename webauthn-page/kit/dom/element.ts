@@ -1,7 +1,7 @@
-/** What can stand inside an element. Text always becomes a text node: nothing in this page parses HTML. */
+/** A child of an element. Text always becomes a text node: nothing in this page parses HTML. */
 export type Child = Node | string | undefined | false
 
-/** Attribute values; `true` writes the bare attribute, `false` and `undefined` leave it out. */
+/** Attribute values; `true` writes the attribute without a value, `false` and `undefined` leave it out. */
 export type Attributes = Record<string, string | number | boolean | undefined>
 
 /** Makes an element. @throws TypeError for an attribute that could carry script, markup or style. */
@@ -20,37 +20,37 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** A box of that class. */
+/** A `<div>` of that class. */
 export function div(className: string, ...children: Child[]): HTMLDivElement {
   return el('div', { class: className }, ...children)
 }
 
-/** A reference, an address, a hash: what is compared letter by letter. */
+/** A short text that people compare letter by letter: a reference, an address, a hash. */
 export function mono(text: Child): HTMLSpanElement {
   return el('span', { class: 'mono' }, text)
 }
 
-/** What something is, or who says so, in small print beside it. */
+/** Small print beside something that says what it is or who states it. */
 export function kind(text: Child): HTMLSpanElement {
   return el('span', { class: 'kind' }, text)
 }
 
-/** A paragraph of less weight, at the end of what it belongs to. */
+/** A less prominent paragraph at the end of the part it belongs to. */
 export function note(...children: Child[]): HTMLParagraphElement {
   return el('p', { class: 'note' }, ...children)
 }
 
-/** What stands folded under its title until it is opened. */
+/** Content folded under its title until a person opens it. */
 export function folded(title: string, ...children: Child[]): HTMLDetailsElement {
   return el('details', { class: 'exact' }, el('summary', {}, title), ...children)
 }
 
-/** Text to be compared letter by letter; it scrolls by itself. */
+/** A long text that people compare letter by letter; it has its own scroll box. */
 export function exactText(label: string, text: Child): HTMLPreElement {
   return el('pre', { class: 'exact-text', tabindex: 0, role: 'group', 'aria-label': label }, text)
 }
 
-/** A part of a page under its heading. */
+/** A section of a page under its heading. */
 export function panel(className: string, title: string, ...children: Child[]): HTMLElement {
   const id = freshId('panel')
   return el('section', { class: className, 'aria-labelledby': id }, el('h2', { id }, title), ...children)
@@ -61,17 +61,17 @@ export function p(...children: Child[]): HTMLParagraphElement {
   return el('p', {}, ...children)
 }
 
-/** A paragraph in small print, which explains what stands beside it. */
+/** A paragraph in small print that explains the element beside it. */
 export function hint(...children: Child[]): HTMLParagraphElement {
   return el('p', { class: 'hint' }, ...children)
 }
 
-/** A paragraph in large print, which says what a page is about. */
+/** A paragraph in large print that says what a page is about. */
 export function lede(...children: Child[]): HTMLParagraphElement {
   return el('p', { class: 'lede' }, ...children)
 }
 
-/** A number for `id` attributes that tie labels, hints and errors to their fields. */
+/** Returns a unique `id` to tie labels, hints and errors to their fields. */
 export function freshId(stem: string): string {
   lastId += 1
   return `${stem}-${lastId}`
@@ -83,14 +83,14 @@ export function link(href: string, label: string, attributes: Attributes = {}): 
   return el('a', { href, ...attributes }, label)
 }
 
-/** Where `announce` tells: one in the page, one in each dialog. */
+/** The live region that `announce` writes to: one in the page, one in each dialog. */
 export function announcements(): HTMLElement {
   return el('div', { class: 'visually-hidden announcements', role: 'status', 'aria-live': 'polite' })
 }
 
 /**
- * Tells screen readers about a change without moving the focus (`aria-live="polite"`). What is behind a dialog they do not read,
- * so the one on top tells it.
+ * Tells screen readers about a change without moving the focus (`aria-live="polite"`). They do not read anything behind a
+ * dialog, so the topmost open dialog's region is used.
  */
 export function announce(message: string): void {
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1)

@@ -1,7 +1,7 @@
 import { runOnce } from './button.ts'
 import { type Attributes, announce, type Child, div, el, freshId } from './element.ts'
 
-/** A form that only this page sends, once at a time; the browser's own checks are off, since ours say more. */
+/** A form that this page's script sends, once at a time. The browser's own validation is off, since ours explains more. */
 export function form(
   attributes: Attributes,
   send: () => void | Promise<void>,
@@ -16,20 +16,20 @@ export function form(
 }
 
 /**
- * What the service takes of names and e-mail addresses. It counts code points and the browser UTF-16 units, which are
- * never fewer: what fits into the field is never too long for the service.
+ * The service's length limits for names and e-mail addresses. It counts code points, while the browser counts UTF-16 units,
+ * which are never fewer: a text that fits into the field is never too long for the service.
  */
 const NAME_LENGTH = 80
 const EMAIL_LENGTH = 254
 
-/** Where what is wrong is said. */
+/** An input with a place for its error. */
 export interface Marked {
   input: HTMLElement
-  /** Shows what is wrong and marks the input; undefined clears it. */
+  /** Shows the error and marks the input as invalid; undefined clears both. */
   setError(message?: string): void
 }
 
-/** A labelled input with its hint and its error, tied together for assistive technology. */
+/** A labelled input, tied to its hint and its error for assistive technology. */
 export interface Field extends Marked {
   row: HTMLElement
   input: HTMLInputElement | HTMLTextAreaElement
@@ -53,7 +53,7 @@ export function field({ label, name, hint, multiline = false, attributes = {} }:
   return tied
 }
 
-/** The row of an input: its label, its hint and its error, which describe it. */
+/** Makes the row of an input: its label, its hint and its error, tied to the input. */
 export function tie<Input extends HTMLElement>(
   input: Input,
   label: string,
@@ -77,7 +77,7 @@ export function tie<Input extends HTMLElement>(
   return { row, input, setError }
 }
 
-/** The field for what a person or a thing is called. */
+/** A field for the name of a person or a thing. */
 export function nameField(label: string, hint?: string, more: Attributes = {}): Field {
   return field({
     label,
@@ -87,31 +87,31 @@ export function nameField(label: string, hint?: string, more: Attributes = {}): 
   })
 }
 
-/** The field for an e-mail address. */
+/** A field for an e-mail address. */
 export function emailField(label: string, autocomplete: string, hint?: string): Field {
   const attributes = { type: 'email', autocomplete, required: true, maxlength: EMAIL_LENGTH }
   return field({ label, name: 'email', hint, attributes })
 }
 
-/** The service judges addresses; here only plain slips are caught. Where there is one, the field says `message`. */
+/** Reads an e-mail address. Catches only obvious slips, for which the field shows `message`; the service does the real check. */
 export function readEmail(entry: Field, message: string): string | undefined {
   const address = entry.input.value.trim()
   return /^[^\s@]+@[^\s@]+$/.test(address) ? address : wrong(entry, message)
 }
 
-/** Says what is wrong with a field and takes the focus there, which has it read; where the focus is there already, it is told. */
+/** Shows a field's error and focuses the field, so that a screen reader reads it; announces it if the focus is already there. */
 export function wrong({ input, setError }: Marked, message: string): undefined {
   setError(message)
   if (document.activeElement === input) announce(message)
   else input.focus()
 }
 
-/** What a field says, without the blanks around it. Where that is nothing, the field says `message`. */
+/** Returns a field's text, trimmed. If it is empty, shows `message` at the field and returns undefined. */
 export function filled(entry: Field, message: string): string | undefined {
   return entry.input.value.trim() || wrong(entry, message)
 }
 
-/** A box to tick, or one of several ways to choose from, and its label. */
+/** A checkbox or radio button with its label. */
 export function tick(
   type: 'checkbox' | 'radio',
   label: Child,
@@ -122,7 +122,7 @@ export function tick(
   return { row: el('p', { class: 'check' }, input, ' ', el('label', { for: id }, label)), input }
 }
 
-/** The field for a 6-digit code of an authenticator app. */
+/** A field for a 6-digit code from an authenticator app. */
 export function codeField(hint = 'The 6 digits your authenticator app shows now.'): Field {
   return field({
     label: 'Code from your authenticator app',
@@ -138,7 +138,7 @@ export function codeField(hint = 'The 6 digits your authenticator app shows now.
   })
 }
 
-/** Reads 6 digits (a space in the middle is fine). Marks the field and returns undefined when it is something else. */
+/** Reads 6 digits (spaces are ignored). Marks the field and returns undefined for anything else. */
 export function readCode(code: Field): string | undefined {
   const digits = code.input.value.replaceAll(' ', '')
   if (/^[0-9]{6}$/.test(digits)) return digits

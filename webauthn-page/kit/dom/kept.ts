@@ -1,6 +1,6 @@
 type Place = 'localStorage' | 'sessionStorage'
 
-/** What this browser keeps under that name; null for nothing, and where it keeps nothing at all. */
+/** Reads the stored text of that name; null when there is none or the browser blocks storage. */
 export function kept(place: Place, name: string): string | null {
   try {
     return window[place].getItem(name)
@@ -9,7 +9,7 @@ export function kept(place: Place, name: string): string | null {
   }
 }
 
-/** null forgets it. @returns false where this browser keeps nothing, or not so much */
+/** Stores the text; null removes it. @returns false when the browser blocks storage or the text is too long for it */
 export function keep(place: Place, name: string, value: string | null): boolean {
   try {
     if (value === null) window[place].removeItem(name)

@@ -4,13 +4,13 @@ import { announce, el } from './element.ts'
 const ZONE = 'time-zone'
 
 /**
- * The time zone that the reader chose in this browser; empty for the browser's own. It is kept here and not with the person:
- * pages without a session write times, too, and a person may travel with one device of several.
+ * Returns the time zone that the reader chose in this browser; empty for the browser's own. The browser stores it, not the
+ * service: pages without a session also show times, and a person may travel with one of several devices.
  */
 export function chosenZone(): string {
   try {
     const zone = localStorage.getItem(ZONE) ?? ''
-    // Throws where this browser does not know the zone: that must not take every page down.
+    // Throws if this browser does not know the zone; that error must not break every page.
     if (zone !== '') new Intl.DateTimeFormat(undefined, { timeZone: zone })
     return zone
   } catch {
@@ -18,18 +18,18 @@ export function chosenZone(): string {
   }
 }
 
-/** Formats of the pages follow when they are loaded again. @throws DOMException where the browser keeps nothing */
+/** Stores the reader's time zone; pages use it once they are reloaded. @throws DOMException when the browser blocks storage */
 export function chooseZone(zone: string): void {
   if (zone === '') localStorage.removeItem(ZONE)
   else localStorage.setItem(ZONE, zone)
 }
 
-/** As it was when this page was loaded; undefined for the browser's own. */
+/** The time zone chosen when this page was loaded; undefined for the browser's own. */
 export const timeZone = chosenZone() || undefined
 
 /**
- * Writes times in the reader's time zone. The first format of all takes a browser 30 ms, on a phone four times that, so it is made
- * when something is written.
+ * Returns a function that writes times in the reader's time zone. A browser needs 30 ms to make its first format, a phone
+ * four times as long, so the format is made only when the first time is written.
  */
 export function formatter(options: Intl.DateTimeFormatOptions): (at: Date | string) => string {
   let format: Intl.DateTimeFormat | undefined
@@ -39,16 +39,16 @@ export function formatter(options: Intl.DateTimeFormatOptions): (at: Date | stri
   }
 }
 
-/** A point in time to the second as plain text. */
+/** Writes a point in time, to the second, as plain text. */
 export const exactly = formatter({ dateStyle: 'medium', timeStyle: 'long' })
 const dayOf = formatter({ dateStyle: 'medium' })
 
-/** A point in time to the second, the exact UTC text as tooltip and machine value. */
+/** A point in time, to the second, with the exact UTC text as tooltip and machine-readable value. */
 export function moment(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: iso }, exactly(iso))
 }
 
-/** Only the day, for lists; the tooltip is exact. */
+/** A date without the time, for lists; the tooltip is exact. */
 export function day(iso: string): HTMLTimeElement {
   return el('time', { datetime: iso, title: exactly(iso) }, dayOf(iso))
 }
@@ -56,7 +56,7 @@ export function day(iso: string): HTMLTimeElement {
 const FOLLOWED_MS = 30_000
 let followed = false
 
-/** How long ago it was, or how far ahead it is, for lists; it follows the clock, and the tooltip is exact. */
+/** A time relative to now ("5 min ago"), for lists. It is kept up to date; the tooltip is exact. */
 export function ago(iso: string): HTMLTimeElement {
   if (!followed) setInterval(followAll, FOLLOWED_MS)
   followed = true
@@ -78,7 +78,7 @@ function sinceOrUntil(iso: string): string {
   return seconds > 0 ? `in ${said}` : `${said} ago`
 }
 
-/** Seconds until `iso` by a clock that runs `clock` milliseconds ahead of `steadyNow()`. */
+/** Returns the seconds until `iso` by a clock that is `clock` milliseconds ahead of `steadyNow()`. */
 export function secondsUntil(iso: string, clock: number): number {
   return (Date.parse(iso) - (steadyNow() + clock)) / 1000
 }
@@ -98,10 +98,10 @@ export function duration(seconds: number): string {
   return `${rest} s`
 }
 
-/** Seconds before expiry at which a screen reader hears the time left; in between it is only shown. */
+/** Seconds before expiry at which the time left is announced to screen readers; between them it is only shown. */
 const THRESHOLDS = [600, 300, 60, 30]
 
-/** A live count-down by `at.clock`, which may be set again. Call `stop` when it leaves the page; `timeUp` runs once at zero. */
+/** A live count-down by `at.clock`, which may be corrected later. Call `stop` when it leaves the page; `timeUp` runs at zero. */
 export function timeLeft(at: { review: { expires_at: string }; clock: number }, timeUp: () => void) {
   const value = el('span', { class: 'time-left-value' })
   const element = el('p', { class: 'time-left', role: 'timer' }, value)

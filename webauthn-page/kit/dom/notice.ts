@@ -7,7 +7,7 @@ export type NoticeKind = 'error' | 'failed' | 'warning' | 'success' | 'info' | '
 
 const WORDS: Record<NoticeKind, string> = {
   error: 'Not done:',
-  // What was only to be shown.
+  // Something could not be loaded; nothing was to be done.
   failed: '',
   warning: 'Careful:',
   success: 'Done:',
@@ -15,7 +15,7 @@ const WORDS: Record<NoticeKind, string> = {
   working: '',
 }
 
-/** A message box whose kind is said in words as well as in colour. */
+/** A message box that states its kind in words as well as in colour. */
 export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
   return el(
     'div',
@@ -24,7 +24,7 @@ export function notice(kind: NoticeKind, ...children: Child[]): HTMLElement {
   )
 }
 
-/** A place for the newest message of a form; screen readers hear it at once. */
+/** A place for a form's newest message; screen readers read it at once. */
 export type NoticeSlot = ReturnType<typeof noticeSlot>
 
 export function noticeSlot() {
@@ -45,10 +45,10 @@ export function noticeSlot() {
   return {
     element,
     show,
-    /** Shows what went wrong; with `fields`, at the field the service named. */
+    /** Shows what went wrong: at the field the service named, if it is one of `fields`, else here. */
     fail,
     clear,
-    /** Empties the place and runs `work`; what that throws it shows as `fail` does. */
+    /** Clears the message and runs `work`; shows an error of `work` as `fail` does. */
     async attempt(work: () => void | Promise<void>, fields?: Record<string, Marked>) {
       clear()
       try {
@@ -60,7 +60,7 @@ export function noticeSlot() {
   }
 }
 
-/** An answer that was lost says nothing of what was done; who is signed out can mend that at once. */
+/** Returns the message for an error. A lost answer is only a warning, since the call may have worked; an ended session gets a link. */
 function whatFailed(error: unknown): [NoticeKind, ...Child[]] {
   const code = error instanceof RequestFailure ? error.code : undefined
   if (code === 'not_signed_in')
@@ -68,15 +68,15 @@ function whatFailed(error: unknown): [NoticeKind, ...Child[]] {
   return [code === 'unanswered' ? 'warning' : 'error', sentenceOf(error)]
 }
 
-/** To the sign-in and back to this very place. */
+/** Returns the address of the sign-in page, which leads back to the current page. */
 export function signInHref(): string {
   return `/signin?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
-/** What browsers throw is written for programmers, each in words of its own. */
+/** Errors that browsers throw: their messages are for programmers and differ between browsers. */
 const BROWSERS_OWN = [DOMException, RangeError, ReferenceError, SyntaxError, TypeError]
 
-/** One sentence for people. */
+/** Returns one sentence for people about an error. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ShapeError)
     return 'The service gave an answer this page does not understand. Reload the page.'

@@ -5,12 +5,12 @@ import { type Child, el, link } from './element.ts'
 import { notice } from './notice.ts'
 
 interface SceneOptions {
-  /** Moves the focus to the first heading: after every step but not on the first paint. */
+  /** Whether the first heading takes the focus: after every step, but not on the first paint. */
   focus?: boolean
   wide?: boolean
 }
 
-/** Puts a whole page into `<main>`. Its `<h1>` takes the focus so that keyboard and screen reader start there. */
+/** Puts a whole page into `<main>`. Its `<h1>` takes the focus, so that keyboards and screen readers start there. */
 export function showScene(
   title: string,
   scene: HTMLElement,
@@ -28,17 +28,17 @@ export function showScene(
   window.scrollTo(0, 0)
 }
 
-/** A page of a heading and what stands below it. */
+/** A page that consists of a heading and the parts below it. */
 export function plainScene(heading: Child, ...parts: Child[]): HTMLElement {
   return el('div', {}, el('h1', {}, heading), ...parts)
 }
 
-/** The same as a whole page, which the heading names. */
+/** Shows a `plainScene` as the whole page, titled like its heading. */
 export function showPlain(title: string, ...parts: Child[]): void {
   showScene(title, plainScene(title, ...parts))
 }
 
-/** For an address without its secret part: also what a reload leads to, as `takeToken` took it away on the first visit. */
+/** Shows that the address lacks its secret part. A reload leads here too: `takeToken` removed that part on the first visit. */
 export function showHalfLink(...parts: Child[]): void {
   showPlain(
     'Open the complete link again',
@@ -50,7 +50,7 @@ export function showHalfLink(...parts: Child[]): void {
   )
 }
 
-/** Shows in the header who is signed in: a person who decides must see as whom. */
+/** Shows in the header who is signed in: people who decide must see whose name they act in. */
 export function showUser(user: User | undefined): void {
   const place = document.querySelector('#signed-in')
   if (place === null) return
@@ -69,8 +69,8 @@ export function showUser(user: User | undefined): void {
 }
 
 /**
- * Browsers keep pages that one leaves, and show them again as they were, also to who is signed out meanwhile or is another
- * person (T13). A page for signed-in people is covered before, and loaded again; also when another tab signs out.
+ * Hides the page when it is left, and reloads it when it is shown again or another tab signs out or in as someone else. Browsers
+ * cache pages and show them again unchanged, even after a sign-out or to another person (T13).
  */
 export function forgetWhenLeft(): void {
   addEventListener('pagehide', () => {
@@ -85,11 +85,11 @@ export function forgetWhenLeft(): void {
 const TOKEN = /^#[\w-]{43}$/
 
 /**
- * The fragment of a one-time link, taken out of the address at once: it must not stay in the history, a screenshot or a
- * Referer (T14). To be called once, before anything else.
+ * Returns the fragment of a one-time link and removes it from the address: it must not stay in the history, a screenshot or a
+ * Referer (T14). Call it once, before anything else.
  */
 export function takeToken(): string {
-  // A second link opened in this tab only changes the fragment: without a fresh start its token would stay in the address.
+  // A second link opened in this tab only changes the fragment: without a reload its token would stay in the address.
   addEventListener('hashchange', () => {
     if (TOKEN.test(location.hash)) location.reload()
   })

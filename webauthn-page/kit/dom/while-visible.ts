@@ -1,7 +1,7 @@
 /**
- * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible, and at once when it
- * comes into view again. Ends for good when the element has left the page or `look` answers false.
- * @returns what makes it look at once, or again after the look that is under way
+ * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible, and at once when the page
+ * becomes visible again. Ends for good when the element has left the page or `look` resolves to false.
+ * @returns a function that runs `look` at once, or again right after the run in progress
  */
 export function whileVisible(element: HTMLElement, period: number, look: () => Promise<boolean>): () => void {
   const over = new AbortController()
