@@ -2,7 +2,7 @@ import { DecidePage } from './decide/decide-page.ts'
 import { forgetWhenLeft, plainScene, showScene } from './kit/dom/stage.ts'
 import { signInPage } from './sign-in/sign-in.ts'
 
-/** One shell for every page: the path decides. What is no decision comes in files of its own, not on the way to one. */
+/** Opens the page for the path. Pages other than a decision are in separate files, so that they do not slow down a decision. */
 async function route(): Promise<void> {
   const { pathname, search } = location
   const request = /^\/a\/([\w-]+)$/.exec(pathname)?.[1]
@@ -19,7 +19,7 @@ async function route(): Promise<void> {
   showScene('Not found', plainScene('There is no such page'), { focus: false })
 }
 
-/** The button a chat card was pressed on. It only makes that button stand out; it never decides. */
+/** Reads which button was pressed on a chat card. That button then stands out here; the parameter never decides. */
 function wantedOutcome(search: string): 'approved' | 'rejected' | undefined {
   const wanted = new URLSearchParams(search).get('d')
   if (wanted === 'approve') return 'approved'

@@ -17,7 +17,7 @@ import {
 import { NEW_LINK } from '../kit/passkey/no-factor.ts'
 import { nextPath } from './next-path.ts'
 
-/** `/signin?next=<path>`: a person who is signed in already goes on at once, unless `again` asks them to prove that it is them. */
+/** `/signin?next=<path>`: leads a signed-in person on at once, unless the parameter `again` asks for a new proof of identity. */
 export async function signInPage(): Promise<void> {
   const goOn = (): void => location.replace(nextPath(location.search, location.origin))
   const again = new URLSearchParams(location.search).has('again')
@@ -36,12 +36,12 @@ export async function signInPage(): Promise<void> {
   showScene('Sign in', scene, { focus: false })
 }
 
-/** The person this browser is signed in as, if any. @throws RequestFailure, ShapeError */
+/** Returns the person signed in on this browser; undefined for nobody. @throws RequestFailure, ShapeError */
 export async function whoIsSignedIn(): Promise<User | undefined> {
   return (await get('/session?optional=true', nullable(sessionShape)))?.user
 }
 
-/** Both ways of signing in, here or, by `url`, in a browser that can. `codesOpen` shows the codes at once. */
+/** Sign-in by passkey or code. A browser without passkeys offers `url` to copy. `codesOpen` shows the form for codes at once. */
 export function signInPanel(then: (user: User) => void, url?: string, codesOpen = false): HTMLElement {
   const signedIn = (user: User): void => {
     noteSignedIn(user.approver)
@@ -81,7 +81,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
 const NO_COOKIES =
   'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser. '
 
-/** Before sign-in the service does not say which of these it was, so the page names all of them. */
+/** Names every possible reason: before sign-in the service does not say which of them it was. */
 function notThisOne(): string[] {
   return [
     'this passkey does not sign you in. It was removed, it belongs to another service, or it is suspended: its counter went ',
@@ -121,7 +121,7 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
   )
 }
 
-/** Six digits are a code of the app, ten characters a backup code. */
+/** Returns the path for a code: six digits come from the app, ten characters are a backup code; undefined for neither. */
 function codePath(text: string): string | undefined {
   const code = text.replaceAll(' ', '')
   if (/^[0-9]{6}$/.test(code)) return '/session/totp'

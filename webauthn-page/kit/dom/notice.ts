@@ -60,7 +60,7 @@ export function noticeSlot() {
   }
 }
 
-/** Returns the message for an error. A lost answer is only a warning, since the call may have worked; an ended session gets a link. */
+/** Returns the message for an error: a warning for a lost answer, since the call may have worked; a link for an ended session. */
 function whatFailed(error: unknown): [NoticeKind, ...Child[]] {
   const code = error instanceof RequestFailure ? error.code : undefined
   if (code === 'not_signed_in')

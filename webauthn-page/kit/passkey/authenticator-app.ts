@@ -5,7 +5,7 @@ import { type Child, div, el, hint, link, p } from '../dom/element.ts'
 import { codeField, form, readCode, tick, wrong } from '../dom/form.ts'
 import { noticeSlot, sentenceOf } from '../dom/notice.ts'
 
-/** QR code, secret as text and the field for the first code. `finish` sends the code; what it throws is shown at the field. */
+/** QR code, secret as text and the field for the first code. `finish` sends the code; a code it refuses is shown at the field. */
 export function totpSetup(
   { secret, qr_svg, otpauth_url }: TotpSecret,
   finish: (code: string) => Promise<void>,
@@ -43,9 +43,9 @@ export function totpSetup(
   )
 }
 
-/** A phone cannot scan its own screen: there, the link comes first. */
+/** The QR code and the link. A phone cannot scan its own screen, so there the link comes first. */
 function waysIn(qr: HTMLElement, url: string): Child[] {
-  // The address is of this one kind, whatever the answer says.
+  // Only an `otpauth://totp/` address becomes a link, whatever the answer holds.
   const here =
     url.startsWith('otpauth://totp/') &&
     p(link(url, 'Open it in an app on this device', { class: 'button plain' }))
@@ -54,7 +54,7 @@ function waysIn(qr: HTMLElement, url: string): Child[] {
     : ['Open your authenticator app and scan this code.', qr, here]
 }
 
-/** As an image the SVG cannot run script or load anything, whatever it holds. */
+/** The QR code as an `<img>`: there an SVG cannot run script or load anything, whatever it holds. */
 function qrImage(svg: string): HTMLElement {
   const image = el('img', {
     class: 'qr',
@@ -70,7 +70,7 @@ function grouped(secret: string): string {
   return secret.replace(/(.{4})(?=.)/g, '$1 ')
 }
 
-/** The ten one-time codes, shown once; `done` is called only after the person said that they are saved. */
+/** The ten backup codes, shown once; `done` is called only after the person has ticked that they are saved. */
 export function backupCodes(codes: readonly string[], done: () => void): HTMLElement {
   const text = `${codes.join('\n')}\n`
   const slot = noticeSlot()

@@ -12,15 +12,15 @@ import { button, buttonRow, copyButton } from '../dom/button.ts'
 import { el } from '../dom/element.ts'
 import { type NoticeSlot, notice } from '../dom/notice.ts'
 
-/** The passkey prompt ended without a result; the message says what to do next. */
+/** Thrown when the passkey prompt ends without a result; the message says what to do next. */
 class CeremonyError extends Error {
   override readonly name = 'CeremonyError'
 }
 
-/** Can this browser, in this context (HTTPS or localhost), use passkeys at all? */
+/** Checks whether this browser can use passkeys at all in this context (HTTPS or localhost). */
 export const passkeysWork = browserSupportsWebAuthn
 
-/** Where only a passkey would do and this browser has none: what to do instead, before anything is pressed. */
+/** Says what to do when only a passkey will do and this browser cannot use passkeys; shown before anything is pressed. */
 export function openElsewhere(url?: string): HTMLElement {
   return notice(
     'warning',
@@ -29,18 +29,18 @@ export function openElsewhere(url?: string): HTMLElement {
   )
 }
 
-/** `url` is for the clipboard alone: it is shown nowhere, as it may hold a secret (T14). */
+/** A button that copies `url`. It goes only to the clipboard and is never shown, since it may hold a secret (T14). */
 export function copyLink(url = location.href): HTMLElement {
   const failed = 'Not copied, take it from where you opened it'
   return el('span', { class: 'note-button' }, copyButton(url, 'the link to this page', 'Copy link', failed))
 }
 
-/** The link to this page with the secret that was taken out of its address. */
+/** Returns the link to this page, with the secret that was removed from its address. */
 export function completeLink(token: string): string {
   return new URL(`#${token}`, location.href).href
 }
 
-/** Asks for a passkey, and says in the slot that it waits for it. @throws CeremonyError */
+/** Asks for a passkey, and shows in the slot that the page waits for it. @throws CeremonyError */
 export function usePasskey(
   options: PublicKeyCredentialRequestOptionsJSON,
   slot: NoticeSlot,
@@ -49,7 +49,7 @@ export function usePasskey(
   return announced(slot, prompt, 'Nothing was sent.')
 }
 
-/** Creates a passkey, likewise. @throws CeremonyError */
+/** Creates a passkey, and shows in the slot that the page waits for it. @throws CeremonyError */
 export function createPasskey(
   options: PublicKeyCredentialCreationOptionsJSON,
   slot: NoticeSlot,
@@ -58,10 +58,10 @@ export function createPasskey(
   return announced(slot, prompt, 'No passkey was created.')
 }
 
-/** Which kind of authenticator the browser offers first (WebAuthn L3, section 5.8.7); a person can choose another there. */
+/** The kind of authenticator that the browser offers first (WebAuthn L3, section 5.8.7); its prompt still offers the others. */
 export type PasskeyHints = ('client-device' | 'security-key')[]
 
-/** The two places where a passkey can be made. */
+/** Buttons for the two places where a passkey can be created. */
 export function passkeyPlaces(create: (hints: PasskeyHints) => Promise<void>): HTMLElement {
   return buttonRow(
     button('Create a passkey on this device', 'primary', () => create(['client-device'])),
@@ -69,7 +69,7 @@ export function passkeyPlaces(create: (hints: PasskeyHints) => Promise<void>): H
   )
 }
 
-/** While the browser's own prompt is open, says what is waited for and how to get out of it. */
+/** Runs `prompt` and shows meanwhile that the browser waits for a passkey, with a button to stop waiting. */
 async function announced<T>(slot: NoticeSlot, prompt: () => Promise<T>, outcome: string): Promise<T> {
   const pressed = document.activeElement
   const stop = button('Stop waiting', 'quiet', stopPrompt)
@@ -89,19 +89,19 @@ async function announced<T>(slot: NoticeSlot, prompt: () => Promise<T>, outcome:
   }
 }
 
-/** Takes back the prompt that is open, if any: the caller that asked for it gets a CeremonyError. */
+/** Cancels the open passkey prompt, if any; its caller gets a CeremonyError. */
 export function stopPrompt(): void {
   WebAuthnAbortService.cancelCeremony()
 }
 
 const LONGEST_PROMPT_MS = 300_000
 
-/** Where neither this device nor a phone near it can answer, only a key plugged in by hand is worth waiting for. */
+/** The limit when neither this device nor a phone nearby can answer: then only a security key is worth waiting for. */
 const NONE_NEAR_MS = 60_000
 
 /**
- * Ends a prompt that was not answered. Chromium keeps its own prompt open past the time limit of the options, and as long
- * as it is open the page gets no clicks and no keys: only the page itself can end it then.
+ * Ends a prompt that was not answered in time. Chromium keeps its prompt open past the options' `timeout`, and meanwhile the
+ * page gets no clicks and no keys: only the page itself can then end the prompt.
  */
 async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>): Promise<T> {
   const longest = Math.min(timeout ?? LONGEST_PROMPT_MS, LONGEST_PROMPT_MS)
@@ -120,7 +120,7 @@ async function limited<T>(timeout: number | undefined, prompt: () => Promise<T>)
   }
 }
 
-/** Can this device, or a phone near it, hold a passkey (WebAuthn Level 3, section 5.1.7)? Yes where a browser cannot tell. */
+/** Checks whether this device or a phone nearby can hold a passkey (WebAuthn Level 3, section 5.1.7); true if unknown. */
 async function authenticatorNear(): Promise<boolean> {
   try {
     const { passkeyPlatformAuthenticator } = await PublicKeyCredential.getClientCapabilities()
@@ -130,7 +130,7 @@ async function authenticatorNear(): Promise<boolean> {
   }
 }
 
-/** What each failure of the browser's prompt means for the person in front of it (WebAuthn Level 3, sections 5.1.3 and 5.1.4). */
+/** Explains a failure of the browser's prompt to the person (WebAuthn Level 3, sections 5.1.3 and 5.1.4). */
 function advice(error: unknown, outcome: string): string {
   const name = error instanceof Error ? error.name : ''
   if (name === 'InvalidStateError')
@@ -146,7 +146,7 @@ function advice(error: unknown, outcome: string): string {
   return `The passkey did not work. ${outcome} Try again, or use another way.`
 }
 
-/** Turning to another way takes the prompt back: two ways at once would leave the person waiting for the wrong one. */
+/** Cancels the prompt once the person uses `other`: with two methods open, they might wait for the wrong one. */
 export function insteadOfPrompt(other: HTMLElement): void {
   for (const type of ['click', 'input', 'submit']) other.addEventListener(type, stopPrompt)
 }

@@ -7,11 +7,11 @@ import { callerName } from '../show/caller-text.ts'
 
 export const NONE_ALLOWED = 'None of your ways of confirming is allowed here.'
 
-/** The way out for a person without any factor: to add one takes another one that works (T34). */
+/** The way out for a person without a working factor: adding a factor needs a proof with an existing one (T34). */
 export const NEW_LINK =
   'Ask the operator of this service for a new link; “countersign user invite <your e-mail address> --renew” prints it.'
 
-/** `why` a person has nothing to confirm with, and the way on. */
+/** Says `why` the person has nothing to confirm with, and what to do next. */
 export function addPasskey(why: string): HTMLElement {
   const element = p(`${why} `, link('/account', 'Add a passkey'), ', then come back.')
   void get('/me/factors', factorsShape).then(
@@ -23,12 +23,12 @@ export function addPasskey(why: string): HTMLElement {
   return element
 }
 
-/** Does nothing of the person's confirm anything any more? */
+/** Checks whether none of the person's factors works any more. */
 export function isLockedOut({ passkeys, totp }: Factors): boolean {
   return !totp.enabled && passkeys.every(({ suspended }) => suspended)
 }
 
-/** What of a person's does not count any more, and what they can do about it; undefined where all counts. */
+/** Says which of the person's factors no longer work and what to do about it; undefined if all work. */
 export function lostFactors(factors: Factors): HTMLElement | undefined {
   const lost = factors.passkeys.filter(({ suspended }) => suspended)
   const lockedOut = isLockedOut(factors)

@@ -16,8 +16,8 @@ export type Operation = (typeof STEP_UP_OPERATIONS)[number]
 export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
 
 /**
- * Asks in a dialog for a passkey or code that already belongs to the person, and says what for. Undefined when they
- * cancel. `url`: see `openElsewhere`. @throws RequestFailure when the service offers no way.
+ * Asks in a dialog for a passkey or code that already belongs to the person, and states the purpose. Undefined when they
+ * cancel. `url`: see `openElsewhere`. @throws RequestFailure when the service refuses to offer a method
  */
 export async function stepUp(
   operation: Operation,
@@ -42,8 +42,8 @@ export async function stepUp(
 }
 
 /**
- * Runs what needs a proof of presence within the last minutes: where the service asks for one, so does the page, says what for,
- * and runs it again. @returns undefined when the person cancelled; else what it answered
+ * Runs a call that needs a recent proof of presence. If the service answers `proof_required`, asks for a proof, states the
+ * purpose, and runs the call again. @returns its answer; undefined when the person cancelled
  */
 export async function proven<Answer>(
   purpose: Child | readonly Child[],
