@@ -17,7 +17,7 @@ export type Proof = { passkey: AuthenticationResponseJSON } | { totp: string }
 
 /**
  * Asks in a dialog for a passkey or code that already belongs to the person, and states the purpose. Undefined when they
- * cancel. `url`: see `openElsewhere`. @throws RequestFailure when the service refuses to offer a method
+ * cancel. `url`: see `openElsewhere`. @throws RequestFailure when the service refuses
  */
 export async function stepUp(
   operation: Operation,

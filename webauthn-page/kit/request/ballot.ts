@@ -12,21 +12,21 @@ import { checkIntent } from './checked-review.ts'
 import { findOut, type Lost, sendWord, UnknownOutcome } from './lost-answer.ts'
 import { WORD_OF } from './request-words.ts'
 
-/** With what the person confirms, and what comes of it: the part that every form for a decision has. */
+/** The part that every decision form shares: the method of confirming, the buttons, and the messages about the outcome. */
 export type Ballot = ReturnType<typeof createBallot>
 
 interface BallotOptions {
-  /** What this person may use for this request. */
+  /** The methods of confirming that this person may use for this request. */
   methods: readonly Factor[]
-  /** True while a decision is under way. */
+  /** Called with true when a decision starts, and with false when it ends. */
   busy(state: boolean): void
   /** Fields at which the service's refusals are shown. */
   fields?: Record<string, Field>
-  /** Finds out what came of a word whose answer was lost. */
+  /** Finds out the outcome of a decision whose answer was lost. */
   lost: Lost
 }
 
-/** One decision at a time, whichever button it was. */
+/** Creates a ballot, which lets only one decision run at a time, whichever button was pressed. */
 export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions) {
   const { element, code, codeOnly, none, hint, method } = methodChoice(methods)
   const slot = noticeSlot()
@@ -50,28 +50,28 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   }
   return {
     choice: element,
-    /** There is nothing to choose: a code is the only way. */
+    /** Whether a code is the only method, so that there is nothing to choose. */
     codeOnly,
-    /** Says what to do where nothing that is allowed works in this browser; then a button could only fail. */
+    /** Says what to do when no allowed method works in this browser, where a button could only fail; else undefined. */
     elsewhere: none ? openElsewhere() : undefined,
     slot,
-    /** What pressing the button does, with the way that is chosen. */
+    /** Explains what pressing a button does with the chosen method. */
     hint,
-    /** A button of the form: all of them rest while a decision is under way. */
+    /** Makes a button of the form. All of them are disabled while a decision runs. */
     button(label: string, look: ButtonLook, press: () => Promise<void>, attributes: Attributes = {}) {
       const one = el('button', { type: 'button', class: `button ${look}`, ...attributes }, label)
       one.addEventListener('click', () => void press())
       buttons.push(one)
       return one
     },
-    /** Lets all buttons rest while there is a reason why nothing can be sent. */
+    /** Disables all buttons, with the reason why nothing can be sent; undefined enables them again. */
     hold(why: string | undefined) {
       held = why
       rest()
     },
     /**
-     * Runs `work` with the code that was typed, undefined when a passkey is to confirm. What it throws is shown beside the
-     * buttons, unless `took` says that it is dealt with.
+     * Runs `work` with the typed code, or with undefined when a passkey is to confirm. An error of `work` is shown beside the
+     * buttons, unless `took` resolves to true because it has handled the error.
      */
     async cast(
       work: (totp: string | undefined) => Promise<void>,
@@ -100,23 +100,23 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   }
 }
 
-/** What the person says and what it must mean. */
+/** The decision that a person sends, and the statement that must be signed for it. */
 interface Word {
-  /** Where it is posted; `…/options` gives what a passkey signs. */
+  /** The path it is posted to; `<path>/options` returns the statement that a passkey signs. */
   path: string
   said: { decision: Outcome; code?: string }
-  /** What else goes with it, unsigned. */
+  /** Sent with the decision, but not signed. */
   comment?: string
-  /** Whose vote it is: a passkey signs it, with a code it is sent. */
+  /** Whose vote it is. A passkey signs this reference; with a code it is sent in the body. */
   approver?: string
-  /** What is on the screen and the button that was pressed: the only statement the passkey may sign. */
+  /** The content of the screen and the button that was pressed: the only statement the passkey may sign. */
   shown: Omit<DecisionIntent | ConsentIntent, 'salt'>
 }
 
 /**
- * Gets a fresh proof of presence for exactly what is shown, then posts the word with it.
+ * Gets a fresh proof of presence for exactly what is shown, then posts the decision with it.
  * @param totp a code instead of the passkey
- * @throws MismatchError before the passkey is asked, CeremonyError, RequestFailure, UnknownOutcome
+ * @throws MismatchError before the passkey prompt opens, CeremonyError, RequestFailure, UnknownOutcome
  */
 export async function postWord(word: Word, totp: string | undefined, slot: NoticeSlot): Promise<void> {
   const { path, said, shown, approver } = word
@@ -131,12 +131,12 @@ export async function postWord(word: Word, totp: string | undefined, slot: Notic
   await send({ passkey: await usePasskey(options, slot) })
 }
 
-/** Only what says something is sent. */
+/** Returns the trimmed comment as a field of the body; nothing for a blank comment. */
 export function commentOf({ comment = '' }: { comment?: string }): { comment?: string } {
   return comment.trim() === '' ? {} : { comment: comment.trim() }
 }
 
-/** Offers only what this person may use for this request, and only what this browser can do. */
+/** Offers only the methods that this person may use for this request and that work in this browser. */
 function methodChoice(allowed: readonly Factor[]) {
   const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
   let chosen: Factor = usable[0] ?? 'passkey'
@@ -155,7 +155,7 @@ function methodChoice(allowed: readonly Factor[]) {
       option(method, method === chosen, () => {
         chosen = method
         update()
-        // The prompt of the other way would otherwise stay open, and the form deaf until it is answered.
+        // Otherwise the other method's prompt would stay open, and the form would not respond until it is answered.
         stopPrompt()
       }),
     )
@@ -183,7 +183,7 @@ function option(method: Factor, checked: boolean, choose: () => void): HTMLEleme
 
 const COMMENT_LIMIT = 1000
 
-/** What the person says to the caller; kept in `draft` while they write. */
+/** The field for the person's comment to the caller; its text is kept in `draft` as they write. */
 export function commentField(draft: { text: string }, hint: string): Field {
   const comment = field({
     label: 'Comment (optional)',

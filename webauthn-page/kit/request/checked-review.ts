@@ -6,12 +6,12 @@ import { type Review, reviewShape } from '../api/contract.ts'
 import { get, steadyNow } from '../api/request.ts'
 import { isJsonObject, type JsonValue } from '../show/caller-text.ts'
 
-/** What was received contradicts itself, so deciding on it would sign something unseen (T16). The page stops. */
+/** The received data contradicts itself, so that a decision would sign something unseen (T16). The page stops. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError'
 }
 
-/** A request as this browser checked it: `context` is parsed from the very text whose hash is signed. */
+/** A request that this browser has checked: `context` is parsed from the very text whose hash is signed. */
 export interface CheckedReview {
   review: Review
   context: { [key: string]: JsonValue }
@@ -33,7 +33,7 @@ export async function loadReview(id: string): Promise<CheckedReview> {
   return { review, context, clock }
 }
 
-/** Undefined unless the text is exactly the RFC 8785 form of an object: then no second reading of it exists. */
+/** Returns undefined unless the text is exactly the RFC 8785 form of an object: then it can be read in only one way. */
 function parseContext(json: string): { [key: string]: JsonValue } | undefined {
   try {
     const value = JSON.parse(json) as JsonValue
@@ -43,7 +43,7 @@ function parseContext(json: string): { [key: string]: JsonValue } | undefined {
   }
 }
 
-/** What decides between a small update of a page and a new one. */
+/** Returns the state of a request: if it changed, the page is drawn again; else it is only updated. */
 export function stateOf({ status, cancelled, may_decide, why_not, on_behalf_of: other }: Review): string {
   return [status, cancelled, may_decide, why_not, other?.approver].join()
 }
@@ -59,14 +59,14 @@ const FIXED = [
   'approver',
 ] as const
 
-/** A request never changes after its creation. @throws MismatchError when a later answer shows other content. */
+/** Checks that a later answer shows the same content: a request never changes after its creation. @throws MismatchError */
 export function assertSameRequest(before: Review, after: Review): void {
   const changed = FIXED.find((name) => before[name] !== after[name])
   if (changed !== undefined)
     throw new MismatchError(`The request changed while you were reading it (${changed}).`)
 }
 
-/** What the person has on the screen and the button they pressed: the only statement their passkey may sign. */
+/** Returns the statement of what is on the screen and of the button that was pressed: the only one the passkey may sign. */
 export async function shownIntent(
   review: Review,
   decision: Outcome,
@@ -94,7 +94,7 @@ export async function shownIntent(
   }
 }
 
-/** Whose vote it will be, and who acts if that is another person. */
+/** Returns whose vote it will be, and the delegate who acts, if that is another person. */
 function shownReferences({ approver, on_behalf_of: other }: Review): { approver: string; delegate?: string } {
   if (other === undefined || other === null) return { approver: approver ?? '' }
   return { approver: other.approver, delegate: other.delegate }
@@ -114,7 +114,7 @@ export async function checkIntent(
   await checkChallenge(intent, options)
 }
 
-/** Does the statement say exactly what is shown, and a salt? @throws MismatchError naming the field. */
+/** Checks that the statement holds exactly what is shown, and a salt. @throws MismatchError naming the field. */
 export function checkStatement(statement: Record<string, unknown>, shown: object): void {
   const { salt, ...said } = statement
   if (typeof salt !== 'string' || !/^[\w-]{43}$/.test(salt)) throw differs('salt')
@@ -124,12 +124,12 @@ export function checkStatement(statement: Record<string, unknown>, shown: object
   }
 }
 
-/** Undefined for what is not there. */
+/** Returns the canonical text of a value; undefined for a missing one. */
 function textOf(value: unknown): string | undefined {
   return value === undefined ? undefined : canonicalize(value)
 }
 
-/** Is the challenge SHA-256 of the statement, and a person asked for? @throws MismatchError naming the field. */
+/** Checks that the challenge is SHA-256 of the statement and that user verification is required. @throws MismatchError */
 export async function checkChallenge(
   statement: Record<string, unknown>,
   options: PublicKeyCredentialRequestOptionsJSON,
@@ -138,7 +138,7 @@ export async function checkChallenge(
   if (options.userVerification !== 'required') throw differs('userVerification')
 }
 
-/** Says which field of what is to be signed is not what is shown. */
+/** Returns the error that names a field in which the statement to sign differs from what is shown. */
 export function differs(field: string): MismatchError {
   return new MismatchError(
     `The service asked for a signature on something other than what is shown here (${field}).`,

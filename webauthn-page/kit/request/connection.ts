@@ -1,7 +1,7 @@
 import { el } from '../dom/element.ts'
 import { formatter } from '../dom/moment.ts'
 
-/** Whether the service answers, as a page that asks it every few seconds knows. */
+/** Tracks whether the service answers, for a page that polls it every few seconds. */
 export type Connection = ReturnType<typeof createConnection>
 
 const clockTime = formatter({ timeStyle: 'medium' })
@@ -15,7 +15,7 @@ export function createConnection() {
     hold(text === '' ? undefined : text)
   }
   const connection = {
-    /** Says that what is on the screen may be out of date, from when it is, and nothing while the service answers. */
+    /** Warns that the screen may be out of date, and since when; empty while the service answers. */
     element,
     alive: (): void => {
       heard = new Date()
@@ -25,7 +25,7 @@ export function createConnection() {
       const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
       show(`${why} This is how it was at ${clockTime(heard)}. You can decide when the service answers again.`)
     },
-    /** From now on `next` hears why nothing can be sent, and undefined when it can. */
+    /** From now on calls `next` with the reason why nothing can be sent, or with undefined when sending is possible. */
     follow: (next: typeof hold): void => {
       hold = next
       show(element.textContent ?? '')

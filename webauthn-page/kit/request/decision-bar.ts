@@ -1,4 +1,4 @@
-/** Tells the page how much of its end the bar covers, so that nothing is hidden behind it, not even what has the focus. */
+/** Sets `--bar` to the height of the page's end that the bar covers, so that nothing, not even the focus, is hidden behind it. */
 export function keepClear(bar: HTMLElement): void {
   const root = document.documentElement
   new ResizeObserver(() => {
@@ -10,7 +10,7 @@ function isFixed(bar: Element): boolean {
   return bar.isConnected && getComputedStyle(bar).position === 'fixed'
 }
 
-/** Where the bar begins that covers the end of the window; the end itself where none does. */
+/** Returns the top, in CSS pixels, of the bar that covers the end of the window; without a bar, the window's end. */
 export function barTop(): number {
   const bar = document.querySelector('.decision-bar')
   return bar !== null && isFixed(bar) ? bar.getBoundingClientRect().top : window.innerHeight

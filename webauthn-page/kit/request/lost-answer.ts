@@ -1,12 +1,12 @@
 import { RequestFailure } from '../api/request.ts'
 import type { NoticeSlot } from '../dom/notice.ts'
 
-/** A word was sent, and no answer says what came of it: it may be recorded. */
+/** A decision was sent, but no answer tells its outcome: it may be recorded. */
 export class UnknownOutcome extends Error {
   override readonly name = 'UnknownOutcome'
   /** Such as "your approval". */
   readonly named: string
-  /** What the service said when it was asked for the outcome; undefined while it may still be asked. */
+  /** The service's refusal to tell the outcome; undefined until it has refused. */
   readonly refusal: RequestFailure | undefined
 
   constructor(named: string, refusal?: RequestFailure) {
@@ -16,23 +16,23 @@ export class UnknownOutcome extends Error {
   }
 }
 
-/** What the service refused, and what is known of the word all the same: a refused look says nothing of what arrived. */
+/** Returns the service's refusal, and what is known of the decision: a refused look does not tell whether it arrived. */
 export function refusedIn(error: unknown): { failure: unknown; recorded: string } {
   return error instanceof UnknownOutcome
     ? { failure: error.refusal, recorded: error.message }
     : { failure: error, recorded: 'Nothing was recorded.' }
 }
 
-/** How to find out what came of a word whose answer was lost. */
+/** How to find out the outcome of a decision whose answer was lost. */
 export interface Lost {
-  /** Is it recorded, or can it not be recorded any more? @throws while the service does not answer */
+  /** Checks whether the decision is recorded, or can no longer be recorded. @throws while the service does not answer */
   look(): Promise<boolean>
   /** Shows what `look` found. */
   found(): Promise<void>
 }
 
 /**
- * Sends what decides, and says so from the press to the answer.
+ * Sends a decision, and shows that until the answer arrives.
  * @param named such as "your approval"
  * @throws RequestFailure when the service refused; UnknownOutcome when it may have been recorded
  */
@@ -48,7 +48,7 @@ export async function sendWord<T>(named: string, slot: NoticeSlot, post: () => P
   }
 }
 
-/** The service itself said no. An answer of something between here and there says nothing of what arrived. */
+/** Checks whether the service itself refused. An error from a proxy in between does not tell whether the decision arrived. */
 function isRefusal(error: unknown): error is RequestFailure {
   return (
     error instanceof RequestFailure && error.code !== 'unknown' && error.status >= 400 && error.status < 500
@@ -57,10 +57,10 @@ function isRefusal(error: unknown): error is RequestFailure {
 
 const PAUSE_MS = 2000
 
-/** A word may arrive after the first look for it. */
+/** Number of looks, since a decision may arrive after the first one. */
 const LOOKS = 3
 
-/** Looks until the service says what it knows of the word, and shows that. @throws UnknownOutcome when it refuses to say */
+/** Looks until the service tells the outcome of the decision, and shows it. @throws UnknownOutcome when the service refuses */
 export async function findOut({ named }: UnknownOutcome, slot: NoticeSlot, lost: Lost): Promise<void> {
   slot.show('working', `Not known yet whether ${named} arrived. Checking …`)
   for (let absent = 0; absent < LOOKS; ) {
@@ -78,7 +78,7 @@ export async function findOut({ named }: UnknownOutcome, slot: NoticeSlot, lost:
   )
 }
 
-/** Ends at once when the connection is back. */
+/** Waits between two looks, but no longer than until the connection is back. */
 function pause(): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {

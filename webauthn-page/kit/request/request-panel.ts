@@ -9,8 +9,8 @@ import { receiptFile } from './receipt-file.ts'
 import { byName, type WritePerson } from './request-words.ts'
 
 /**
- * The right-hand part of the page of a request: what came of it, or what `decide` makes for a person who may decide it now:
- * the service says so only of one who has something to confirm with.
+ * The right-hand part of a request's page: its outcome, or the form that `decide` makes for a person who may decide it now.
+ * The service sets `may_decide` only for a person who has something to confirm with.
  */
 export function requestPanel(
   review: Review,
@@ -39,7 +39,7 @@ function finalSentence(review: Review): string {
     : 'The request expired without a decision. Nothing was signed; the caller has to ask again.'
 }
 
-/** The service's reason in words that lead on. */
+/** Explains why the person may not decide, and what they can do. */
 function whyNot({ why_not, sandbox }: Review): HTMLElement {
   const lacking = LACKING[why_not ?? '']
   if (lacking !== undefined) return addPasskey(lacking)
@@ -63,7 +63,7 @@ const LACKING: Partial<Record<string, string>> = {
   method_not_enrolled: NONE_ALLOWED,
 }
 
-/** The signed result: who, how, when, and the receipt that anyone can check. */
+/** Shows the signed result: who, how, when, and the receipt that anyone can check. */
 function receiptView(review: Review, decision: Decision, person: WritePerson): HTMLElement {
   const mine = decision.approver === review.approver
   const sandbox = decision.method === 'sandbox'
@@ -79,7 +79,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
       sandbox ? ['In the receipt', mono(decision.approver)] : undefined,
       decision.delegate === undefined ? undefined : ['Decided by the delegate', person(decision.delegate)],
       ['Receipt id', copyable(el('code', { class: 'mono' }, decision.id), decision.id, 'the receipt id')],
-      // Where several decide it stands with the votes.
+      // If several people decide, the comment is shown with the votes.
       decision.comment === null || review.quorum.needed > 1
         ? undefined
         : ['Comment', callerValue(decision.comment)],
@@ -94,7 +94,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
   )
 }
 
-/** With a quorum the receipt is of the approval that reached it: that person did not decide alone. */
+/** With a quorum, the receipt is for the approval that reached it: that person did not decide alone. */
 function closerOf({ status, quorum }: Review): string {
   return status === 'approved' && quorum.needed > 1 ? 'Last approval by' : 'Approver'
 }
@@ -117,13 +117,13 @@ function signedReceipt(review: Review, decision: Decision): HTMLElement {
   )
 }
 
-/** Base64url to the UTF-8 text that was signed. */
+/** Decodes Base64url to the UTF-8 text that was signed. */
 function decodePayload(encoded: string): string {
   const binary = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))
   return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))
 }
 
-/** Progress in words, then every vote so far. Empty where the receipt below already says it all. */
+/** Progress in words, then every vote so far. Hidden when there is no vote to show or the receipt already says it all. */
 export function quorumView(review: Review, person: WritePerson = byName(review.names)): HTMLElement {
   const { needed } = review.quorum
   // A dry-run asks no one.
@@ -149,7 +149,7 @@ function progress({ status, quorum: { needed, approved } }: Review): string {
   return `${approved} of ${needed} needed approvals so far. One rejection rejects.`
 }
 
-/** Whom the request waits for; of many the first few. */
+/** Names the approvers who have not voted, at most the first `FEW`. */
 function stillToDecide({ policy, votes, approver }: Review, person: WritePerson): HTMLElement | false {
   const open = policy.approvers.filter((one) => !votes.some((vote) => vote.approver === one))
   const rest = open.length - FEW
@@ -159,7 +159,7 @@ function stillToDecide({ policy, votes, approver }: Review, person: WritePerson)
 
 const FEW = 5
 
-/** A person who waits for the others should know whom no message reached. */
+/** Names the approvers whom no message reached: a person who waits for the others should know. */
 function notReachable({ not_reachable: lost, approver }: Review, person: WritePerson): HTMLElement {
   const who = people(lost, (one) => (one === approver ? 'you' : el('span', {}, 'approver ', person(one))))
   return hint('Not reachable in chat: ', ...who, '.')

@@ -9,12 +9,12 @@ import { callerName, callerText } from '../show/caller-text.ts'
 import type { CheckedReview } from './checked-review.ts'
 import { audience, headingOf, revokedKeyNote } from './request-words.ts'
 
-/** The element that holds the action: what the buttons decide on. */
+/** The id of the element that holds the action, which the buttons decide on. */
 export const ACTION_ID = 'requested-action'
 
 /**
- * The whole page of one request, with `panel` beside what the caller wrote. While a decision is open the text comes before
- * the buttons, for the eye on a phone and for keyboard and screen reader; once it is settled, the outcome comes first.
+ * The whole page of one request, with `panel` beside the caller's text. While the decision is open, the text comes before
+ * the buttons, on a phone's screen and for keyboard and screen reader; once it is settled, the outcome comes first.
  */
 export function requestScene(
   { review, context }: CheckedReview,
@@ -63,7 +63,7 @@ function requestHead(review: Review): HTMLElement {
   )
 }
 
-/** There, the mark of a high impact is in the same line; a part out of sight would tear the name of the heading apart. */
+/** Shortens the heading on phones, where the high-impact badge shares its line; `aria-label` keeps its accessible name whole. */
 function briefOnPhones(heading: string): HTMLElement {
   const [question, rest] = heading.split(' this action?')
   if (rest === undefined) return el('h1', {}, heading)
@@ -76,7 +76,7 @@ function briefOnPhones(heading: string): HTMLElement {
   )
 }
 
-/** An agent that works this very browser would look like this. */
+/** Warns of a request from the person's own address: an agent that controls this very browser would look like this. */
 function sameAddressNote(): HTMLElement {
   return notice(
     'warning',
@@ -93,24 +93,24 @@ function badges(review: Review): HTMLElement | undefined {
     : el('ul', { class: 'badges', 'aria-label': 'Marked by Countersign' }, ...items)
 }
 
-/** Has the window room for two columns? On a phone, what is not needed to decide starts folded. */
+/** Checks whether the window has room for two columns. Without, what is not needed for the decision starts folded. */
 function isWide(): boolean {
   return matchMedia('(min-width: 64rem)').matches
 }
 
-/** Hashes and references: what a person compares only when in doubt. */
+/** Hashes and references, which a person compares only when in doubt. */
 function evidence(review: Review): HTMLElement {
   const fold = folded('Evidence')
   fold.classList.add('evidence')
   fold.open = isWide()
   const fill = (): void => fold.append(signedFacts(review))
-  // Folded, it can wait until the page is drawn: to format the first date takes a phone 0.1 s.
+  // If folded, it can wait until the page is drawn: a phone needs 0.1 s to format the first date.
   if (fold.open) fill()
   else requestAnimationFrame(() => setTimeout(fill))
   return fold
 }
 
-/** What the service itself adds to the signed statement. */
+/** The facts that the service itself adds to the signed statement. */
 export function signedFacts(review: Review): HTMLElement {
   const lede =
     review.status === 'expired'
@@ -146,7 +146,7 @@ export function signedFacts(review: Review): HTMLElement {
   )
 }
 
-/** What the caller said about the request as a whole: the service cannot know whether it is true. */
+/** The caller's claims about the request as a whole; the service cannot know whether they are true. */
 function callersWord({ reversibility, audience: meant }: Review): ([string, ...Child[]] | undefined)[] {
   return [
     reversibility === undefined
@@ -173,7 +173,7 @@ function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]]
   ]
 }
 
-/** Which passkeys count. */
+/** The row that says which passkeys count. */
 function authenticatorsFact(rule: 'attested' | string[]): [string, ...Child[]] {
   const proven = kind('only authenticators whose make is proven')
   return ['Passkeys', ...(rule === 'attested' ? [] : [...inLine(rule), ' ']), proven]
@@ -183,7 +183,7 @@ function inLine(texts: readonly string[]): Child[] {
   return texts.flatMap((one, index) => [index === 0 ? '' : ', ', mono(one)])
 }
 
-/** As whom the person would sign. */
+/** Rows that say in whose name the person signs, or has signed. */
 function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
   if (other !== undefined && other !== null)
     return [

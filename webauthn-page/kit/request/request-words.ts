@@ -4,7 +4,7 @@ import { el, mono } from '../dom/element.ts'
 import { notice } from '../dom/notice.ts'
 import { callerText } from '../show/caller-text.ts'
 
-/** The first heading of the page for each state. */
+/** Returns the first heading of the page for a request's state. */
 export function headingOf(review: Review): string {
   const mine = review.votes.find((vote) => vote.mine)
   if (review.status === 'pending') {
@@ -16,13 +16,13 @@ export function headingOf(review: Review): string {
   return review.status === 'approved' ? 'Approved' : 'Rejected'
 }
 
-/** What a person's word is called. */
+/** The noun for each outcome. */
 export const WORD_OF: Record<Outcome, string> = { approved: 'approval', rejected: 'rejection' }
 
-/** How a page writes a person whom the service names by reference. */
+/** Shows a person whom the service names by reference. */
 export type WritePerson = (reference: string) => HTMLElement
 
-/** By name as far as these are known, with the reference that receipts hold one press away; else by reference. */
+/** Shows a person by name, with the reference that receipts hold one press away; without a known name, by reference. */
 export function byName(names: Readonly<Record<string, string>> | undefined): WritePerson {
   return (reference) => {
     const name = names?.[reference]
@@ -44,17 +44,17 @@ function namedPerson(name: string, reference: string): HTMLElement {
   return el('span', {}, button, shown)
 }
 
-/** The sandbox decides in the name of its owner, who has done nothing: no page names them as the one who decided. */
+/** The sandbox decides in its owner's name, but the owner has done nothing: no page names them as the decider. */
 export const SANDBOX_DECIDED = 'Decided by the sandbox, no person'
 
-/** The name of the service inside every signature: the address this page was loaded from. */
+/** Returns the service's name inside every signature: the origin this page was loaded from. */
 export function audience(): string {
   return location.origin
 }
 
 /**
- * A revoked key may have been stolen: what it asked for before still waits (the interface's "Revoking a key is
- * immediate" speaks of its calls alone), so the person who decides must know. Undefined for a key in use.
+ * Warns that the key was revoked: it may have been stolen, and its earlier requests still wait (the interface's "Revoking a
+ * key is immediate" speaks only of its calls), so the person who decides must know. Undefined for a key in use.
  */
 export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HTMLElement | undefined {
   return asker.key_revoked === true ? notice('warning', REVOKED_KEY) : undefined

@@ -1,18 +1,18 @@
 import { announce, el } from '../dom/element.ts'
 import type { NoticeSlot } from '../dom/notice.ts'
 
-/** The smallest pieces of what a caller wrote: each holds one value. */
+/** Selects the smallest parts of the caller's text: each holds one value. */
 const PARTS = '.action, .caller-row > dd, .leaf, .finding, .drawn'
 
-/** In the order of the page, what of each was on the screen. */
+/** The unseen parts, in the order of the page, and whether the start and the end of each were on the screen. */
 type Parts = Map<HTMLElement, { start: boolean; end: boolean }>
 
-/** What of a request was not on the screen yet. Folded parts and the rest of a text that scrolls were not. */
+/** The parts of a request that were not on the screen yet, among them folded parts and the rest of a scrolling text. */
 export type Unseen = ReturnType<typeof watchUnseen>
 
 /**
- * Counts the parts of what a caller wrote that were not on the screen yet, above `floor`, where what covers the end of the
- * window begins. A part was seen when its beginning and its end were.
+ * Counts the parts of the caller's text that were not on the screen yet. The screen ends at `floor`, the top of the bar that
+ * covers the end of the window. A part was seen when its beginning and its end were.
  */
 export function watchUnseen(floor: () => number) {
   const parts: Parts = new Map()
@@ -38,11 +38,11 @@ export function watchUnseen(floor: () => number) {
     if (parts.size === 0 && watched) announce('All fields of the request were on your screen')
   }
   element.addEventListener('click', () => {
-    // What it said covers the page no more.
+    // Clears the request to read on, so that it no longer covers the page.
     goOn()
     const turned = seeNext(parts, floor)
     look()
-    // While the same part goes on, the focus stays for the next press.
+    // While the same part continues, the focus stays on this button for the next press.
     if (turned === undefined || (turned.paged && parts.size > 0)) return
     turned.part.tabIndex = -1
     turned.part.focus({ preventScroll: true })
@@ -50,24 +50,24 @@ export function watchUnseen(floor: () => number) {
   })
   const stop = followSight(look)
   const unseen = {
-    /** A button that says how many fields are left and leads to the next of them; hidden when none is. */
+    /** A button that says how many fields are left and leads to the next one; hidden when none is left. */
     element,
     left: () => parts.size,
-    /** Called when that number changed. */
+    /** Called when the number of unseen parts changed. */
     changed: () => {},
-    /** From now on counts what of these parts of the page is left. */
+    /** From now on counts the unseen parts inside these elements. */
     watch: (...pages: HTMLElement[]) => {
       for (const part of pages.flatMap((page) => [...page.querySelectorAll<HTMLElement>(PARTS)])) {
         if (part.querySelector(PARTS) === null) parts.set(part, { start: false, end: false })
       }
       say()
       look()
-      // What fitted on the first screen needs no word.
+      // If everything fits on the first screen, nothing is announced.
       watched = true
     },
-    /** Looks at what is on the screen now. */
+    /** Removes the parts that are on the screen now from the count. */
     look,
-    /** Says, until the person goes on, what must be looked at before it is approved; `which` begins the sentence. */
+    /** Says, until the person reads on, how many fields they must see before they approve; `which` begins the sentence. */
     askToRead(slot: NoticeSlot, which: string) {
       slot.show(
         'warning',
@@ -83,17 +83,17 @@ export function watchUnseen(floor: () => number) {
   return unseen
 }
 
-/** Runs `look` whenever something may have come into sight. @returns what ends that */
+/** Runs `look` whenever something may have come into sight. @returns a function that ends this */
 function followSight(look: () => void): () => void {
   const over = new AbortController()
   const { signal } = over
-  // In capture, since neither the scrolling of a box nor the opening of a fold bubbles.
+  // Listens in the capture phase, since neither the `scroll` event of a box nor the `toggle` event of a fold bubbles.
   for (const event of ['scroll', 'toggle', 'click']) {
     document.addEventListener(event, look, { capture: true, passive: true, signal })
   }
   addEventListener('resize', look, { signal })
   document.addEventListener('visibilitychange', look, { signal })
-  // What stands above may go, or become lower.
+  // Elements above may disappear or shrink, which moves parts into sight.
   const moved = new ResizeObserver(look)
   moved.observe(document.body)
   signal.addEventListener('abort', () => moved.disconnect())
@@ -109,13 +109,13 @@ interface Sight {
   bottom: number
 }
 
-/** What of the window is seen: less while a keyboard is open or the page is enlarged by hand. */
+/** Returns the visible part of the window: less while an on-screen keyboard is open or the page is pinch-zoomed. */
 function windowOf(floor: number): Sight {
   const { offsetTop: top, height } = window.visualViewport ?? { offsetTop: 0, height: window.innerHeight }
   return { top, bottom: Math.min(floor, top + height) }
 }
 
-/** Takes out what was seen by now. */
+/** Removes the parts that have been seen. */
 function takeOut(parts: Parts, { top, bottom }: Sight): void {
   for (const [part, seen] of parts) {
     const box = part.getBoundingClientRect()
@@ -126,7 +126,7 @@ function takeOut(parts: Parts, { top, bottom }: Sight): void {
   }
 }
 
-/** By the fold itself: browsers may lay out what a closed one holds. */
+/** Checks the enclosing `<details>`, not the layout: browsers may lay out the content of a closed one. */
 function isFolded(part: HTMLElement): boolean {
   return part.closest('details:not([open])') !== null
 }
@@ -138,7 +138,7 @@ function isReadToItsEnd(part: HTMLElement): boolean {
   )
 }
 
-/** Leads on by a screen, and opens what is folded in it. @returns undefined where nothing is left */
+/** Scrolls on by up to a screen, and opens the folded parts on it. @returns undefined when nothing is left */
 function seeNext(parts: Parts, floor: () => number): { part: HTMLElement; paged: boolean } | undefined {
   const [next] = parts
   if (next === undefined) return undefined
@@ -152,12 +152,12 @@ function seeNext(parts: Parts, floor: () => number): { part: HTMLElement; paged:
   return { part, paged }
 }
 
-/** Lines that stay on the screen when it turns to the next, so that the eye finds its place. */
+/** CSS pixels of the old screen that stay visible after a turn to the next, so that the eye finds its place. */
 const OVERLAP = 48
 
 /**
- * Brings the beginning of the part to the top of the screen; of one that is longer than the screen and was begun, the next
- * screenful, so that no line is passed over. @returns whether it turned the page in the same part
+ * Scrolls the beginning of the part to the top of the screen. For a part that is longer than the screen and already begun,
+ * scrolls to its next screenful, so that no line is skipped. @returns whether it turned the page in the same part
  */
 function leadOn(part: HTMLElement, begun: boolean, { top, bottom }: Sight): boolean {
   const opened = unfold(part)
@@ -170,14 +170,14 @@ function leadOn(part: HTMLElement, begun: boolean, { top, bottom }: Sight): bool
   return paged
 }
 
-/** Where the part begins with the name of what it belongs to, if that is near. */
+/** Returns where the part begins, including the name of the group it belongs to, if that name is near. */
 function beginningOf(part: HTMLElement, room: number): number {
   const { top } = part.getBoundingClientRect()
   const group = part.closest('.caller-row, details')?.getBoundingClientRect().top ?? top
   return top - group <= room / 4 ? group : top - Math.min(OVERLAP, room / 4)
 }
 
-/** Opens what hides the part or some of it. @returns whether anything was closed */
+/** Opens everything that hides the part or some of it. @returns whether anything was closed */
 function unfold(part: HTMLElement): boolean {
   const closed = [...part.querySelectorAll('details:not([open])')]
   for (let around: Element | null = part; around !== null; around = around.parentElement)

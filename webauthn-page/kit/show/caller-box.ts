@@ -16,10 +16,10 @@ import { drawerFor } from './drawn.ts'
 export interface CallerWords {
   action: string
   context: { [key: string]: JsonValue }
-  /** The text `context` was parsed from: what is hashed and signed. */
+  /** The text that `context` was parsed from, and that is hashed and signed. */
   contextJson: string
   keyName: string
-  /** For the element that holds the action; several boxes on a page need several. */
+  /** The id of the element that holds the action; each box on a page needs its own. */
   actionId: string
 }
 
@@ -51,7 +51,7 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
   return box
 }
 
-/** What will be done comes first, then why, and who does it; hashes come last. */
+/** The action's tool, arguments and findings come first, then why and who; hashes come last. */
 const FIRST = ['tool', 'tool_arguments', 'risk_arg_findings']
 const LAST = ['tool_arguments_fingerprint']
 const rank = (key: string): number => (FIRST.includes(key) ? 0 : LAST.includes(key) ? 2 : 1)
@@ -78,7 +78,7 @@ function knownRow(key: string, label: string, context: CallerWords['context']): 
   return row(el('dt', {}, label), el('dd', {}, ...knownValue(key, context)), context[key])
 }
 
-/** On a phone, a single value stands beside its name where there is room; a list or an object begins below it, a wide table everywhere. */
+/** On a phone, a single value stands beside its name if there is room, a list or an object below it; a wide table always below. */
 function row(name: HTMLElement, shown: HTMLElement, value: JsonValue | undefined): HTMLElement {
   const broad = shown.querySelector('.wide') === null ? '' : ' whole-row'
   return div(`caller-row${typeof value === 'object' && value !== null ? broad : ' single'}`, name, shown)
@@ -104,7 +104,7 @@ function otherRows(entries: [string, JsonValue][]): HTMLElement {
   )
 }
 
-/** For a check byte by byte; caller's words as well, so inside the frame. */
+/** The text for a byte-by-byte check; the caller wrote it too, so it stands inside the frame. */
 function exactDetails(json: string): HTMLElement {
   return folded('Exact text of the details', exactText('Exact text of the details', callerText(json)))
 }
@@ -119,7 +119,7 @@ const SEVERITIES: Record<string, string> = {
   info: 'minor',
 }
 
-/** The caller's findings as a list, severity in words first and colour second. Falls back to the tree for other forms. */
+/** The caller's findings as a list, with the severity in words as well as in colour; other forms are shown as a tree. */
 function riskFindings(value: JsonValue): HTMLElement {
   if (!Array.isArray(value) || !value.every(isJsonObject) || value.length === 0) return valueTree(value)
   return el('ul', { class: 'findings' }, ...value.map(finding))

@@ -4,14 +4,14 @@ import { mixedScriptWarning } from '../../../src/domain/text-scripts.ts'
 import { div, el, freshId, kind } from '../dom/element.ts'
 
 /**
- * Text that another person wrote, isolated in its own `<bdi>` so that its direction cannot reach our words (T43). Hidden
- * characters become labelled chips; an address in it stays text and is never a link.
+ * Text that another person wrote, isolated in its own `<bdi>` so that its direction cannot affect our words (T43). Hidden
+ * characters become labelled chips; an address in the text is never made a link.
  */
 export function callerText(text: string): HTMLElement {
   return markedText(text)
 }
 
-/** The same; `mark` may set parts of what is plainly visible apart. */
+/** Like `callerText`; `mark` may highlight parts of the visible text. */
 export function markedText(
   text: string,
   mark: (plain: string) => (Node | string)[] = (plain) => [plain],
@@ -19,13 +19,13 @@ export function markedText(
   const nodes = visibleText(text).flatMap((segment) =>
     segment.kind === 'text' ? mark(segment.text) : [labelOf(segment)],
   )
-  // By itself a browser draws numbers and words around what runs from right to left in other places than they are signed in.
+  // Otherwise a browser would draw numbers and words around right-to-left parts in another order than the signed one.
   const ordered = mixedDirection(text) === 'left'
   const shown = nodes.flatMap((node) => (ordered && typeof node === 'string' ? inOrder(node) : node))
   return el('bdi', { class: 'caller-text', dir: ordered && 'ltr' }, ...shown)
 }
 
-/** Isolates what runs from right to left, so that nothing beside it changes places. */
+/** Isolates right-to-left parts, so that the text beside them keeps its order. */
 export function inOrder(text: string): (Node | string)[] {
   return directions(text).map(({ text, turned }) => (turned ? el('bdi', { dir: 'rtl' }, text) : text))
 }
@@ -67,12 +67,12 @@ function warningsOf(text: string): Warning[] {
   ]
 }
 
-/** Our own warnings about a text: hidden characters, look-alike letters. Empty for most texts. */
+/** Returns our own warnings about a text, such as hidden characters or look-alike letters. Empty for most texts. */
 export function textWarnings(text: string): HTMLElement[] {
   return warningsOf(text).map(([name, sentence]) => flag(name, sentence))
 }
 
-/** Where it is drawn from right to left, as its readers expect, the order that is signed stands beside it. */
+/** Explains the order of the text. If it is drawn from right to left, as its readers expect, shows the signed order beside it. */
 function directionsMean(text: string, ways: 'left' | 'right'): HTMLElement {
   const turned = 'Parts of this text are read from right to left'
   if (ways === 'left') return el('span', {}, `${turned}; it is shown in the order that is signed.`)
@@ -80,7 +80,7 @@ function directionsMean(text: string, ways: 'left' | 'right'): HTMLElement {
   return el('span', {}, `${turned}; signed it is in this order: `, order)
 }
 
-/** What these warnings are about, where there is no room for their sentences. */
+/** Returns the names of a text's warnings, for places without room for their sentences. */
 export function warningNames(text: string): string[] {
   return warningsOf(text).map(([name]) => name)
 }
@@ -94,7 +94,7 @@ export function callerValue(text: string): HTMLElement {
   return textBox(text, '')
 }
 
-/** The same with a look of its own. */
+/** Like `callerValue`, with `look` as an additional class; `mark` as in `markedText`. */
 export function textBox(
   text: string,
   look: string,
@@ -112,7 +112,7 @@ function isLong(text: string): boolean {
   return text.length > LONG_CHARACTERS || text.split('\n').length > LONG_LINES
 }
 
-/** Long texts scroll in a box that says how long they are and can be opened; nothing is ever cut off. */
+/** A box for a long text that scrolls, states the length and can be opened; nothing is ever cut off. */
 function longValue(shown: HTMLElement, text: string): HTMLElement {
   const characters = [...text].length.toLocaleString('en')
   const box = el(
@@ -136,7 +136,7 @@ function longValue(shown: HTMLElement, text: string): HTMLElement {
   return el('div', {}, box, el('p', { class: 'long-caption' }, size, ' ', toggle))
 }
 
-/** One text of a caller in the frame that names its author: nothing in it can pass as the service's own words (T44). */
+/** One text of a caller in a frame that names its author: nothing in it can pass as the service's own words (T44). */
 export function callerQuote(text: string, writer = 'the caller'): { element: HTMLElement; textId: string } {
   const titleId = freshId('quote')
   const textId = freshId('quoted')
@@ -158,12 +158,12 @@ export function callerQuote(text: string, writer = 'the caller'): { element: HTM
 /** Any JSON value, as parsed. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
 
-/** Is it a JSON object (not null, not an array)? */
+/** Checks whether the value is a JSON object (not null, not an array). */
 export function isJsonObject(value: JsonValue): value is { [key: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What people call the kind of a value. */
+/** Returns the everyday word for the kind of a value. */
 function kindOf(value: JsonValue): string {
   if (value === null) return 'no value'
   if (Array.isArray(value)) return value.length === 1 ? 'list of 1' : `list of ${value.length}`
@@ -174,16 +174,16 @@ function kindOf(value: JsonValue): string {
   return typeof value === 'string' ? 'text' : typeof value
 }
 
-/** Of one list or object, more entries than these start folded. */
+/** A list or object with more entries than this starts with the rest of them folded. */
 const OPEN_ENTRIES = 12
-/** A list or object inside another starts folded when it holds more values than these, at any depth. */
+/** A list or object inside another starts folded when it holds more values than this, at any depth. */
 const OPEN_VALUES = 8
 
 /**
- * A JSON value for people. What fits beside the rest starts open: who decides should not need a click to see what they sign.
- * What would push the rest out of sight starts folded, and its title says how much it holds. A text that looks like a number
- * stays told apart from a number by its kind.
- * @param draw draws what it knows the form of
+ * Shows a JSON value for people. Small parts start open: a person who decides should not need a click to see what they sign.
+ * A part that would push the rest out of sight starts folded, and its title says how much it holds. Numbers carry the name of
+ * their kind, so that a text that looks like a number is not mistaken for one.
+ * @param draw draws values whose form it knows, and returns undefined for others
  */
 export function valueTree(
   value: JsonValue,
@@ -208,7 +208,7 @@ export function valueTree(
   return el('ul', { class: 'tree' }, ...rows, el('li', {}, more))
 }
 
-/** How many values it holds, at any depth; an empty list or object is one. */
+/** Counts the values inside a value, at any depth; an empty list or object counts as one. */
 export function valuesIn(value: JsonValue): number {
   if (typeof value !== 'object' || value === null) return 1
   return Math.max(
@@ -244,7 +244,7 @@ function branch(
   )
 }
 
-/** A field name the caller chose, shown as exactly that; put `textWarnings` of it beside its value. */
+/** A field name that the caller chose, marked as such; put its `textWarnings` beside the field's value. */
 export function fieldName(key: string): HTMLElement {
   if (key === '') return el('em', { class: 'note' }, 'empty name')
   return el('span', { class: 'field-name' }, callerText(key))

@@ -3,8 +3,8 @@ import { type Child, el } from '../dom/element.ts'
 import { callerName, callerText, textWarnings } from './caller-text.ts'
 
 /**
- * A name that a platform reports. A user may choose the name "Ana? Press Confirm": it gets a frame of its own, so that
- * it cannot pass for a part of our sentence (T44).
+ * A name that a platform reports. A user may choose the name "Ana? Press Confirm", so a name gets a frame of its own and
+ * cannot pass for a part of our sentence (T44).
  */
 export function chatName(name: string): HTMLElement {
   return el('span', { class: 'chat-name' }, name === '' ? el('em', {}, 'no name') : callerText(name))
@@ -24,17 +24,17 @@ export function channelOf({ platform, channel = '', workspace }: ChatLink): Chil
   ]
 }
 
-/** Slack's people know their channels by the `#`; an id, in capitals, replaces a name that is not known. */
+/** Adds Slack's `#` to a channel's name, but not to an id, in capitals, that stands in for an unknown name. */
 export function channelName(platform: ChatLink['platform'], name: string): string {
   return platform !== 'slack' || /^(#|$|[A-Z][A-Z0-9]+$)/.test(name) ? name : `#${name}`
 }
 
-/** The person at this browser, as the service knows them. */
+/** Name and e-mail address of the signed-in person, as the service knows them. */
 export function whoIsHere({ name, email }: User): Child[] {
   return [callerName(name), ', ', callerName(email)]
 }
 
-/** Our warnings about names that a platform tells, each once: hidden characters, look-alike letters. */
+/** Returns our warnings about names that a platform reports, each once: hidden characters, look-alike letters. */
 export function nameWarnings(...names: string[]): HTMLElement[] {
   const said = new Set<string | null>()
   return names
@@ -42,17 +42,17 @@ export function nameWarnings(...names: string[]): HTMLElement[] {
     .filter(({ textContent }) => !said.has(textContent) && said.add(textContent))
 }
 
-/** The same for all names of a link. */
+/** Returns the warnings about all names of a link. */
 export function linkWarnings({ person, workspace, channel = '' }: ChatLink): HTMLElement[] {
   return nameWarnings(person, workspace, channel)
 }
 
 interface PlatformWords {
-  /** Its name. */
+  /** The platform's name. */
   name: string
-  /** What a workspace is called there. */
+  /** The platform's word for a workspace. */
   workspace: string
-  /** Who tells the app something, and how. */
+  /** What a person types to give the app a command. */
   command(word: string): string
   where: string
 }
@@ -72,18 +72,18 @@ const WORDS: Record<Platform, PlatformWords> = {
   },
 }
 
-/** How people call a platform and what is in it. */
+/** Returns the words people use for a platform and its parts. */
 export function wordsOf(platform: Platform): PlatformWords {
   return WORDS[platform]
 }
 
-/** "`/countersign link` in Slack": what the person typed to get this kind of link. */
+/** "`/countersign link` in Slack": the command that the person typed to get this kind of link. */
 export function typed({ platform, kind }: Pick<ChatLink, 'platform' | 'kind'>): Child[] {
   const { command, where } = wordsOf(platform)
   return [el('code', {}, command(kind)), ` ${where}`]
 }
 
-/** The same for all platforms that it may be. */
+/** Like `typed`, for every platform the link may come from. */
 export function typedAnywhere(
   kind: ChatLink['kind'],
   platforms: readonly Platform[] = ['slack', 'teams'],

@@ -9,12 +9,12 @@ import {
   valueTree,
 } from './caller-text.ts'
 
-/** Draws a value of a known form; undefined for any other, which is then shown as ever. */
+/** Draws a value of a known form; returns undefined for any other, which is then shown as a plain tree. */
 type Draw = (value: JsonValue) => HTMLElement | undefined
 
 /**
- * How `context.display` asks to draw `tool_arguments`: a hint of the caller that changes no letter. Hidden characters are
- * made visible as everywhere, and what was sent is one press away.
+ * Returns the way to draw `tool_arguments` that `context.display` asks for. This hint of the caller changes no letter. Hidden
+ * characters are made visible as everywhere, and the plain view is one press away.
  */
 export function drawerFor(display: JsonValue | undefined): Draw | undefined {
   return typeof display === 'string' && Object.hasOwn(DRAWERS, display) ? DRAWERS[display] : undefined
@@ -31,7 +31,7 @@ const DRAWERS: Record<string, Draw> = {
       : undefined,
 }
 
-/** What is drawn, with a button that shows the value as it would be shown without a hint. */
+/** The drawn element, with a button that shows the value as it would look without the hint. */
 function drawn(value: JsonValue, element: HTMLElement): HTMLElement {
   const toggle = el(
     'button',
@@ -55,7 +55,7 @@ function isDiff(text: string): boolean {
   return /^@@ .*@@/m.test(text) || (/^--- /m.test(text) && /^\+\+\+ /m.test(text))
 }
 
-/** Marks whole lines by their first sign, which stays there for who sees no colours. */
+/** Marks whole lines by their first character, which stays visible for people who cannot see the colours. */
 function diffLines(): (plain: string) => (Node | string)[] {
   let open = ''
   let hunk = false
@@ -68,7 +68,7 @@ function diffLines(): (plain: string) => (Node | string)[] {
     })
 }
 
-/** Within a hunk, `--- x` is a line that is taken away and began with two dashes. */
+/** Returns the class of a line. Within a hunk, `--- x` is a removed line that began with two dashes, not a file header. */
 function lookOf(line: string, hunk: boolean): string {
   if ((hunk ? /^@@/ : /^(?:---|\+\+\+|diff )/).test(line)) return 'diff-head'
   if (line.startsWith('+')) return 'diff-added'
@@ -80,14 +80,14 @@ const SQL =
 const SQL_WORDS =
   /\b(select|from|where|and|or|not|in|is|null|join|left|right|inner|outer|on|group|by|order|having|limit|union|all|insert|into|values|update|set|delete|merge|using|with|create|alter|drop|truncate|table|index|view|grant|revoke|to|cascade|begin|commit|rollback|returning|vacuum|explain)\b/i
 
-/** Words of the language stand out; nothing is made fainter, since a comment may be what matters. */
+/** Highlights SQL keywords. Nothing is made fainter, since the important part may be a comment. */
 function sqlWords(plain: string): (Node | string)[] {
   return plain.split(new RegExp(SQL_WORDS, 'gi')).map((part, at) => (at % 2 === 1 ? el('b', {}, part) : part))
 }
 
-/** A command is a text, or its words in a list: then each word has a frame, so that blanks in it are seen. */
+/** Draws a command: a text, or a list of its words. In a list each word has a frame, so that spaces inside it are visible. */
 function shell(value: JsonValue): HTMLElement | undefined {
-  // A host or a name beside the command is no command.
+  // A text without spaces, such as a host or a name beside the command, is no command.
   if (typeof value === 'string') return /\s/.test(value) ? drawn(value, textBox(value, 'code')) : undefined
   if (!Array.isArray(value) || value.length === 0) return undefined
   const words = value.filter((word) => typeof word === 'string')
@@ -96,11 +96,11 @@ function shell(value: JsonValue): HTMLElement | undefined {
   return drawn(value, div('code', ...framed))
 }
 
-/** As many columns as a phone and a desk have room for; more are easier to read as lists. */
+/** The most columns that a phone or a desktop screen has room for; more are easier to read as lists. */
 const COLUMNS = { phone: 3, desk: 6 }
 const ROWS = 10
 
-/** A list of objects that hold no others. */
+/** Draws a list of flat objects as a table. */
 function table(value: JsonValue): HTMLElement | undefined {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isJsonObject)) return undefined
   const names = [...new Set(value.flatMap((row) => Object.keys(row)))]
@@ -126,13 +126,13 @@ function table(value: JsonValue): HTMLElement | undefined {
         ...rows.map((row) => el('tr', {}, ...names.map((name) => cell(row, name, look(name))))),
       ),
     )
-  // One row takes no more room than the line that would open it.
+  // A single further row takes no more room than the fold that would hide it.
   const rest = value.length === ROWS + 1 ? [] : value.slice(ROWS)
   const more = rest.length > 0 && el('details', {}, el('summary', {}, `${rest.length} more rows`), part(rest))
   return drawn(value, div('', part(value.slice(0, value.length - rest.length)), more))
 }
 
-/** An amount or a count: digits under digits are compared at a glance. Not a date, a version or a long number that names something. */
+/** Checks for an amount or a count, whose digits are aligned to compare them at a glance; not a date, version or long id. */
 function isFigure(value: JsonValue | undefined): boolean {
   return (
     typeof value === 'number' || (typeof value === 'string' && /^[-+]?\d[\d ,]{0,14}(?:\.\d+)?$/.test(value))
@@ -146,24 +146,24 @@ function cell(row: { [key: string]: JsonValue }, name: string, look: string): HT
   return el('td', { class: wholeWords(shownText(value)) + look }, shown)
 }
 
-/** A value with the word for its kind, as `valueTree` shows it. */
+/** Returns the text of a cell: other than for a string, with the word for its kind, as `valueTree` shows it. */
 function shownText(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : `${value} ${typeof value}`
 }
 
-/** Letters of a word that is not broken: "183" on one line and "4.15" on the next would be read as two. */
+/** The most letters of a word that is never broken: "183" on one line and "4.15" on the next would be read as two values. */
 const WHOLE = 10
 
 function wholeWords(text: string): string {
   return wordsOf(text).every((word) => word.length <= WHOLE) ? 'whole' : ''
 }
 
-/** An amount with blanks is one. */
+/** Splits a text into words; an amount with spaces between its digits is one word. */
 function wordsOf(text: string): string[] {
   return text.replace(/(\d) (?=\d{3})/g, '$1_').split(/\s+/)
 }
 
-/** The least width that breaks no short word: `slim` is 17.5rem, `wide` 32rem, none more. In the widest of usual fonts. */
+/** Returns the smallest width that breaks no short word in the widest usual font: `slim` 17.5rem, `wide` 32rem, '' for more. */
 function sizeOf(columns: string[][]): '' | 'slim' | 'wide' {
   const lettersOf = (word: string) =>
     word.length <= WHOLE || /^\d{4}-\d\d-\d\d/.test(word) ? Math.min(word.length, WHOLE) : 3
@@ -175,8 +175,8 @@ function sizeOf(columns: string[][]): '' | 'slim' | 'wide' {
 }
 
 /**
- * A date or an amount with blanks may not be broken: "12" on one line and "000.00" on the next would be read as two. Three
- * of at most ten characters fit beside each other on a phone; what follows one may stand on the next line.
+ * Keeps a date or an amount with spaces on one line: "12" on one line and "000.00" on the next would be read as two values.
+ * Three of at most ten characters fit beside each other on a phone; the text after one may move to the next line.
  */
 function wholeFigures(plain: string): (Node | string)[] {
   return plain
