@@ -17,16 +17,16 @@ export interface ConsentFormOptions {
   user: User
   timeLeft: HTMLElement
   connection: Connection
-  /** True while the owner's word is under way. */
+  /** Called with true when the owner's decision starts, and with false when it ends. */
   busy(state: boolean): void
   lost: Lost
   recorded(decision: Outcome): Promise<void>
-  /** Looks again; `recorded` says what is known of the owner's word. @returns whether the form is still on the page */
+  /** Loads the request again; `recorded` says what is known of the owner's decision. @returns whether the form is still shown */
   refresh(failure: RequestFailure, recorded: string): Promise<boolean>
   mismatch(error: MismatchError): void
 }
 
-/** The matching code, the way of confirming, and the bar with time and answers, which stays at the lower edge of a phone. */
+/** Matching code, method of confirming, and the bar with the time and the buttons, which stays at a phone's lower edge. */
 export function consentForm(consent: Consent, options: ConsentFormOptions): HTMLElement {
   if (consent.methods.length === 0) return addPasskey(NONE_ALLOWED)
   const code = matchingCodeField()
@@ -69,7 +69,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
   return div('decision-form', code.row, ballot.choice, ballot.hint, bar)
 }
 
-/** Refusals after which the request is no longer what it was. */
+/** Refusals after which the request is no longer in the state that the page shows. */
 const NEWS = ['wrong_matching_code', 'not_pending', 'not_signed_in', 'not_found']
 
 function matchingCodeField(): Field {
@@ -87,7 +87,7 @@ function matchingCodeField(): Field {
   })
 }
 
-/** What is on the screen and the button that was pressed: the only statement the passkey may sign. */
+/** The content of the screen and the button that was pressed: the only statement the passkey may sign. */
 function shownConsent(
   consent: Consent,
   { approver }: User,

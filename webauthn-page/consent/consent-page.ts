@@ -14,7 +14,7 @@ import { consentForm } from './consent-form.ts'
 
 const POLL_MS = 4000
 
-/** `/b/<id>`: an agent asks for an API key. Opening it changes nothing and shows nothing before sign-in. */
+/** `/b/<id>`: an agent asks for an API key. Opening the page changes nothing and shows nothing before sign-in. */
 export class ConsentPage {
   readonly #id: string
   readonly #connection = createConnection()
@@ -83,7 +83,7 @@ export class ConsentPage {
     return panel('panel', 'Your decision', form)
   }
 
-  /** After a refusal: the form stays while the request is still open. */
+  /** Loads the request again after a refusal. @returns whether it is still open, so that the form stays */
   async #refresh(failure: RequestFailure, recorded: string): Promise<boolean> {
     try {
       if (failure.code === 'not_signed_in') throw failure
@@ -97,7 +97,7 @@ export class ConsentPage {
     return false
   }
 
-  /** @returns that it looks again, as long as its scene is on the page */
+  /** Looks for a change. @returns always true: the looks go on as long as the scene is on the page */
   async #look(): Promise<boolean> {
     if (this.#busy) return true
     const before = this.#shown
@@ -119,7 +119,7 @@ export class ConsentPage {
     showStopped(error, () => this.#invite(), again, known)
   }
 
-  /** Forgets what was shown: the next person to sign in here may be another one. */
+  /** Asks for sign-in and forgets what was shown: the next person to sign in here may be someone else. */
   #invite(recorded?: string): void {
     const first = this.#shown === undefined
     this.#shown = undefined
@@ -133,7 +133,7 @@ function isUncollected({ status, collected }: Consent): boolean {
   return status === 'approved' && collected === undefined
 }
 
-/** What the heading asks, or says that came of it. */
+/** Returns the heading: a question while the request is open, then its outcome. */
 function headingOf({ status, collected, tries_left }: Consent): string {
   if (status === 'pending') return 'Give this agent an API key?'
   if (status === 'approved') return collected === undefined ? 'Approved' : 'The key was collected'
@@ -141,7 +141,7 @@ function headingOf({ status, collected, tries_left }: Consent): string {
   return tries_left <= 0 ? 'Rejected after three wrong codes' : 'Rejected'
 }
 
-/** The whole page of one request for a key; `panel` is what the owner can do, or what came of it. */
+/** The whole page of one request for a key; `panel` shows what the owner can do, or the outcome. */
 function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTMLElement {
   const open = consent.status === 'pending'
   const text = div(
@@ -199,7 +199,7 @@ function scopeRow(scope: Consent['scopes'][number]): HTMLElement {
   return el('li', {}, `${SCOPE_WORDS[scope]} `, el('code', {}, scope))
 }
 
-/** What came of it, and what is left to do. */
+/** Shows the outcome, and what is left to do. */
 function outcomePanel(consent: Consent): HTMLElement {
   const { status, collected } = consent
   if (status !== 'approved' || collected === undefined) return panel('panel', 'State', p(outcomeOf(consent)))
@@ -215,7 +215,7 @@ function outcomePanel(consent: Consent): HTMLElement {
   )
 }
 
-/** As long as no key was collected. */
+/** Describes the outcome of a request whose key was not collected. */
 function outcomeOf({ status, collect_by, tries_left }: Consent): string {
   if (status === 'approved')
     return isTooLate(collect_by)

@@ -20,7 +20,7 @@ import { isFinal, sessionEnded, showInvitation, showStopped, wayBack } from './s
 
 const POLL_MS = 4000
 
-/** `/a/<id>?d=approve|reject`. Opening it changes nothing and shows nothing before sign-in (T12, T13). */
+/** `/a/<id>?d=approve|reject`. Opening the page changes nothing and shows nothing before sign-in (T12, T13). */
 export class DecidePage {
   readonly #id: string
   readonly #wanted: Outcome | undefined
@@ -29,12 +29,12 @@ export class DecidePage {
   #shown: CheckedReview | undefined
   #quorum: HTMLElement | undefined
   #unseen: Unseen | undefined
-  /** What the count-down goes by. */
+  /** The request and clock that the count-down uses. */
   #time: CheckedReview | undefined
-  /** Stays the same from scene to scene. */
+  /** The links away from this page; they stay the same from scene to scene. */
   #way: HTMLElement | undefined
   #busy = false
-  /** Where the person was when their session ended. */
+  /** The scroll position when the session ended. */
   #place = 0
   #stopClock: () => void = () => {}
   #lookNow: () => void = () => {}
@@ -46,7 +46,7 @@ export class DecidePage {
     addEventListener('online', () => this.#lookNow())
   }
 
-  /** Loads the request and shows its state, with what `say` says of it above it; `known` is true also if it cannot be loaded. */
+  /** Loads the request and shows its state below the message of `say`; `known` is shown if the request cannot be loaded. */
   async open(say?: (review: Review) => Child, known?: Child): Promise<void> {
     this.#stop()
     try {
@@ -135,8 +135,8 @@ export class DecidePage {
   }
 
   /**
-   * Shows what the service has recorded of this person: after their word, whose answer may be lost or a refusal, because a
-   * browser sent it twice. `known` is what the service said of it, `otherwise` is said where nothing is recorded.
+   * Shows the decision that the service has recorded of this person. The answer to it may be lost, or be a refusal because a
+   * browser sent it twice. `known` is the outcome the service confirmed; `otherwise` is shown if no decision is recorded.
    */
   #recorded(known?: Outcome, otherwise = NOT_RECORDED): Promise<void> {
     this.#way = wayOn(this.#id)
@@ -149,13 +149,13 @@ export class DecidePage {
     }, known && recordedNotice(known))
   }
 
-  /** Not while something is being signed. @returns that it looks again, as long as its scene is on the page */
+  /** Looks for a change, but not during a decision. @returns always true: the looks go on while the scene is on the page */
   async #look(): Promise<boolean> {
     if (this.#busy) return true
     const before = this.#shown
     try {
       const checked = await this.#load()
-      // The person may have pressed a button, or the page moved on, while the answer was under way.
+      // While the answer was on its way, the person may have pressed a button, or the page may have moved on.
       if (!this.#busy && before === this.#shown) this.#update(checked)
     } catch (error) {
       if (isFinal(error)) this.#fail(error)
@@ -164,18 +164,18 @@ export class DecidePage {
     return true
   }
 
-  /** Small changes replace only the votes or add a warning, so that a half-written comment and the focus stay where they are. */
+  /** Shows a change. A small one replaces only the votes or adds a warning, so that a half-written comment and the focus stay. */
   #update(checked: CheckedReview): void {
     const before = this.#shown?.review
     const { review } = checked
     if (before === undefined || stateOf(before) !== stateOf(review)) {
       announce(`${headingOf(review)}.`)
       this.#show(checked)
-      // The person did not ask for this change: a press that was meant for what was there before must not hit something else.
+      // The person did not cause this change: a press meant for the previous scene must not hit something else.
       document.querySelector('.request')?.classList.add('settling')
       return
     }
-    // Less than a second is the way of the answer, and would make the count-down stumble.
+    // A difference of less than a second comes from network delay, and would make the count-down jump.
     const off = checked.clock - (this.#time?.clock ?? checked.clock)
     if (this.#time !== undefined && Math.abs(off) > 1000) this.#time.clock = checked.clock
     if (before.votes.length !== review.votes.length) {
@@ -198,7 +198,7 @@ export class DecidePage {
     showStopped(error, () => this.#invite(), again, known)
   }
 
-  /** Forgets what was shown: the next person to sign in here may be another one. */
+  /** Asks for sign-in and forgets what was shown: the next person to sign in here may be someone else. */
   #invite(recorded?: string): void {
     const first = this.#shown === undefined
     const message = first ? undefined : sessionEnded(recorded, this.#draft.text)
@@ -223,12 +223,12 @@ function recordedNotice(decision: Outcome): HTMLElement {
   return notice('success', `your ${WORD_OF[decision]} is recorded.`)
 }
 
-/** The vote of the person at this browser. */
+/** Returns the vote of the signed-in person. */
 function ownVote({ votes }: Review): Review['votes'][number] | undefined {
   return votes.find(({ mine }) => mine)
 }
 
-/** Keeps the buttons under the finger while `change` makes the page above them longer, where the browser does not. */
+/** Keeps the buttons under the finger when `change` makes the page above them longer, if the browser does not do so itself. */
 function holdingStill(change: () => void): void {
   const buttons = document.querySelector('.decision-buttons')
   const before = buttons?.getBoundingClientRect().top ?? 0
@@ -239,19 +239,19 @@ function holdingStill(change: () => void): void {
 
 const TITLE_LENGTH = 60
 
-/** With the action, so that tabs and the task switcher tell requests apart. */
+/** Returns the page title. It contains the action, so that requests differ in tabs and the task switcher. */
 function titleOf(review: Review): string {
   const action = [...visibleString(review.action)]
   const short = action.length > TITLE_LENGTH ? `${action.slice(0, TITLE_LENGTH).join('')}…` : action.join('')
   return `${isOpen(review) ? 'Approve?' : `${headingOf(review)}:`} ${short}`
 }
 
-/** May this person decide it now, with what they have? */
+/** Checks whether this person may decide the request now, with the factors they have. */
 function isOpen({ status, may_decide }: Review): boolean {
   return status === 'pending' && may_decide
 }
 
-/** The button the link asked for takes the focus if it can be seen; a focus out of sight would be pressed blindly. */
+/** Focuses the button that the link asked for, if it is in view; a focused button out of sight would be pressed blindly. */
 function focusWanted(scene: HTMLElement): void {
   const wanted = scene.querySelector<HTMLElement>('[data-wanted]')
   if (wanted === null) return
@@ -260,8 +260,8 @@ function focusWanted(scene: HTMLElement): void {
 }
 
 /**
- * After a decision: the way back, and the request whose time runs out first of those that still wait for this person. It is
- * a plain link, which takes along no decision. When the next request is not known, the way back remains.
+ * The links after a decision: back to the inbox, and to the request that expires first of those that still wait for this
+ * person. The latter is a plain link, which carries no decision; it is missing if no next request is known.
  */
 function wayOn(decidedId: string): HTMLElement {
   const element = wayBack()
@@ -269,7 +269,7 @@ function wayOn(decidedId: string): HTMLElement {
     ({ data }) => {
       const next = nextOf(data, decidedId)
       if (next === undefined) return
-      // Last: what is there already stays under the finger.
+      // Appended last, so that the existing link stays under the finger.
       element.append(link(`/a/${encodeURIComponent(next.id)}`, 'Next request', { class: 'button primary' }))
     },
     () => {},

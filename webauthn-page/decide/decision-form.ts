@@ -15,24 +15,24 @@ import type { Unseen } from '../kit/request/unseen.ts'
 import { callerName } from '../kit/show/caller-text.ts'
 
 export interface DecisionFormOptions {
-  /** What the link asked for: it only decides which button stands out. */
+  /** The outcome that the link asked for: it only decides which button stands out. */
   wanted: Outcome | undefined
   draft: Draft
   timeLeft: HTMLElement | undefined
   unseen: Unseen
   connection: Connection
-  /** True while a decision is under way. */
+  /** Called with true when a decision starts, and with false when it ends. */
   busy(state: boolean): void
   lost: Lost
   recorded(decision: Outcome): Promise<void>
-  /** The request's state or the session changed under the person's hands; `recorded` says what is known of their word. */
+  /** Called when the request or the session changed meanwhile; `recorded` says what is known of the person's decision. */
   stale(failure: RequestFailure, recorded: string): Promise<void>
   mismatch(error: MismatchError): void
 }
 
 /**
- * Comment, way of confirming, and the bar with time and buttons, which stays at the lower edge of a phone. What comes and
- * goes in the bar stands where it does not move the buttons: above them on a phone, below them elsewhere.
+ * Comment, method of confirming, and the bar with time and buttons, which stays at a phone's lower edge. Messages that come
+ * and go in the bar are placed where they do not move the buttons: above them on a phone, below them elsewhere.
  */
 export function decisionForm(review: Review, options: DecisionFormOptions): HTMLElement {
   const comment = commentField(options.draft, 'The caller reads it, and it is kept with the receipt.')
@@ -54,7 +54,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
       const shown = await shownIntent(review, decision, audience())
       const word = { path, said: { decision }, comment: options.draft.text, approver: shown.approver, shown }
       await postWord(word, totp, ballot.slot)
-      // Before the receipt is here: from now on it is true.
+      // Shown before the receipt has loaded: the decision is already recorded.
       ballot.slot.show('success', `your ${WORD_OF[decision]} is recorded.`)
       await options.recorded(decision)
     }, took)
@@ -82,12 +82,12 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   )
 }
 
-/** Of what has a high impact, all must have been on the screen before it is approved. Rejecting is always free. */
+/** Checks for unseen parts: all of a high-impact request must have been on the screen before approval. Rejecting is always free. */
 function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
   return high_impact && unseen.left() > 0
 }
 
-/** Beside the buttons: whose vote it is, is part of what they decide. */
+/** Names the person whose vote it is, beside the buttons: this is part of what they decide. */
 function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
   if (other === undefined || other === null) return undefined
   return el('p', { class: 'deciding-for' }, 'You decide for ', callerName(other.name), '.')
@@ -111,5 +111,5 @@ function decisionButtons(
   )
 }
 
-/** Refusals after which the same form would only be refused again. */
+/** Refusals after which sending the same form would only be refused again. */
 const STALE = ['not_pending', 'already_voted', 'not_signed_in', 'not_found']

@@ -9,8 +9,8 @@ import { MismatchError } from '../kit/request/checked-review.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
 /**
- * Shows why a page of a request stopped. `invite` asks for a sign-in, `again` loads it once more; `known` is true whatever the
- * reason.
+ * Shows why the page of a request stopped. `invite` asks for sign-in, `again` loads the request once more; `known` is a
+ * message that stays true although loading failed.
  */
 export function showStopped(
   error: unknown,
@@ -25,20 +25,20 @@ export function showStopped(
   else showFailure(error, again, known)
 }
 
-/** Would looking again only find the same? */
+/** Checks whether another look would only fail in the same way. */
 export function isFinal(error: unknown): boolean {
   return (
     error instanceof MismatchError || (error instanceof RequestFailure && [401, 404].includes(error.status))
   )
 }
 
-/** For who was shown the request before; `recorded` says what is known of a word they sent. */
+/** The message for a person who already saw the request; `recorded` says what is known of a decision they sent. */
 export function sessionEnded(recorded: string | undefined, comment: string): HTMLElement {
   const kept = comment.trim() === '' ? 'Sign in to go on.' : 'Your comment is kept.'
   return notice('warning', ['your session has ended.', recorded, kept].filter(Boolean).join(' '))
 }
 
-/** Nothing about the request, not even whether it exists, is shown before sign-in (T13). */
+/** Asks for sign-in. Before it, the page shows nothing about the request, not even whether it exists (T13). */
 export function showInvitation(focus: boolean, signedIn: (user: User) => void, message?: HTMLElement): void {
   const scene = plainScene(
     'Sign in to see this request',
@@ -63,7 +63,7 @@ function showNotFound(): void {
   )
 }
 
-/** The alarm: something between this page and the service is not what it says. */
+/** Raises the alarm: the service, or something between it and this page, cannot be trusted. */
 function showMismatch(error: Error): void {
   showPlain(
     'Stopped for your safety',
@@ -81,7 +81,7 @@ function showFailure(error: unknown, again: () => Promise<void>, known: Child): 
   addEventListener('online', back, { once: true })
 }
 
-/** Where to go from a request that is not to be decided here any more. */
+/** The link to follow from a request that cannot be decided here any more. */
 export function wayBack(): HTMLElement {
   return el(
     'nav',

@@ -28,7 +28,7 @@ import {
 import { callerName, callerText } from '../kit/show/caller-text.ts'
 import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 
-/** `/setup#<token>` and `/enroll#<token>`. */
+/** Opens `/setup#<token>` or `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
   const token = takeToken()
   if (token === '')
@@ -43,7 +43,7 @@ async function lookUp(token: string): Promise<void> {
     else showEnrolment(token, invitation)
   } catch (error) {
     if (error instanceof RequestFailure && error.status === 410) return showDeadLink()
-    // The address no longer holds the token: without this button a hiccup would cost the person their link.
+    // The address no longer holds the token: without this button, one failed call would cost the person their link.
     const again = button('Try again', 'primary', () => lookUp(token))
     showPlain('This page could not be loaded', notice('failed', sentenceOf(error)), again)
   }
@@ -88,7 +88,7 @@ function showEnrolment(token: string, invitation: Invitation): void {
   showScene(title, scene, { focus: false })
 }
 
-/** A link without a role is the operator's: for an account of one's own, or a renewed one, for a person of any role. */
+/** Returns the heading. A link without a role is from the operator: for an own account, or a renewed link for any role. */
 function headingOf({ role }: Invitation): string {
   if (role === undefined) return 'Set up how you sign in'
   return role === 'auditor' ? 'Enrol as an auditor' : 'Enrol as an approver'
@@ -107,7 +107,7 @@ function greeting(invitation: Invitation): HTMLElement {
   )
 }
 
-/** What the invited person would be, and where. */
+/** Says which account the invited person would join, and in which role. */
 function joining({ account_name, role }: Invitation): HTMLElement | undefined {
   if (account_name === undefined || role === undefined) return undefined
   const may =
@@ -118,7 +118,8 @@ function joining({ account_name, role }: Invitation): HTMLElement | undefined {
 }
 
 /**
- * The link gives no factor: the invited person signs in, and accepts here, with the token that is nowhere but in this page.
+ * Lets an enrolled person answer an invitation. The link adds no factor: the person signs in and accepts here, with the token
+ * that exists only in this page.
  * @throws RequestFailure, ShapeError
  */
 async function answerInvitation(token: string, invitation: Invitation): Promise<void> {
@@ -185,14 +186,14 @@ function show(invitation: Invitation, ...parts: Child[]): void {
 interface Enrolment {
   token: string
   slot: NoticeSlot
-  /** E-mail and name of the first owner; empty for an invited person; undefined while the fields are wrong. */
+  /** Reads e-mail and name of the first owner; empty for an invited person; undefined while the fields are invalid. */
   person(): Person | Record<string, never> | undefined
   fields: Record<string, Field>
-  /** Shows this choice again, with what was typed. */
+  /** Shows this choice again, with the typed text. */
   back(): void
 }
 
-/** Passkey first, codes as the way out. */
+/** The choice of a factor: passkeys first, codes as the alternative. */
 function factorChoice(enrolment: Enrolment): HTMLElement[] {
   const works = passkeysWork()
   const passkeyName = nameField('Name of this passkey', 'To tell your devices apart later.', {
@@ -255,7 +256,7 @@ interface Person {
   name: string
 }
 
-/** Who the first owner is. `read` gives undefined after it marked the fields that are wrong. */
+/** The fields for the first owner. If a field is invalid, `read` marks it and returns undefined. */
 function personFields() {
   const email = emailField(
     'E-mail',
@@ -275,7 +276,7 @@ function personFields() {
   }
 }
 
-/** The way without a passkey: secret, first code, backup codes. */
+/** Enrols without a passkey: secret, first code, backup codes. */
 async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Promise<void> {
   const work = async (): Promise<void> => {
     const who = person()
@@ -297,7 +298,7 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
   await slot.attempt(work, fields)
 }
 
-/** A person with codes alone cannot sign in on a second device (T15), which is better learnt now than then. */
+/** Warns now that a person with codes alone cannot sign in on a second device (T15), rather than let them find out then. */
 function beforeYouFinish(): HTMLElement {
   return notice(
     'warning',

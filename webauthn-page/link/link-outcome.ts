@@ -24,7 +24,7 @@ export function showIncomplete(): void {
   )
 }
 
-/** `link` is what the page knew about it while it still worked. */
+/** Says that the link no longer works. `link` holds what the page learnt about it while it did. */
 export function showDeadLink(link?: ChatLink): void {
   showPlain(
     'This link does not work any more',
@@ -55,7 +55,7 @@ export function showFailure(error: unknown, again: () => Promise<void>): void {
   )
 }
 
-/** The chat account that asked for the link belongs to another person here. */
+/** Says that the chat account that asked for the link is linked to another person here. */
 export function showNotYours(link: ChatLink, user: User, change: () => Promise<void>): void {
   showPlain(
     'Someone else asked for this link',
@@ -72,7 +72,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
   )
 }
 
-/** The way out for a person whom someone else sent the link. The link stays unused. */
+/** The way out for a person to whom someone else sent the link. The link stays unused. */
 export function showDeclined(link: ChatLink): void {
   showPlain(
     'Nothing was changed',
@@ -85,7 +85,7 @@ export function showDeclined(link: ChatLink): void {
   )
 }
 
-/** `url` is the whole link; `message` says why, when a session has just ended. */
+/** Asks for sign-in. `url` is the complete link; `message` gives the reason when a session has just ended. */
 export function showSignIn(
   link: ChatLink,
   url: string,
@@ -111,7 +111,7 @@ export function showSignIn(
 
 const ACCOUNT = (): HTMLElement => p(linkTo('/account', 'Go to your account', { class: 'button primary' }))
 
-/** What happens next, in chat and here. */
+/** Says that the chat account is linked, and what happens next, in chat and here. */
 export function showLinked(link: ChatLink, user: User): void {
   const { command, name } = wordsOf(link.platform)
   showDone(
@@ -160,7 +160,7 @@ function nothingArrives(platform: ChatLink['platform']): Child[] {
     : [`${said}.`]
 }
 
-/** `user` is the person who is signed in on this browser already. */
+/** Says that this browser is known. `user` is the person who is already signed in on it, if any. */
 export function showBrowserKnown(user: User | undefined, signedIn: () => void): void {
   showDone(
     'This browser is known now',
@@ -169,7 +169,7 @@ export function showBrowserKnown(user: User | undefined, signedIn: () => void): 
           lede(
             'Sign in with your e-mail address and a code from your authenticator app, or with a backup code.',
           ),
-          // The link is used up.
+          // The link is used up, so the panel offers the service's own address.
           signInPanel(signedIn, `${location.origin}/`, true),
         ]
       : [

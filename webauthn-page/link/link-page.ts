@@ -24,7 +24,7 @@ import {
 
 const TOKEN = /^[\w-]{43}$/
 
-/** `/link#<token>`: a one-time link that a person asked for in chat. */
+/** Opens `/link#<token>`, a one-time link that a person asked for in chat. */
 export async function linkPage(): Promise<void> {
   const token = takeToken()
   if (TOKEN.test(token)) await new LinkPage(token).open()
@@ -32,8 +32,8 @@ export async function linkPage(): Promise<void> {
 }
 
 /**
- * Holds the token in this object alone. Signing in happens inside the page, so nothing has to outlive it; sessionStorage
- * would, in a duplicated tab and in what the browser restores after a crash. A reload costs one click in the chat.
+ * Holds the token in this object alone. Sign-in happens inside the page, so the token need not outlive it. In sessionStorage
+ * it would: in a duplicated tab, and in a session restored after a crash. A reload costs one click in the chat.
  */
 class LinkPage {
   readonly #token: string
@@ -42,7 +42,7 @@ class LinkPage {
     this.#token = token
   }
 
-  /** Looks at the link, which changes nothing, and shows what it asks. */
+  /** Looks the link up, which changes nothing, and shows its question. */
   async open(): Promise<void> {
     try {
       const [link, user] = await Promise.all([
@@ -59,7 +59,7 @@ class LinkPage {
     }
   }
 
-  /** `message` says why, when a session has just ended. */
+  /** Asks for sign-in. `message` gives the reason when a session has just ended. */
   #askWho(link: ChatLink, message?: string): void {
     showUser(undefined)
     showSignIn(link, completeLink(this.#token), (user) => this.#ask(link, user), message)
@@ -104,7 +104,7 @@ class LinkPage {
   async #confirm(link: ChatLink, user: User, answers: Answers): Promise<void> {
     answers.slot.clear()
     try {
-      // Another tab may have signed in another person since: what is confirmed must be what is shown.
+      // Another tab may have signed in someone else meanwhile: the person confirmed must be the person shown.
       const now = await whoIsSignedIn()
       if (now === undefined) return this.#askWho(link, SESSION_ENDED)
       if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
@@ -151,17 +151,17 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof RequestFailure ? error.code : undefined
 }
 
-/** What the person may do at a question. */
+/** The ways to answer a question, and the place for its messages. */
 interface Answers {
   slot: NoticeSlot
   agree(): Promise<void>
   /** "I did not ask for this." */
   decline(): void
-  /** Sign in as another person, without losing the link. */
+  /** Signs out, to sign in as another person without losing the link. */
   change(): Promise<void>
 }
 
-/** Whom the link would join, in large words. Nothing happens before a fresh proof. */
+/** Asks whether to link, with both accounts in large print. Nothing happens before a fresh proof. */
 function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
   showScene(
     'Link a chat account',
@@ -180,7 +180,7 @@ function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
   )
 }
 
-/** What the channel would see, and of whose account. */
+/** Asks whether to notify the channel, and says what it would see, and of whose account. */
 function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void {
   showScene(
     'Notify a channel',
@@ -206,7 +206,7 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
   )
 }
 
-/** Works signed out: it is for a browser that cannot sign in yet. */
+/** Asks whether to make this browser known. Works signed out, since such a browser cannot sign in with codes yet. */
 function showBrowserQuestion(link: ChatLink, answers: Answers): void {
   showScene(
     'Make this browser known',

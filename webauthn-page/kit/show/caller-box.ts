@@ -78,7 +78,7 @@ function knownRow(key: string, label: string, context: CallerWords['context']): 
   return row(el('dt', {}, label), el('dd', {}, ...knownValue(key, context)), context[key])
 }
 
-/** On a phone, a single value stands beside its name if there is room, a list or an object below it; a wide table always below. */
+/** On a phone, a single value stands beside its name if there is room, a list or object below it; a wide table always below. */
 function row(name: HTMLElement, shown: HTMLElement, value: JsonValue | undefined): HTMLElement {
   const broad = shown.querySelector('.wide') === null ? '' : ' whole-row'
   return div(`caller-row${typeof value === 'object' && value !== null ? broad : ' single'}`, name, shown)
