@@ -82,7 +82,7 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
   )
 }
 
-/** Checks for unseen parts: all of a high-impact request must have been on the screen before approval. Rejecting is always free. */
+/** Checks for unseen parts: all of a high-impact request must have been on the screen before approval, not before rejection. */
 function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
   return high_impact && unseen.left() > 0
 }
