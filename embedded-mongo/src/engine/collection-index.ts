@@ -7,18 +7,20 @@ import { type IndexSpec, isIdKey, parseIndexSpec } from '../semantics/index-spec
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 
-/** One index of a collection: its description, and what the planner needs to know of its entries in the file. */
+/** One index of a collection: its specification, and the facts about its entries that the planner needs. */
 export class CollectionIndex {
   readonly spec: IndexSpec
-  /** As `listIndexes` shows it. */
+  /** The specification as `listIndexes` returns it. */
   readonly definition: BsonDocument
-  /** Which of the file's entries are this index's; given when the index is added to a collection. */
+  /** The id that marks this index's rows in `entries`; assigned when the index is added to a collection. */
   tree = 0
-  /** Whether a document ever had several keys here, so that two conditions may be met by different ones. */
+  /**
+   * Whether any document ever had several keys in this index, so that different keys may meet two conditions.
+   */
   multikey = false
-  /** Entries are being made of the documents that were there before; no plan may use it yet. */
+  /** Whether the index is still being filled from existing documents; no plan may use it yet. */
   building = false
-  /** The top-level fields its keys are made of. */
+  /** The top-level fields that its keys and its partial filter read. */
   readonly roots: ReadonlySet<string>
 
   private constructor(spec: IndexSpec, definition: BsonDocument) {
@@ -31,7 +33,9 @@ export class CollectionIndex {
     this.roots = new Set(paths.map((path) => path.split('.')[0] ?? ''))
   }
 
-  /** The index every collection has. It enforces uniqueness without saying so, as in MongoDB. */
+  /**
+   * Creates the index that every collection has. As in MongoDB, it is unique but its definition does not say so.
+   */
   static forId(): CollectionIndex {
     return CollectionIndex.fromRequest(
       new Map<string, BsonValue>([
@@ -54,7 +58,7 @@ export class CollectionIndex {
     if (spec.expireAfterSeconds !== undefined) {
       definition.set('expireAfterSeconds', new Int32(spec.expireAfterSeconds))
     }
-    // As they were given: the one was checked, the other means nothing.
+    // Listed as given: the partial filter has been checked, and `background` has no effect.
     for (const name of ['partialFilterExpression', 'background']) {
       const given = request.get(name)
       if (given !== undefined) definition.set(name, given)
@@ -76,7 +80,7 @@ export class CollectionIndex {
     return index
   }
 
-  /** What the file keeps of it besides its entries. */
+  /** The part of the index that the file keeps besides its entries. */
   get stored(): BsonDocument {
     return new Map<string, BsonValue>([
       ['definition', this.definition],
@@ -94,20 +98,23 @@ export class CollectionIndex {
     return indexKeys(document, this.spec)
   }
 
-  /** Whether two versions of a document may have different keys: a change makes new values on its way down. */
+  /**
+   * Checks whether two versions of a document may have different keys. An update replaces every value on the
+   * path to a change.
+   */
   touchedBy(before: BsonDocument, after: BsonDocument): boolean {
     for (const root of this.roots) if (before.get(root) !== after.get(root)) return true
     return false
   }
 
-  /** Whether a `hint` or `dropIndexes` means this index: by name or by exact key pattern. */
+  /** Checks whether a `hint` or `dropIndexes` names this index, by its name or its exact key pattern. */
   isNamedBy(name: string | BsonDocument): boolean {
     return typeof name === 'string' ? name === this.spec.name : equalValues(name, this.spec.key)
   }
 
   /**
-   * Whether creating this index when `other` exists is a repetition.
-   * @throws MongoError 85 or 86 when it is a contradiction
+   * Checks whether creating this index would only repeat `other`, which exists.
+   * @throws MongoError 85 or 86 when the two conflict
    */
   sameAs(other: CollectionIndex): boolean {
     const sameName = this.spec.name === other.spec.name
@@ -122,7 +129,7 @@ export class CollectionIndex {
         `An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: ${describeValue(this.definition)}, existing index: ${describeValue(other.definition)}`,
       )
     }
-    // Since 5.0 a partial filter tells two indexes on one key apart.
+    // Since MongoDB 5.0, two indexes on one key pattern are distinct if their partial filters differ.
     if (!equalValues(partialOf(this.definition), partialOf(other.definition))) return false
     if (sameOptions) {
       throw new MongoError(85, `Index already exists with a different name: ${other.spec.name}`)
@@ -133,7 +140,7 @@ export class CollectionIndex {
     )
   }
 
-  /** E11000 for a document that has a key another one has. */
+  /** Creates the E11000 error for a document with a key that another document already has. */
   duplicate(namespace: string, document: BsonDocument, key: string): MongoError {
     const values = valuesOfKey(key, document, this.spec)
     const names = [...this.spec.key.keys()]
@@ -153,7 +160,7 @@ function optionsOf(definition: BsonDocument): BsonDocument {
   const options = new Map(definition)
   options.delete('name')
   options.delete('key')
-  // It is listed as it was given, and means nothing.
+  // Listed as given, but without effect.
   options.delete('background')
   return options
 }

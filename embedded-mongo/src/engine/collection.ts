@@ -8,19 +8,22 @@ import type { DurableFile, StoredCollection, StoredDocument } from './durable-fi
 import type { Slice, Steps } from './slice.ts'
 import { encodeSized, type RecordCache, StoreRecord } from './store-record.ts'
 
-/** What a collection shares with all others. */
+/** What all collections of a store share. */
 export interface CollectionHost {
   readonly file: DurableFile
   readonly cache: RecordCache
   readonly slice: Slice
-  /** Runs changes that belong together, as those of one document; if they end half-way, all since the last commit is undone. */
+  /**
+   * Runs changes that belong together, such as those of one document; if `write` throws, all changes since the last commit are
+   * undone.
+   */
   change(write: () => void, collection?: Collection): void
   nextTree(): number
-  /** Ends what reads by an index that is gone. */
+  /** Ends the collection's cursors, which may read an index that is gone. */
   forget(collection: Collection): void
 }
 
-/** Documents read in one go when all are walked: at most this many, and about this many bytes. */
+/** The size of one read in a collection scan: at most this many documents, and about this many bytes. */
 const SCAN_DOCUMENTS = 128
 const SCAN_BYTES = 1024 * 1024
 
@@ -33,7 +36,7 @@ export class Collection {
   readonly namespace: string
   readonly indexes: CollectionIndex[] = []
   readonly host: CollectionHost
-  /** Grows with every change of a document: a reader that was interrupted compares. */
+  /** Grows with every change of a document, so that an interrupted reader can detect changes. */
   version = 0
   dropped = false
   #size: number
@@ -50,7 +53,7 @@ export class Collection {
     this.#last = host.file.lastNumber(id)
   }
 
-  /** A new, empty one, with its index on `_id`. */
+  /** Creates an empty collection with its index on `_id`. */
   static create(host: CollectionHost, id: number, namespace: string): Collection {
     const collection = new Collection(host, { id, namespace, documents: 0 })
     collection.#place(CollectionIndex.forId())
@@ -59,7 +62,7 @@ export class Collection {
     return collection
   }
 
-  /** One that is in the file, with the indexes its definition lists. */
+  /** Opens a collection that is in the file, with the indexes its definition lists. */
   static stored(host: CollectionHost, stored: StoredCollection, indexes: CollectionIndex[]): Collection {
     const collection = new Collection(host, stored)
     collection.indexes.push(...indexes)
@@ -70,7 +73,7 @@ export class Collection {
     return this.#size
   }
 
-  /** The current version of a document, from the records that are kept if it is there. */
+  /** Returns the current version of a document, from the cache if it is there; undefined if it does not exist. */
   read(number: number): StoreRecord | undefined {
     const kept = this.host.cache.get(this.id, number)
     if (kept !== undefined) return kept
@@ -81,7 +84,7 @@ export class Collection {
     return record
   }
 
-  /** @throws StoreDamageError that names the document, as far as an index bears out what it says of itself */
+  /** @throws StoreDamageError that names the document: by its `_id` if an index confirms that, else by its number */
   #recordOf({ number, body, sound }: StoredDocument): StoreRecord {
     if (sound) return new StoreRecord(number, body)
     const name = this.#nameOf(number, body) ?? `number ${number}`
@@ -95,14 +98,15 @@ export class Collection {
       const [key = ''] = index?.keysOf(id) ?? []
       if (this.host.file.holder(index?.tree ?? 0, key) === number) return describeValue(id.get('_id') ?? null)
     } catch {
-      // Bytes that are no document, as far as they were read.
+      // The bytes are not a valid document, as far as they were read.
     }
     return undefined
   }
 
   /**
-   * All documents, oldest first; undefined when the slice is over. `partial` leaves out those that are damaged or missing.
-   * @throws StoreDamageError if some are damaged or missing
+   * Yields all documents, oldest first, and undefined when the slice is over. `partial` leaves out damaged or missing
+   * documents.
+   * @throws StoreDamageError if documents are damaged or missing, unless `partial` is set
    */
   *records(first = SCAN_DOCUMENTS, partial = false): Generator<StoreRecord | undefined> {
     const { file, slice } = this.host
@@ -128,13 +132,13 @@ export class Collection {
     }
   }
 
-  /** Lets others run. @throws MongoError 175 if the collection is gone when it is this command's turn again */
+  /** Lets other commands run. @throws MongoError 175 if the collection was dropped meanwhile */
   *pause(): Generator<undefined> {
     yield undefined
     this.refuseDropped()
   }
 
-  /** After others had their turn. @throws MongoError 175 */
+  /** Called after other commands had their turn. @throws MongoError 175 if the collection was dropped */
   refuseDropped(): void {
     if (this.dropped) throw new MongoError(175, `collection ${this.namespace} was dropped`)
   }
@@ -173,7 +177,7 @@ export class Collection {
     return next
   }
 
-  /** @throws StoreDamageError if an index misses it */
+  /** @throws StoreDamageError if an index lacks an entry for the document */
   remove(record: StoreRecord): void {
     const { document } = record
     const moves = this.indexes.map((index) => ({ index, from: index.keysOf(document), to: [] }))
@@ -186,18 +190,18 @@ export class Collection {
     this.host.cache.delete(this.id, record.number)
   }
 
-  /** The number of documents, for the next commit. */
+  /** Writes the number of documents, for the next commit. */
   persistSize(): void {
     this.host.file.putSize(this.id, this.#size)
   }
 
   /**
-   * Builds an index over what is there; what is written meanwhile gets its entries at once.
-   * @throws MongoError 11000 if a unique one cannot be
+   * Builds an index over the existing documents; documents written meanwhile get their entries at once.
+   * @throws MongoError 11000 if the index is unique and two documents share a key
    */
   *addIndex(index: CollectionIndex): Steps<void> {
     index.building = true
-    // Before anything is written: one that is nested too deeply is refused here.
+    // Before anything is written: this refuses an index whose definition is nested too deeply.
     encodeDefinition([...this.indexes, index])
     this.host.change(() => {
       this.#place(index)
@@ -258,7 +262,7 @@ export class Collection {
     }
   }
 
-  /** What broke off half-way would take with it whatever others have written since the last commit. */
+  /** Checks that the entries to delete exist: a write that broke off half-way would undo all others since the last commit. */
   #checkEntries({ number }: StoreRecord, moves: readonly Move[]): void {
     const { file } = this.host
     for (const { index, from, to } of moves) {
@@ -268,7 +272,7 @@ export class Collection {
     }
   }
 
-  /** Touches only the keys that differ. */
+  /** Updates the entries of only those keys that differ. */
   #exchange({ number }: StoreRecord, moves: readonly Move[]): void {
     const { file } = this.host
     const added: { tree: number; key: string }[] = []
@@ -296,7 +300,7 @@ function missingIn(keys: readonly string[], others: readonly string[]): readonly
   return keys.filter((key) => !known.has(key))
 }
 
-/** As many documents of the size seen so far as make a chunk. */
+/** Returns how many documents of the average size so far fill one read. */
 function nextChunk(bytes: number, seen: number): number {
   return Math.min(SCAN_DOCUMENTS, 1 + Math.floor((SCAN_BYTES * seen) / Math.max(1, bytes)))
 }

@@ -7,7 +7,7 @@ import { MAX_DOCUMENT_BYTES } from './store-record.ts'
 /** MongoDB's default first batch, and its default cursor timeout. */
 const FIRST_BATCH = 101
 const IDLE_MS = 10 * 60 * 1000
-/** Cursors open at once; the longest idle one gives way to a new one. */
+/** The most cursors open at once; beyond that, a new one replaces the longest idle one. */
 const MAX_CURSORS = 1000
 
 interface OpenCursor {
@@ -16,23 +16,23 @@ interface OpenCursor {
   namespace: string
   session: string | undefined
   rest: Iterator<Uint8Array | undefined>
-  /** A document taken from `rest` that did not fit into the batch before. */
+  /** A document taken from `rest` that did not fit into the previous batch. */
   held: Uint8Array | undefined
   usedAt: number
-  /** A `getMore` is reading it. */
+  /** Whether a `getMore` is reading the cursor. */
   busy: boolean
-  /** `performance.now()` when its last batch was done, and what to call with the time that passed until the next. */
+  /** `performance.now()` when the last batch was done; `idled` is called with the time until the next batch. */
   doneAt: number
   idled: (ms: number) => void
 }
 
-/** Where a cursor comes from and how much of it to send first. */
+/** The origin of a cursor and the size of its first batch. */
 export interface CursorRequest {
   namespace: string
   session: string | undefined
   batchSize: number | undefined
   singleBatch?: boolean
-  /** The client's time between two batches, in milliseconds: no time limit counts it. */
+  /** Called with the client's time between two batches, in milliseconds, which no time limit counts. */
   idled(ms: number): void
 }
 
@@ -45,14 +45,17 @@ export interface Batch {
 }
 
 /**
- * Open cursors. A cursor holds its place in an index or a collection and reads on from there, so a later batch
- * shows what was written meanwhile; it returns no document twice. The result of a sort without an index it holds
- * whole, as it was found.
+ * Open cursors. A cursor holds its place in an index or a collection and reads on from there, so a later batch shows what
+ * was written meanwhile; it returns no document twice. The result of a sort without an index is held whole, as it was when
+ * it was read.
  */
 export class Cursors {
   readonly #open = new Map<string, OpenCursor>();
 
-  /** The first batch of encoded documents, which are undefined where the slice is over. `now` is in milliseconds. */
+  /**
+   * Opens a cursor and returns its first batch. `documents` are encoded, or undefined when the slice is over; `now` is in
+   * milliseconds.
+   */
   *open(documents: Iterable<Uint8Array | undefined>, request: CursorRequest, now: number): Steps<Batch> {
     const cursor: OpenCursor = {
       id: Long.ZERO,
@@ -108,7 +111,7 @@ export class Cursors {
     return { id: left, namespace: cursor.namespace, name: 'nextBatch', documents }
   }
 
-  /** Returns whether the cursor was open; as in MongoDB its id alone says which one is meant. */
+  /** Returns whether the cursor was open; as in MongoDB, the id alone identifies it. */
   kill(id: Long): boolean {
     return this.#open.delete(id.toString())
   }
@@ -122,7 +125,7 @@ export class Cursors {
     for (const [id, cursor] of this.#open) if (matches(cursor.namespace)) this.#open.delete(id)
   }
 
-  /** Forgets cursors that no client has asked for ten minutes. */
+  /** Forgets cursors that no client has read for ten minutes. */
   expire(now: number): void {
     for (const [id, cursor] of this.#open) if (now - cursor.usedAt > IDLE_MS) this.#open.delete(id)
   }
@@ -138,7 +141,7 @@ export class Cursors {
   }
 }
 
-/** Up to `limit` documents that together stay inside one reply (at least one). */
+/** Takes up to `limit` documents that together fit into one reply; a single document always does. */
 function* takeBatch(cursor: OpenCursor, limit: number): Steps<{ documents: Uint8Array[]; more: boolean }> {
   const documents: Uint8Array[] = []
   let bytes = 0
@@ -153,7 +156,7 @@ function* takeBatch(cursor: OpenCursor, limit: number): Steps<{ documents: Uint8
     }
     documents.push(next)
   }
-  // Whether there is another one is not looked up: by the next batch it may be another.
+  // Whether another document follows is not looked up: that may change before the next batch.
   return { documents, more: true }
 }
 

@@ -4,17 +4,17 @@ import type { KeyRange } from '../semantics/index-ranges.ts'
 import { StoreDamageError } from './file-errors.ts'
 import { OpenFile } from './open-file.ts'
 
-/** Documents a collection can ever have had. Ids stay whole numbers in a double for 32 767 collections. */
+/** Document numbers per collection, never reused. Row ids stay whole numbers in a double for 32 767 collections. */
 const NUMBERS = 2 ** 38
 /** @see NUMBERS */
 export const MAX_COLLECTIONS = 2 ** 15 - 1
 
-/** The row of a document in the file. */
+/** Returns the row id of a document. */
 export function rowOf(collection: number, number: number): number {
   return collection * NUMBERS + number
 }
 
-/** A collection as stored: `definition` is the BSON of its indexes, `documents` their number. */
+/** A collection as stored: `definition` is the BSON of its indexes, `documents` the number of its documents. */
 export interface StoredCollection {
   id: number
   namespace: string
@@ -22,28 +22,28 @@ export interface StoredCollection {
   documents: number
 }
 
-/** One key of an index and the document it stands for. */
+/** One key of an index and the number of the document that has it. */
 export interface Entry {
   key: Buffer
   number: number
 }
 
-/** A document as it lies in the file. `sound`: its checksum says that it is as it was written. */
+/** A document as stored in the file; `sound` if it matches its checksum. */
 export interface StoredDocument {
   number: number
   body: Uint8Array
   sound: boolean
 }
 
-/** What of a dropped collection or index is still in the file. */
+/** Rows of a dropped collection or index that are still in the file. */
 export type Garbage = { kind: 'documents' | 'entries'; id: number }
 
 /**
- * The one file on disk. Documents and the entries of all indexes lie in SQLite's B-trees; whatever is read is
- * checked against its checksum. Changes go into one transaction, which {@link commit} makes durable.
+ * The one file on disk. Documents and the entries of all indexes lie in SQLite's B-trees; reading a document or a range of
+ * entries checks their checksums. Changes go into one transaction, which {@link commit} makes durable.
  *
- * libsql does not reset a statement that `all` has read when `get` uses it next and answers from the parameters
- * of before, so each statement is only ever used in one of the two ways.
+ * libsql does not reset a statement between `all` and a later `get`, which then answers for the earlier parameters, so each
+ * statement is only ever used in one of the two ways.
  */
 export class DurableFile {
   readonly path: string
@@ -54,7 +54,7 @@ export class DurableFile {
   #changing = false
   #closed = false
 
-  /** @throws as {@link OpenFile} */
+  /** @throws what {@link OpenFile} throws */
   constructor(path: string) {
     this.path = path
     this.#file = new OpenFile(path)
@@ -116,7 +116,7 @@ export class DurableFile {
     this.#statements.removeSize.run([id])
   }
 
-  /** The highest number of a collection's documents, 0 if it has none. */
+  /** Returns the highest document number of a collection, or 0 if it has no documents. */
   lastNumber(collection: number): number {
     const start = collection * NUMBERS
     const [id] = columns(this.#statements.lastDocument.get([start, start + NUMBERS]))
@@ -129,7 +129,7 @@ export class DurableFile {
     return row === undefined ? undefined : storedDocument(id, columns(row))
   }
 
-  /** Documents of a collection with numbers above `after`, in the order of their numbers. */
+  /** Returns up to `limit` documents of a collection with numbers above `after`, in ascending order. */
   documents(collection: number, after: number, limit: number): StoredDocument[] {
     const start = collection * NUMBERS
     const rows = this.#statements.documents.all([start + after, start + NUMBERS, limit])
@@ -159,8 +159,8 @@ export class DurableFile {
   }
 
   /**
-   * Entries of a range in key order, or backwards; `after` is the last one that was read before.
-   * @throws StoreDamageError when they are not as they were written, or not in order
+   * Returns entries of a range in key order or backwards, starting behind `after`, the last entry read before.
+   * @throws StoreDamageError when an entry does not match its checksum or is out of order
    */
   entries(
     tree: number,
@@ -184,19 +184,19 @@ export class DurableFile {
     return entries
   }
 
-  /** The number of the first document with exactly this key. */
+  /** Returns the number of the first document with exactly this key. */
   holder(tree: number, key: string): number | undefined {
     const [number] = columns(this.#statements.holder.get([tree, bytesOf(key)]))
     return typeof number === 'number' ? number : undefined
   }
 
-  /** How many entries a range has; counts no further than `limit`. */
+  /** Counts the entries of a range, but no further than `limit`. */
   count(tree: number, range: KeyRange, limit: number): number {
     const [count] = columns(this.#statements.count.get([tree, bytesOf(range.from), bytesOf(range.to), limit]))
     return typeof count === 'number' ? count : 0
   }
 
-  /** Those of one document that are not there yet. */
+  /** Inserts those entries of one document that do not exist yet. */
   insertEntries(number: number, entries: readonly { tree: number; key: string }[]): void {
     for (let at = 0; at < entries.length; at += ENTRIES_AT_ONCE) {
       const chunk = entries.slice(at, at + ENTRIES_AT_ONCE)
@@ -213,7 +213,7 @@ export class DurableFile {
     return this.#statements.hasEntry.get([tree, bytesOf(key), number]) !== undefined
   }
 
-  /** If it is there: an index that is being built may not have it yet. */
+  /** Deletes an entry if it exists: an index that is being built may not have it yet. */
   deleteEntry(tree: number, key: string, number: number): void {
     this.#begin()
     this.#statements.deleteEntry.run([tree, bytesOf(key), number])
@@ -226,13 +226,13 @@ export class DurableFile {
     })
   }
 
-  /** Marks rows that belong to nothing any more; {@link purge} removes them. */
+  /** Marks the rows of a dropped collection or index as garbage; {@link purge} removes them. */
   addGarbage({ kind, id }: Garbage): void {
     this.#begin()
     this.#statements.addGarbage.run([kind, id])
   }
 
-  /** Removes up to `limit` rows of garbage, and with the last of them its mark. */
+  /** Removes up to `limit` rows of garbage, and the mark after the last of them. */
   purge({ kind, id }: Garbage, limit: number): void {
     this.#begin()
     const { changes } =
@@ -242,14 +242,14 @@ export class DurableFile {
     if (changes < limit) this.#statements.removeGarbage.run([kind, id])
   }
 
-  /** Writes some documents as they are: can the file be written? SQLite writes only what was changed, so it is changed twice. */
+  /** Tests whether the file can be written. SQLite skips a write that changes nothing, so some checksums are inverted twice. */
   probe(): void {
     this.#begin()
     this.#statements.probe.run([PROBE_DOCUMENTS])
     this.#statements.probe.run([PROBE_DOCUMENTS])
   }
 
-  /** Pages of the file, and how many of them hold nothing. */
+  /** Counts the pages of the file, and how many of them are free. */
   pages(): { all: number; free: number } {
     const count = (name: string) => Number(columns(this.#db.prepare(`PRAGMA ${name}`).raw().all()[0])[0])
     return { all: count('page_count'), free: count('freelist_count') }
@@ -262,8 +262,8 @@ export class DurableFile {
   }
 
   /**
-   * Undoes what was not committed, and lets other processes in. Once only: libsql ends the whole process over a file that it has
-   * closed.
+   * Rolls back uncommitted changes and lets other processes in. Runs only once: libsql aborts the whole process when a closed
+   * file is used.
    */
   close(): void {
     if (this.#closed) return
@@ -279,7 +279,7 @@ export class DurableFile {
     return new StoreDamageError(this.path, what)
   }
 
-  /** The statement for so many entries: one of its own for each costs twice as much. */
+  /** Returns the statement that inserts `count` entries: one statement per entry costs twice as much. */
   #insertion(count: number): Database.Statement {
     const rows = Array.from({ length: count }, () => '(?, ?, ?, ?)').join()
     this.#insertions[count] ??= this.#db.prepare(`INSERT OR IGNORE INTO entries VALUES ${rows}`)
@@ -296,7 +296,7 @@ export class DurableFile {
     if (changes !== 1) throw this.damage('an index does not agree with its documents')
   }
 
-  /** Reads what the statements wrote. */
+  /** Parses one entry of a list that the statements return. @throws StoreDamageError */
   #checkedEntry(tree: number, text: string): Entry {
     const [hex = '', number, sum] = text.split(':')
     const entry = { key: Buffer.from(hex, 'hex'), number: Number(number) }
@@ -305,13 +305,13 @@ export class DurableFile {
   }
 }
 
-/** Entries that are written by one statement at most. */
+/** The most entries that one statement inserts. */
 const ENTRIES_AT_ONCE = 32
 
-/** As much as some requests at once write: the last page of a disk is not room. */
+/** Documents that a probe writes, as many as a few concurrent requests: one free page on the disk is not enough. */
 const PROBE_DOCUMENTS = 64
 
-/** All entries come in one text: a row of its own costs several times as much as an entry does. */
+/** Returns all entries as one text: a row for each would cost several times as much as the entry. */
 const ENTRY = "group_concat(hex(key) || ':' || number || ':' || sum, ' ')"
 
 function prepareAll(db: Database.Database) {
@@ -370,14 +370,14 @@ function columns(row: unknown): unknown[] {
   return Array.isArray(row) ? row : []
 }
 
-/** Keys are strings of bytes (`key-encoding.ts`). */
+/** Converts a key, a string with one byte per character (`key-encoding.ts`). */
 function bytesOf(key: string): Buffer {
   return Buffer.from(key, 'latin1')
 }
 
 const SIZE = Buffer.from('size')
 
-/** CRC-32 of the bytes and of the two numbers that say whose they are. */
+/** Returns the CRC-32 of the bytes, seeded with the two numbers that identify their owner. */
 function sumOf(bytes: Uint8Array, owner: number, number: number): number {
   const seed = Math.imul(owner, 0x9e3779b1) ^ Math.imul(Math.floor(number / 2 ** 32), 0x85ebca6b) ^ number
   return crc32(bytes, seed >>> 0)

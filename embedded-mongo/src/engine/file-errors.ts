@@ -7,7 +7,10 @@ export class FileBusyError extends Error {}
 /** The file cannot be used. The message is a sentence for a person: which file, what is wrong, what to do. */
 export class StoreFileError extends Error {
   override readonly name: string = 'StoreFileError'
-  /** The disk is full, or does not do what it should: that may pass. Or the file itself is not what it should be. */
+  /**
+   * `full` and `disk` (it fails or refuses access) may pass; `file` means that the file itself is not what it should
+   * be.
+   */
   readonly trouble: 'full' | 'disk' | 'file'
 
   constructor(
@@ -19,7 +22,7 @@ export class StoreFileError extends Error {
   }
 }
 
-/** The file is not what the store wrote. Never answered with what it seems to hold. */
+/** The file is not what the store wrote; no reply is made from its content. */
 export class StoreDamageError extends StoreFileError {
   override readonly name = 'StoreDamageError'
   readonly what: string
@@ -34,7 +37,7 @@ export class StoreDamageError extends StoreFileError {
   }
 }
 
-/** What is read, or undefined where that is damaged: for those who do what they can with the rest. */
+/** Returns what `read` returns, or undefined if that is damaged, for callers that do what they can with the rest. */
 export function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -44,11 +47,11 @@ export function unlessDamaged<T>(read: () => T): T | undefined {
   }
 }
 
-/** Of SQLite and of the operating system. */
+/** Error codes of SQLite and of the operating system. */
 const NO_ROOM: ReadonlySet<string> = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT'])
 const NOT_OURS = /^(?:SQLITE_(?:READONLY|CANTOPEN|PERM)|EROFS$|EACCES$|EPERM$|ENOENT$|ENOTDIR$)/
 
-/** The same error for a person, if it is one of the file or of its directory. */
+/** Translates an error of the file or its directory into one for a person; returns other errors unchanged. */
 export function explainFileError(error: unknown, path: string): unknown {
   if (error instanceof StoreFileError) return error
   const code = codeOf(error)
@@ -86,12 +89,12 @@ function freeSpace(path: string): string {
   }
 }
 
-/** What an error says. */
+/** Returns the message of an error, or any other thrown value as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The code of an error of the file or the operating system, else ''. */
+/** Returns the code of an error of SQLite or the operating system, else ''. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

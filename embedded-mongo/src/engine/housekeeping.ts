@@ -8,12 +8,12 @@ import type { Steps } from './slice.ts'
 import type { StoreEngine } from './store-engine.ts'
 import type { StoreRecord } from './store-record.ts'
 
-/** How often MongoDB's TTL monitor runs, too. */
+/** The interval of MongoDB's TTL monitor. */
 const INTERVAL_MS = 60_000
 
 /**
- * Once a minute: removes documents that TTL indexes have expired, forgets idle cursors and gives room that is no
- * longer needed back to the file system. Returns a function that stops it.
+ * Starts the work done once a minute: removes documents that TTL indexes have expired, forgets idle cursors and
+ * gives unused space back to the file system. Returns a function that stops it.
  */
 export function startHousekeeping(
   engine: StoreEngine,
@@ -28,15 +28,15 @@ export function startHousekeeping(
   return () => clearInterval(timer)
 }
 
-/** What is done once a minute. */
+/** Removes expired documents and gives free pages back; runs once a minute. */
 export function* keepHouse(engine: StoreEngine, now: Date): Steps<void> {
   yield* sweepExpired(engine, now)
   yield* giveBack(engine)
 }
 
 /**
- * Removes documents whose TTL index says they have expired at `now`: the indexed field is a date, or an
- * array whose earliest date is, at least `expireAfterSeconds` old.
+ * Removes documents that a TTL index has expired at `now`: the indexed date, or the earliest date of an indexed
+ * array, is at least `expireAfterSeconds` old.
  */
 export function* sweepExpired(engine: StoreEngine, now: Date): Steps<void> {
   for (const collection of engine.collections()) {
@@ -50,7 +50,7 @@ export function* sweepExpired(engine: StoreEngine, now: Date): Steps<void> {
 function* removeExpired(collection: Collection, index: CollectionIndex, limit: Date): Steps<void> {
   const { fields, partial } = index.spec
   const filter = compileFilter(new Map([[fields[0]?.path ?? '', new Map([['$lte', limit]])]]))
-  // A partial TTL index holds only what may expire, so its condition needs no repeating in the filter.
+  // A partial TTL index holds only documents that may expire, so the filter need not repeat its condition.
   const shape = { fields, sparse: false, partial: undefined }
   const ranges = indexRanges(filter, shape, index.multikey)?.ranges ?? []
   const plan = { index, ranges, backwards: false, sorted: true, exact: false }
@@ -63,21 +63,21 @@ function* removeExpired(collection: Collection, index: CollectionIndex, limit: D
   }
   for (const number of expired) {
     if (collection.host.slice.over) yield* collection.pause()
-    // What is damaged stays, and keeps nothing else.
+    // A damaged document stays, and does not keep others from being removed.
     unlessDamaged(() => {
       const record = collection.read(number)
-      // It may have been given more time since it was read.
+      // The document may have been given more time since it was first read.
       if (record !== undefined && isOver(record)) collection.remove(record)
     })
   }
 }
 
-/** Pages that stay for what is written next: 2 MiB. */
+/** Free pages kept for the next writes: 2 MiB. */
 const SPARE_PAGES = 256
 /** Pages given back between two looks at the clock. */
 const STEP_PAGES = 64
 
-/** When more than a quarter of the file holds nothing. */
+/** Gives free pages back while they are at least a quarter of the file. */
 function* giveBack(engine: StoreEngine): Steps<void> {
   for (;;) {
     const { all, free } = engine.file.pages()

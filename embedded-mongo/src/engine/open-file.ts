@@ -5,10 +5,10 @@ import { bytesOf, logOf, Seal, sealOf } from './seal.ts'
 
 /** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
 const APPLICATION_ID = 0x4353676e
-/** Of the tables, of the keys in `entries` (`key-encoding.ts`) and of the checksums. */
+/** The version of the tables, of the keys in `entries` (`key-encoding.ts`) and of the checksums. */
 const FORMAT = 2
 
-/** A key is no prefix of another, so entries with equal keys are told apart, and ordered, by the document's age. */
+/** No key is a prefix of another, so entries with equal keys are told apart, and ordered, by `number`: the document's age. */
 const TABLES = `
   CREATE TABLE collections(id INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL, definition BLOB NOT NULL);
   CREATE TABLE sizes(collection INTEGER PRIMARY KEY, sum INTEGER NOT NULL, documents INTEGER NOT NULL);
@@ -21,10 +21,10 @@ const TABLES = `
 const PAGE_BYTES = 8192
 /** KiB of pages held in memory. */
 const PAGE_CACHE = 32 * 1024
-/** The write-ahead log is cut back to this after it has grown. */
+/** The write-ahead log is truncated to this many bytes after it has grown. */
 const LOG_BYTES = 32 * 1024 * 1024
 
-/** The file, held against its seal. */
+/** The open file, checked against its seal. */
 export class OpenFile {
   readonly db: Database.Database
   readonly #seal: Seal
@@ -58,7 +58,7 @@ export class OpenFile {
     }
   }
 
-  /** `run` makes what was changed durable. */
+  /** Calls `run`, which makes the changes durable, then updates the seal and checkpoints if that is due. */
   commit(run: () => void): void {
     try {
       run()
@@ -70,8 +70,8 @@ export class OpenFile {
   }
 
   /**
-   * Folds the log into the file and lets go of the lock. libsql keeps the file open until its statements are garbage, so the
-   * lock is given up by leaving exclusive mode, not by closing.
+   * Checkpoints the log into the file and releases the lock. libsql keeps the file open until its statements are
+   * garbage-collected, so the lock is released by leaving exclusive mode, not by closing.
    */
   close(): void {
     const sealed = this.#checkpoint()
@@ -88,7 +88,10 @@ export class OpenFile {
     }
   }
 
-  /** Not left to SQLite: the seal has to know before. What cannot be folded stays in the log, and is tried with the next commit. */
+  /**
+   * Runs a checkpoint: not left to SQLite, since the seal must be updated first. If it fails, the log keeps the pages for the
+   * next try.
+   */
   #checkpoint(): boolean {
     try {
       return fold(this.db, this.#seal)
@@ -99,7 +102,7 @@ export class OpenFile {
   }
 }
 
-/** @returns whether the file has all that the log holds, and the seal knows */
+/** @returns whether the file now has every page of the log, and the seal has noted that */
 function fold(db: Database.Database, seal: Seal): boolean {
   seal.prepare()
   const [row]: unknown[] = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').raw().all()
@@ -109,26 +112,26 @@ function fold(db: Database.Database, seal: Seal): boolean {
   return true
 }
 
-/** Closes a file that cannot be used, and that may have the log of a crash. */
+/** Closes a file that turned out to be unusable; a crash may have left it a log. */
 function closeUnused(db: Database.Database, seal: Seal | undefined): void {
   let sealed = false
   try {
     if (db.inTransaction) db.exec('ROLLBACK')
     sealed = seal === undefined || fold(db, seal)
   } catch {
-    // A disk that is full, or a file that another process has: what is in the log stays there.
+    // The disk is full, or another process holds the file: the pages stay in the log.
   }
   db.close()
   if (!sealed) seal?.dropIfFolded()
 }
 
 /**
- * SQLite's own lock comes with a look at the log, and SQLite removes the log of a file it lets go of, be it damaged or not. So
- * another file's lock keeps other processes out while this one is looked at.
+ * Locks a guard file beside the store file. To take its own lock SQLite reads the log, and on closing it removes the log even of
+ * a damaged file, so the guard keeps other processes out while the file is checked.
  */
 function lock(path: string): () => void {
   const name = path.replace(/\.db$/, '.guard')
-  // Not even opened if it exists: closing any descriptor of a file lets go of all locks this process holds on it.
+  // An existing file is not even opened: closing any descriptor of a file releases all locks this process holds on it.
   if (!existsSync(name)) closeSync(openSync(name, 'a', 0o600))
   const guard = new Database(name)
   guard.pragma('journal_mode = MEMORY')
@@ -139,12 +142,12 @@ function lock(path: string): () => void {
   }
 }
 
-/** What a copy is called until it is whole. */
+/** Returns the name of a copy until it is complete. */
 export function partOf(path: string): string {
   return `${path}-part`
 }
 
-/** Only what was never there is created. */
+/** Refuses to create a store file where there was one before. */
 function refuseIfLost(path: string): void {
   const left = [sealOf(path), logOf(path), partOf(path)].filter((name) => existsSync(name))
   if (left.length === 0) return
@@ -154,7 +157,7 @@ function refuseIfLost(path: string): void {
   )
 }
 
-/** The log of a file that was closed is gone; SQLite would write another one's into it. */
+/** Refuses a log beside a file that was closed and so has none: SQLite would write the log of another file into it. */
 function refuseForeignLog(path: string): void {
   if (bytesOf(logOf(path)) === 0) return
   const mode = Buffer.alloc(1)
@@ -165,7 +168,7 @@ function refuseForeignLog(path: string): void {
 }
 
 function prepare(db: Database.Database, path: string): void {
-  // Before anything is written: SQLite would fold the log of a crash into the file, and the seal not know of it.
+  // Before anything is written: SQLite would fold a log left by a crash into the file without the seal's knowledge.
   db.pragma('wal_autocheckpoint = 0')
   db.pragma('locking_mode = EXCLUSIVE')
   if (bytesOf(path) === 0) {
@@ -185,7 +188,7 @@ function prepare(db: Database.Database, path: string): void {
   db.exec('COMMIT')
 }
 
-/** Without a seal SQLite's own rules are all that the file can be held against. */
+/** Checks a file by SQLite's own rules, which are all there is without a seal. */
 function checkWhole(db: Database.Database, path: string): void {
   const verdict = single(db, 'PRAGMA integrity_check(1)')
   if (verdict !== 'ok') throw new StoreDamageError(path, String(verdict))

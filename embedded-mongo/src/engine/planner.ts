@@ -5,7 +5,7 @@ import type { SortField } from '../semantics/sort.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 
-/** What is to be found. `hint` restricts the choice to one index. */
+/** The query to plan; `hint` restricts the choice to one index. */
 export interface Question {
   filter: CompiledFilter
   sort: readonly SortField[] | undefined
@@ -14,29 +14,29 @@ export interface Question {
   hint: CollectionIndex | undefined
 }
 
-/** Where all matches are; `read-plan.ts` reads it. */
+/** Where to read so that all matches are found; `read-plan.ts` executes it. */
 export interface Plan {
   /** The index to read; undefined for a scan of the collection. */
   index: CollectionIndex | undefined
   ranges: readonly KeyRange[]
   backwards: boolean
-  /** They come in the order asked for. */
+  /** Whether the documents come in the order asked for. */
   sorted: boolean
-  /** Whatever is read matches: the filter need not be run. */
+  /** Whether everything read matches, so that the filter need not run. */
   exact: boolean
 }
 
 type IndexPlan = Plan & { index: CollectionIndex; pinned: number }
 
-/** So many entries are read as fast as other plans are counted. */
+/** Reading this many entries is as fast as counting those of other plans. */
 const HANDFUL = 16
-/** Entries worth counting before any plan is tried, and at most. */
+/** How far entries are counted: to compare all plans at first, and at most. */
 const FEW = 256
 const MANY = 20_000
 
 /**
- * Chooses the index that reads the fewest documents. Every plan yields a superset of the matches (unless it is
- * exact the filter runs over it again), so a wrong estimate costs time and never an answer.
+ * Chooses the index that reads the fewest documents. Every plan yields a superset of the matches, and the filter
+ * runs over it unless the plan is exact, so a wrong estimate costs time but never a wrong answer.
  * @throws MongoError 291 for a hint at a partial index that may not hold all matches
  */
 export function choosePlan(collection: Collection, question: Question): Plan {
@@ -45,14 +45,14 @@ export function choosePlan(collection: Collection, question: Question): Plan {
   for (const index of collection.indexes) {
     const found = index.building ? undefined : indexRanges(question.filter, index.spec, index.multikey)
     const plan = found === undefined ? ordering(index, question) : planOf(index, found, question)
-    // All fields of a unique index pinned: nothing reads less.
+    // The filter pins all fields of a unique index: no plan reads less.
     if (found !== undefined && index.unique && found.equalFields === index.spec.fields.length)
       return plan ?? scan(question)
     if (plan !== undefined) plans.push(plan)
   }
-  // What pins most fields is most likely to be the one.
+  // The plan that pins the most fields is most likely the best.
   plans.sort((left, right) => right.pinned - left.pinned)
-  // Where only matches are read, and in order, no other index reads less.
+  // No other index reads less than a plan that reads only matches, and in order.
   const best = plans.length > 1 ? plans.find(({ exact, sorted }) => exact && sorted) : plans[0]
   if (best !== undefined) return best
   return plans.length > 1 ? cheapest(collection, plans, question) : scan(question)
@@ -67,7 +67,10 @@ function matchesAll(filter: CompiledFilter): boolean {
   return filter.conditions.length === 0
 }
 
-/** A hint at a sparse index means the documents that it holds, as in MongoDB (manual, "Sparse Indexes"). */
+/**
+ * Plans with the hinted index. A hint at a sparse index finds only the documents in it, as in MongoDB (manual,
+ * "Sparse Indexes").
+ */
 function hinted(index: CollectionIndex, question: Question): Plan {
   const shape = { ...index.spec, sparse: false }
   if (index.spec.partial !== undefined && !impliesPartial(question.filter, index.spec.partial)) {
@@ -79,7 +82,7 @@ function hinted(index: CollectionIndex, question: Question): Plan {
   return planOf(index, indexRanges(question.filter, shape, index.multikey), question)
 }
 
-/** Without conditions on its fields an index is still good for its order, if it holds every document. */
+/** Plans an index for its order alone, without conditions on its fields, if it holds every document. */
 function ordering(index: CollectionIndex, question: Question): IndexPlan | undefined {
   if (
     question.sort === undefined ||
@@ -110,7 +113,7 @@ function planOf(
   }
 }
 
-/** Counts no further than it takes to tell the plans apart. */
+/** Returns the cheapest plan; counts only as far as it takes to tell the plans apart. */
 function cheapest(collection: Collection, plans: readonly IndexPlan[], question: Question): Plan {
   const roughly: number[] = []
   for (const plan of plans) {
@@ -141,14 +144,17 @@ function saysMore(plan: IndexPlan, other: IndexPlan): boolean {
   return plan.exact === other.exact ? plan.pinned > other.pinned : plan.exact
 }
 
-/** A sorted plan may stop early: at `limit`, if that share of what it reads matches. */
+/**
+ * Estimates the cost of a plan. A sorted plan may stop at `limit`; `share` is the part of its entries that should
+ * match.
+ */
 function costOf(plan: Plan, { count, share }: { count: number; share: number }, question: Question): number {
   if (!plan.sorted) return count * (1 + Math.log2(count + 1) / 4)
   if (question.limit === 0) return count
   return Math.min(count, (question.limit + question.skip) / share)
 }
 
-/** Of more ranges than this only the first are counted. */
+/** How many ranges of a plan are counted; the rest is extrapolated. */
 const COUNTED_RANGES = 8
 
 function countOf({ host, size }: Collection, { index, ranges }: IndexPlan, limit: number): number {
@@ -158,12 +164,12 @@ function countOf({ host, size }: Collection, { index, ranges }: IndexPlan, limit
   return (sum * ranges.length) / Math.max(1, counted.length)
 }
 
-/** What long ranges were found to hold, by index and first range. */
+/** Counts of long ranges, by index and by the outer bounds of the plan's ranges. */
 const remembered = new WeakMap<CollectionIndex, Map<string, { count: number; size: number; at: number }>>()
 const REMEMBERED_RANGES = 256
 const REMEMBERED_MS = 60_000
 
-/** A long range is not counted again before a minute is over or the collection has changed its size by a fifth. */
+/** Counts a long range; again only after a minute, or once the collection's size has changed by a fifth. */
 function rememberedCount(collection: Collection, plan: IndexPlan): number {
   const { index, ranges } = plan
   const known = remembered.get(index) ?? new Map<string, { count: number; size: number; at: number }>()
@@ -180,7 +186,10 @@ function rememberedCount(collection: Collection, plan: IndexPlan): number {
   return count
 }
 
-/** Whether reading the index yields the sort order, given that its first `pinned` fields hold one value each. */
+/**
+ * Returns the direction in which the index yields the sort order, if any, given that its first `pinned` fields
+ * hold one value each.
+ */
 function sortOrder(
   index: CollectionIndex,
   pinned: number,
@@ -188,7 +197,7 @@ function sortOrder(
 ): 'forwards' | 'backwards' | undefined {
   if (sort === undefined || index.multikey) return undefined
   const { fields, sparse } = index.spec
-  // An element of an array that lacks the field has no entry here, and counts for the order all the same.
+  // An array element that lacks the field has no entry in a sparse index, but still counts for the order.
   if (sparse && fields.some(({ path }) => path.includes('.'))) return undefined
   const fixed = new Set(fields.slice(0, pinned).map(({ path }) => path))
   let position = pinned

@@ -7,16 +7,17 @@ import { StoreDamageError, unlessDamaged } from './file-errors.ts'
 import type { Plan } from './planner.ts'
 import type { StoreRecord } from './store-record.ts'
 
-/** Entries of an index that are read in one go: at first, and when a plan turns out to read more. */
+/** Index entries read at once: at first, and when a plan turns out to read more. */
 const FIRST_ENTRIES = 32
 const MORE_ENTRIES = 256
 
 /**
- * The documents of a plan, each once, in the order of the index or of their age; undefined when the slice is over.
- * After that the documents may have changed: it goes on from its place with what is there then.
- * @param partial leaves out the documents that are damaged. Where the index is, all others come, in no order: which of them the
- * plan means, the filter must tell.
- * @throws StoreDamageError when one is damaged, or an index and its documents do not agree; MongoError 175 when either was dropped
+ * Yields the documents of a plan, each once, in the order of the index or of their age, and undefined when the slice is over.
+ * Documents may change during that pause; reading goes on from its place with their new state.
+ * @param partial leaves out damaged documents. If the index is damaged, all remaining documents are yielded in no order, and the
+ * caller's filter must select the matches.
+ * @throws StoreDamageError when a document is damaged or disagrees with the index; MongoError 175 when the collection or index
+ * was dropped
  */
 export function* readRecords(
   collection: Collection,
@@ -43,7 +44,7 @@ export function* readRecords(
   }
 }
 
-/** As {@link readRecords}, the entries alone. */
+/** Yields only the index entries of a plan; otherwise like {@link readRecords}. */
 export function* readEntries(
   collection: Collection,
   index: CollectionIndex,
@@ -51,7 +52,7 @@ export function* readEntries(
   first = FIRST_ENTRIES,
 ): Generator<Entry | undefined> {
   const { file, slice } = collection.host
-  // One document has several keys in a multikey index, and another one once it was changed between two slices.
+  // A document has several keys in a multikey index, and gets other keys when it changes between two slices.
   const seen = new Set<number>()
   const began = collection.version
   for (const range of backwards ? ranges.toReversed() : ranges) {
@@ -84,7 +85,7 @@ export function* readEntries(
   )
 }
 
-/** An entry that names no document, or one that does not have its key, would make an answer wrong. */
+/** Reads the document of an entry. An entry without a document, or whose document lacks its key, would make an answer wrong. */
 function recordOf(
   collection: Collection,
   index: CollectionIndex,
@@ -98,7 +99,7 @@ function recordOf(
   const { namespace, host } = collection
   const name = `${index.spec.name} of ${namespace}`
   if (record === undefined) throw host.file.damage(`index ${name} has an entry without a document`)
-  // An exact plan reads no document, and neither does it need to: the entry has a checksum of its own.
+  // An exact plan need not look into the document: the entry has a checksum of its own.
   if ((exact && !partial) || record.soundFor === index) return record
   if (index.keysOf(record.fields(index.roots)).includes(entry.key.toString('latin1'))) {
     record.soundFor = index

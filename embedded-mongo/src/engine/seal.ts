@@ -13,18 +13,20 @@ import { crc32 } from 'node:zlib'
 import { StoreDamageError } from './file-errors.ts'
 import { checkRun, followRun, type Run, readRun } from './write-ahead-log.ts'
 
-/** The head: this mark, the salts of the log's run, how many of its frames must be there, and the CRC-32 of all that. */
+/**
+ * The head of the seal: this mark, the salts of the log's run, the number of its frames that must exist, and a CRC-32 of these.
+ */
 const MARK = Buffer.from('CSseal\0\u0001')
 const HEAD_BYTES = 24
 /** Where the checksums of the pages begin, four bytes each. */
 const SUMS_AT = 512
 const CHUNK_PAGES = 128
-/** The page that holds this byte is for SQLite's locks: it is never written, and no part of what is stored (its file format, 1.4). */
+/** The page with this byte is for SQLite's locks: it is never written and stores no data (SQLite's file format, 1.4). */
 const LOCK_BYTE = 2 ** 30
-/** A checkpoint is due when the log has so many frames. */
+/** Frames in the log at which a checkpoint is due. */
 const LOG_FRAMES = 2000
 
-/** What of page 1 is written past the log when the file is opened and closed: journal mode, change counter, version. */
+/** Bytes of page 1 that opening and closing the file write past the log: journal mode, change counter, version. */
 const PAST_LOG: readonly (readonly [from: number, to: number])[] = [
   [18, 20],
   [24, 28],
@@ -32,12 +34,13 @@ const PAST_LOG: readonly (readonly [from: number, to: number])[] = [
 ]
 
 /**
- * What file and log must be, kept beside them: a checksum of each page of the file, and how far the log was acknowledged.
- * SQLite has neither: it drops what follows a bad frame of its log without a word, and takes a flipped bit in a page for data.
+ * The expected state of file and log, kept beside them: a checksum of each page of the file, and how far the log was
+ * acknowledged. SQLite has neither: it silently drops everything after a bad frame of its log, and takes a flipped bit in a page
+ * for data.
  *
- * How far the log goes is written after each commit and left to the operating system to make durable: after a power cut it may
+ * The extent of the log is written after each commit and left to the operating system to make durable: after a power cut it may
  * be too low, never too high. The checksums are made durable before a checkpoint copies their pages from the log to the file;
- * until it has, the log vouches for these pages.
+ * until the checkpoint has done so, the log vouches for these pages.
  */
 export class Seal {
   readonly #path: string
@@ -45,7 +48,7 @@ export class Seal {
   readonly #seal: number
   #log: number | undefined
   #run: Run | undefined
-  /** Frames of a commit that failed, or was cut off, may lie in the log behind those of the next one. */
+  /** Whether frames of a failed or interrupted commit may lie in the log after those of the next commit. */
   #doubtful: boolean
 
   private constructor(path: string, pageBytes: number, seal: number) {
@@ -56,9 +59,9 @@ export class Seal {
   }
 
   /**
-   * Holds file and log against their seal, before SQLite touches either. The caller keeps other processes out, and has no lock
-   * on the file yet: closing any descriptor of it would let go of that.
-   * @returns undefined when there is no seal, as of a file that is new or was restored
+   * Checks file and log against their seal, before SQLite touches either. The caller keeps other processes out and has no lock on
+   * the file yet: closing any descriptor of the file would release that lock.
+   * @returns undefined when there is no seal, because the file is new or was restored
    * @throws StoreFileError
    */
   static check(path: string, pageBytes: number): Seal | undefined {
@@ -73,9 +76,11 @@ export class Seal {
     }
   }
 
-  /** Makes the seal of what lies there; as {@link check}, before SQLite touches it, or of what it has only in its log. */
+  /**
+   * Creates the seal of the file as it is: like {@link check} before SQLite touches it, or while new pages are only in its log.
+   */
   static make(path: string, pageBytes: number): Seal {
-    // Beside its place until it is whole and durable: a process that is killed meanwhile must not leave half a seal.
+    // Under another name until it is complete and durable: a process killed meanwhile must not leave half a seal.
     const beside = `${sealOf(path)}-new`
     const seal = new Seal(path, pageBytes, openSync(beside, 'w+', 0o600))
     try {
@@ -94,7 +99,7 @@ export class Seal {
     }
   }
 
-  /** What was committed is durable. Returns whether it is time for a checkpoint. Never throws: that it is, is certain. */
+  /** Notes a commit. Never throws, since the commit is durable already. Returns whether a checkpoint is due. */
   note(): boolean {
     try {
       const log = this.#openLog()
@@ -106,7 +111,7 @@ export class Seal {
     return this.#doubtful || (this.#run?.frames ?? 0) >= LOG_FRAMES
   }
 
-  /** A commit failed: until the next checkpoint nothing is noted, since frames alone do not tell what of the log counts. */
+  /** A commit failed: nothing is noted until the next checkpoint, since frames alone do not tell which part of the log counts. */
   doubt(): void {
     this.#doubtful = true
   }
@@ -129,14 +134,14 @@ export class Seal {
     fsyncSync(this.#seal)
   }
 
-  /** The file has all that the log has: from now on the log may restart, or be gone. */
+  /** Notes that the file has every page of the log, which may now restart or be removed. */
   folded(): void {
     this.#noteRun(undefined)
     fsyncSync(this.#seal)
     this.#doubtful = false
   }
 
-  /** Before the log is removed. */
+  /** Closes the log, before the log is removed. */
   closeLog(): void {
     if (this.#log !== undefined) closeSync(this.#log)
     this.#log = undefined
@@ -147,13 +152,13 @@ export class Seal {
     closeSync(this.#seal)
   }
 
-  /** What was sealed turned out to be no store. */
+  /** Removes the seal, since the sealed file turned out not to be a store. */
   break(): void {
     this.close()
     rmSync(sealOf(this.#path), { force: true })
   }
 
-  /** SQLite folded what the seal does not know: without one the next start looks at the whole file by SQLite's rules. */
+  /** Removes the seal if SQLite folded pages it does not know; the next start then checks the whole file by SQLite's rules. */
   dropIfFolded(): void {
     if (!existsSync(logOf(this.#path))) rmSync(sealOf(this.#path), { force: true })
   }
@@ -238,7 +243,7 @@ export class Seal {
   }
 }
 
-/** Where the seal of a file lies. */
+/** Returns the path of a file's seal. */
 export function sealOf(path: string): string {
   return path.replace(/\.db$/, '.seal')
 }
@@ -247,7 +252,7 @@ export function logOf(path: string): string {
   return `${path}-wal`
 }
 
-/** 0 for one that is not there. */
+/** Returns the size of a file in bytes, 0 if it does not exist. */
 export function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

@@ -7,7 +7,7 @@ const SLICE_MS = 10
  */
 export type Steps<T> = Generator<undefined, T, undefined>
 
-/** The turn of the command that is running. */
+/** The time slice of the running command. */
 export class Slice {
   #end = 0
 
@@ -20,7 +20,7 @@ export class Slice {
   }
 }
 
-/** Runs to the end whatever it takes, in one go. */
+/** Runs steps to the end without letting other commands run. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
@@ -31,7 +31,7 @@ export function finish<T>(steps: Steps<T>): T {
 /** Elements that are sorted in one go: a millisecond or two. */
 const RUN = 1024
 
-/** Sorts `items`, equal ones staying in order, and gives the others their turn meanwhile. */
+/** Sorts `items` stably, and lets other commands run meanwhile. */
 export function* sortInSlices<T>(
   items: readonly T[],
   compare: (left: T, right: T) => number,

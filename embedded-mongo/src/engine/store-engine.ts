@@ -18,9 +18,9 @@ export interface PlanReport {
   fields: string[]
   /** The index that was read; undefined for a scan of the collection. */
   index: string | undefined
-  /** Documents, or index entries where those were enough, that were read. */
+  /** The number of documents read, or of index entries where those were enough. */
   examined: number
-  /** Documents of the collection. */
+  /** The number of documents in the collection. */
   size: number
 }
 
@@ -34,27 +34,27 @@ export class StoreEngine implements CollectionHost {
   readonly cache = new RecordCache()
   readonly cursors = new Cursors()
   readonly slice = new Slice()
-  /** Learns how each statement found its documents. */
+  /** Called with the plan of each statement. */
   onPlan: ((report: PlanReport) => void) | undefined
-  /** Grows when what was not durable is undone: a command that began before it cannot go on. */
+  /** Grows when uncommitted changes are undone: a command that began before that cannot go on. */
   epoch = 0
-  /** Why it was. */
+  /** Why changes were last undone. */
   undoneBy: unknown
-  /** There is something for {@link purge}. */
+  /** Whether there is garbage for {@link purge}. */
   untidy = false
   #collections = new Map<string, Collection>()
-  /** Those with documents that are written, changed or gone since the last commit. */
+  /** Collections with documents inserted, changed or removed since the last commit. */
   readonly #changed = new Set<Collection>()
-  /** Something else was: what collections or indexes there are, or what the file keeps for itself. */
+  /** Whether anything else changed since then: the set of collections or indexes, or the file's own bookkeeping. */
   #rearranged = false
   #lastTree = 0
-  /** A change was begun and not ended: what broke off {@link recover} undoes. */
+  /** Whether a change has begun and not ended; {@link recover} undoes one that broke off. */
   writing = false
   #failure: { error: unknown; lasting: boolean } | undefined
-  /** The last write was not made durable. */
+  /** Whether the last write could not be made durable. */
   #failing = false
 
-  /** Reads what collections and indexes there are. @throws Error if that is not readable; the file is closed then */
+  /** Reads the definitions of all collections and indexes. @throws Error if they are not readable, after closing the file */
   constructor(file: DurableFile) {
     this.file = file
     try {
@@ -63,7 +63,7 @@ export class StoreEngine implements CollectionHost {
       try {
         file.close()
       } catch {
-        // What is wrong with the file is the first error, not that it cannot be closed either.
+        // The first error says what is wrong with the file, not that it cannot be closed either.
       }
       throw error
     }
@@ -73,7 +73,7 @@ export class StoreEngine implements CollectionHost {
     return this.#collections.get(namespace)
   }
 
-  /** The collection, created empty if it is not there. @throws MongoError 73 for a bad name */
+  /** Returns the collection, created empty if it does not exist. @throws MongoError 73 for a bad name */
   ensureCollection(namespace: string): Collection {
     const existing = this.#collections.get(namespace)
     if (existing !== undefined) return existing
@@ -96,13 +96,16 @@ export class StoreEngine implements CollectionHost {
     this.forget(collection)
   }
 
-  /** Ends the cursors of a collection that is gone, or has lost an index they may read; what that left is for {@link purge}. */
+  /**
+   * Ends the cursors of a collection that was dropped, or lost an index they may read; {@link purge} removes the rows left
+   * behind.
+   */
   forget({ namespace }: Collection): void {
     this.untidy = true
     this.cursors.killNamespaces((other) => other === namespace)
   }
 
-  /** The collections of a database by name. */
+  /** Returns the collections of a database, sorted by name. */
   collectionsOf(database: string): Collection[] {
     const prefix = `${database}.`
     return [...this.#collections.values()]
@@ -165,15 +168,14 @@ export class StoreEngine implements CollectionHost {
     }
   }
 
-  /** After a write that failed, tries whether the file can be written again; the next {@link commit} tells. */
+  /** After a failed write, tests whether the file can be written again; the next {@link commit} shows the result. */
   probe(): void {
     if (this.#failing) this.change(() => this.file.probe())
   }
 
   /**
-   * After a command broke off with an error that is no answer of MongoDB's: if it was in the midst of a write,
-   * everything since the last commit is undone, and the next {@link commit} throws, so that nothing of it is
-   * acknowledged. Returns whether that was so.
+   * Handles an error that broke off a command: in the middle of a write, everything since the last commit is undone, and the
+   * next {@link commit} throws, so that none of it is acknowledged. Returns whether that was so.
    */
   recover(error: unknown): boolean {
     if (!this.writing) return false
@@ -183,8 +185,8 @@ export class StoreEngine implements CollectionHost {
   }
 
   /**
-   * Removes what dropped collections and indexes have left in the file. Asked anew before each step: another purge may have come
-   * to the end of one, whose id a new collection then has.
+   * Removes the rows that dropped collections and indexes left in the file. The list is read again before each step: another
+   * purge may have finished an item, whose id a new collection may then have.
    */
   *purge(): Steps<void> {
     for (let [garbage] = this.file.garbage(); garbage !== undefined; [garbage] = this.file.garbage()) {
@@ -206,12 +208,14 @@ export class StoreEngine implements CollectionHost {
     const failure = this.#failure
     if (failure === undefined) return
     this.#failure = undefined
-    // This command went by what was not read: it is refused, and the next one finds out whether that passed.
+    // This command relied on state that could not be read: it is refused, and the next one finds out whether that passed.
     if (failure.lasting) this.#undo(failure.error)
     throw failure.error
   }
 
-  /** If even reading the file again fails, memory is not trusted and every command is refused until that succeeds. */
+  /**
+   * Rolls back and reads the file again. If that fails, memory is not trusted and every command is refused until it succeeds.
+   */
   #undo(why: unknown): void {
     this.epoch += 1
     this.undoneBy = why
@@ -246,11 +250,11 @@ export class StoreEngine implements CollectionHost {
     const collection = Collection.stored(this, stored, indexes)
     this.#collections.set(stored.namespace, collection)
     this.#lastTree = Math.max(this.#lastTree, ...indexes.map(({ tree }) => tree))
-    // What was being built when the store ended was not acknowledged.
+    // An index that was being built when the store ended was not acknowledged.
     for (const index of indexes.filter(({ building }) => building)) collection.dropIndex(index)
   }
 
-  /** The lowest id that neither a collection nor what is left of one has. */
+  /** Returns the lowest id that neither a collection nor the garbage of one has. */
   #freeId(): number {
     const left = this.file.garbage().filter(({ kind }) => kind === 'documents')
     const taken = new Set([...left, ...this.#collections.values()].map(({ id }) => id))

@@ -8,7 +8,7 @@ import { rowOf } from './durable-file.ts'
 /** `maxBsonObjectSize` of `hello`. */
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 
-/** BSON bytes of the records that are kept. Decoded a document takes about four times that. */
+/** BSON bytes of the cached records. A decoded document takes about four times as much. */
 const KEPT_BYTES = 8 * 1024 * 1024
 
 /** A record that is looked at for the third time is worth decoding whole. */
@@ -22,7 +22,7 @@ export class StoreRecord {
   /** The document's row, and its age in its collection: natural order is ascending `number`. */
   readonly number: number
   readonly body: Uint8Array
-  /** The index that was last found to agree with it. */
+  /** The last index whose entry was found to agree with the document. */
   soundFor: CollectionIndex | undefined
   #document: BsonDocument | undefined
   #looks = 0
@@ -38,7 +38,7 @@ export class StoreRecord {
     return this.#document
   }
 
-  /** The document, or at least these top-level fields of it. */
+  /** Returns the document, or at least these top-level fields of it. */
   fields(names: ReadonlySet<string>): BsonDocument {
     this.#looks += 1
     if (this.#looks >= OFTEN) return this.document
@@ -47,8 +47,8 @@ export class StoreRecord {
 }
 
 /**
- * The current versions of the documents that were used last, by collection and number. Of two generations the older one
- * goes when the younger is full; what is used moves into the younger.
+ * A cache of the current versions of recently used documents, by collection and number. It has two generations: a
+ * record that is used moves into the younger, and the older is dropped when the younger is full.
  */
 export class RecordCache {
   #young = new Map<number, StoreRecord>()

@@ -1,23 +1,23 @@
 import { readSync } from 'node:fs'
 
-/** SQLite's write-ahead log (its "WAL-mode File Format"): a head, then frames of a head and a page each. */
+/** SQLite's write-ahead log (its "WAL-mode File Format"): a header, then frames, each a header and a page. */
 const HEAD_BYTES = 32
 const FRAME_HEAD_BYTES = 24
-/** In the head: the checksums are over big-endian words. */
+/** The value in the header that means checksums over big-endian words. */
 const BIG_ENDIAN = 0x377f0683
 const FRAMES_AT_ONCE = 64
 
-/** What is committed in the log since SQLite last restarted it. */
+/** The commits in the log since SQLite last restarted it. */
 export interface Run {
-  /** New for each run: frames of an earlier one, which it overwrites bit by bit, have others. */
+  /** New for each run: the frames of an earlier run, which this one gradually overwrites, have other salts. */
   salts: Buffer
   /** The number of the last frame that ends a commit; 0 if there is none. */
   frames: number
-  /** Pages of the file after that. */
+  /** The number of pages in the file after that commit. */
   filePages: number
 }
 
-/** The run without a look at its checksums: what this process has written itself. Begins behind the frame `from`. */
+/** Follows the run beyond `from`, without checking checksums: this process wrote the frames itself. */
 export function followRun(log: number, pageBytes: number, from: Run | undefined): Run | undefined {
   const salts = Buffer.alloc(8)
   if (readSync(log, salts, 0, 8, 16) < 8) return undefined
@@ -34,7 +34,7 @@ export function followRun(log: number, pageBytes: number, from: Run | undefined)
   return run
 }
 
-/** The last frame of a run: its frames lie side by side, so not each has to be looked at. */
+/** Returns the last frame of a run. Its frames are contiguous, so not each has to be read. */
 function lastOf(isThere: (frame: number) => boolean, known: number): number {
   let last = known
   let step = 1
@@ -47,7 +47,7 @@ function lastOf(isThere: (frame: number) => boolean, known: number): number {
   return last
 }
 
-/** The run as SQLite takes it up when it opens the file: up to the first frame whose checksum is wrong. */
+/** Reads the run as SQLite recovers it when it opens the file: up to the first frame whose checksum is wrong. */
 export function checkRun(log: number, pageBytes: number): Run | undefined {
   const head = Buffer.alloc(HEAD_BYTES)
   readSync(log, head, 0, HEAD_BYTES, 0)
@@ -71,7 +71,7 @@ export function checkRun(log: number, pageBytes: number): Run | undefined {
   }
 }
 
-/** The pages of a run, each once: as its newest frame has it. */
+/** Calls `look` with each page of a run once, as its newest frame has it. */
 export function readRun(
   log: number,
   pageBytes: number,
@@ -93,7 +93,7 @@ export function readRun(
   }
 }
 
-/** The log's running checksum: each frame's goes on from the one before. */
+/** The log's cumulative checksum: each frame's continues from the one before. */
 class FrameSum {
   readonly #little: boolean
   #a = 0
