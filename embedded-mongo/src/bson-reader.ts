@@ -16,12 +16,12 @@ import { MongoError } from './semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, JavaScriptCode } from './semantics/values.ts'
 
 /**
- * Nesting a document may have. MongoDB allows 180; every part of the store recurses over documents,
+ * The deepest nesting of a document. MongoDB allows 180, but every part of the store recurses over documents,
  * and nothing it stores comes near this.
  */
 export const MAX_DEPTH = 100
 
-/** Longer names are not worth keeping. */
+/** Bytes of the longest field name worth keeping. */
 const MAX_KEPT_NAME = 32
 const keptNames: ({ bytes: Buffer; text: string } | undefined)[] = Array.from(
   { length: 1024 },
@@ -43,15 +43,15 @@ export function decodeBson(bytes: Uint8Array): BsonDocument {
 }
 
 /**
- * Reads only these top-level fields of a document that has been read whole before: the others are passed over by
- * their lengths and not looked into.
+ * Reads only these top-level fields of a document that was decoded whole before; the others are skipped by their
+ * lengths and not checked.
  */
 export function decodeFields(bytes: Uint8Array, names: ReadonlySet<string>): BsonDocument {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return new BsonReader(buffer, 0, buffer.length).fields(names)
 }
 
-/** As {@link decodeFields}, the document of them as BSON. */
+/** Like {@link decodeFields}, but returns a BSON document of the fields. */
 export function pickFields(bytes: Uint8Array, names: ReadonlySet<string>): Buffer {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const parts = new BsonReader(buffer, 0, buffer.length).parts(names)
@@ -76,7 +76,7 @@ export function readDocument(
   return { document, next: reader.offset }
 }
 
-/** Bytes of a value, by type. */
+/** Bytes of a value, for the types of fixed size. */
 const FIXED_WIDTHS: ReadonlyMap<number, number> = new Map([
   [0x01, 8],
   [0x06, 0],
@@ -123,7 +123,7 @@ class BsonReader {
     return document
   }
 
-  /** The elements of these fields as they lie there. */
+  /** Returns the BSON elements of these fields without decoding them. */
   parts(names: ReadonlySet<string>): Buffer[] {
     const parts: Buffer[] = []
     const stop = this.#int32() - 1
@@ -137,7 +137,7 @@ class BsonReader {
     return parts
   }
 
-  /** Moves over a value. */
+  /** Skips a value. */
   #skip(type: number): void {
     const width = FIXED_WIDTHS.get(type)
     if (width !== undefined) this.#take(width)
@@ -293,8 +293,8 @@ class BsonReader {
   }
 
   /**
-   * A field name. The same few names occur in every document, so one string of each is kept: found by its
-   * bytes, which must be equal, in a table of fixed size that a client can at worst make useless.
+   * Reads a field name. The same few names occur in every document, so one string of each is kept in a hash
+   * table and compared by its bytes. The table has a fixed size: a client can at worst make it useless.
    */
   #name(): string {
     const start = this.offset

@@ -6,20 +6,21 @@ import type { BsonDocument, BsonValue, JavaScriptCode } from './semantics/values
 /** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
 const KEPT_BYTES = 1 << 20
 
-/** Of names: longer ones are written by calls. */
+/** Characters of the longest name that is written without a call into Node. */
 const SHORT = 32
 
 const TWO_32 = 2 ** 32
 
 let scratch: Buffer = Buffer.allocUnsafe(1 << 16)
 
-/** What can be written: values, and documents that are BSON already, which go in as they are. */
+/** What can be written: values, and documents that are BSON already, which are copied. */
 export type Encodable = BsonValue | Uint8Array | Encodable[] | EncodableDocument
 export type EncodableDocument = Map<string, Encodable>
 
 /**
- * Writes a document so that {@link decodeBson} gives the same values of the same types back.
- * @param allocate from Node's pool, unless the bytes live long: one document would keep 8 KiB of others alive
+ * Writes a document so that {@link decodeBson} returns the same values of the same types.
+ * @param allocate takes bytes from Node's pool, unless they live long: one document would keep 8 KiB of
+ * others alive
  * @throws MongoError 15 Overflow when it is nested deeper than the store allows.
  */
 export function encodeBson(document: EncodableDocument, allocate = Buffer.allocUnsafe): Buffer {
@@ -63,7 +64,7 @@ class BsonWriter {
     this.buffer.writeInt32LE(this.length - start, start)
   }
 
-  /** The type byte is written last, when the value has told what it is. */
+  /** The type byte is written last, when the type of the value is known. */
   #element(name: string, value: Encodable, depth: number): void {
     const at = this.#room(1)
     this.#cstring(name)
@@ -193,7 +194,9 @@ class BsonWriter {
     this.#cstringBytes(text)
   }
 
-  /** Writes a name as most are: sooner than by calls. */
+  /**
+   * Writes a short ASCII name, as most are, faster than a call into Node; returns false for any other name.
+   */
   #shortAscii(text: string): boolean {
     if (text.length > SHORT) return false
     const start = this.#room(text.length + 1)
@@ -225,7 +228,7 @@ class BsonWriter {
     this.buffer.set(bytes, at)
   }
 
-  /** Makes room for `count` bytes and returns where they start. `buffer` may be another one after this. */
+  /** Makes room for `count` bytes and returns where they start. This may replace `buffer`. */
   #room(count: number): number {
     const start = this.length
     this.length += count

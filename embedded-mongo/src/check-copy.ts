@@ -3,7 +3,7 @@ import { DurableFile } from './engine/durable-file.ts'
 import { StoreDamageError, StoreFileError } from './engine/file-errors.ts'
 import { StoreEngine } from './engine/store-engine.ts'
 
-/** Opens a copy, which folds its log into it and checks its pages, and reads its documents. @throws StoreFileError */
+/** Opens a copy, which checkpoints its log and checks its pages, and reads its documents. @throws StoreFileError */
 export function openToCheck(dataDir: string, to: string): void {
   const damage = findDamage(to)
   if (damage === undefined) return
@@ -15,7 +15,7 @@ export function openToCheck(dataDir: string, to: string): void {
 
 const PAGE = 100
 
-/** @returns what names the first page or document that is not as it was written */
+/** @returns a description of the first damaged page or document, or undefined */
 function findDamage(to: string): string | undefined {
   let engine: StoreEngine | undefined
   try {
@@ -35,7 +35,7 @@ function readAll(engine: StoreEngine): void {
     for (let after = 0; ; ) {
       const page = engine.file.documents(collection.id, after, PAGE)
       const spoilt = page.find(({ sound }) => !sound)
-      // It says the name.
+      // Throws an error that names the document.
       if (spoilt !== undefined) collection.read(spoilt.number)
       after = page.at(-1)?.number ?? after
       if (page.length < PAGE) break

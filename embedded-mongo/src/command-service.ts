@@ -31,40 +31,40 @@ import { MongoError } from './semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from './semantics/values.ts'
 import type { CommandService } from './wire/connection.ts'
 
-/** While a long command runs, what it has written is made durable this often even if no reply waits for it. */
+/** Milliseconds between commits while a long command runs, even if no reply waits for one. */
 const COMMIT_MS = 250
 
-/** Who waits for the reply to a command. */
+/** The caller that waits for the reply to a command. */
 interface Asker {
   reply: (message: Uint8Array) => void
-  /** Of a command that only reads: from where, and how to ask once more when what it has read may be undone by now. */
+  /** For a command that only reads: its namespace, and how to run it again when what it has read may be undone. */
   reading?: { namespace: string; again: () => void }
-  /** The reply says nothing of what is stored, and so waits for nothing. */
+  /** Whether the reply says nothing about stored data, and so waits for no commit. */
   greeting?: boolean
 }
 
-/** A command, or work of the store itself, that others have interrupted. */
+/** A command, or the store's own work, that was interrupted at the end of its slice. */
 interface Job {
   steps: Steps<Reply>
   asker: Asker
-  /** {@link StoreEngine.epoch} when it began. */
+  /** {@link StoreEngine.epoch} when the job began. */
   epoch: number
 }
 
-/** Commands that only read, and leave nothing behind: a disk without room is none of their business. */
+/** Commands that only read and leave nothing behind, so a full disk does not concern them. */
 const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate', 'distinct'])
 
-/** With these a driver opens a connection, in the midst of a read; refused, it drops its pool. */
+/** Commands with which a driver opens a connection, even during a read; if one is refused, the driver drops its pool. */
 const GREETINGS: ReadonlySet<string> = new Set(['hello', 'isMaster', 'ismaster'])
 
 /**
- * Runs commands on the engine and holds every reply back until what it reports is on disk. While one
- * commit runs, further commands queue in the sockets; they execute together next and share one fsync.
- * Reads of a collection that has uncommitted writes wait as well: no client sees a state that a crash could undo. If it is
- * undone they are run again.
+ * Runs commands on the engine and holds every reply back until what it reports is on disk. While one commit runs, further
+ * commands queue in the sockets; they execute together next and share one fsync (group commit). Reads of a collection with
+ * uncommitted writes wait as well, so that no client sees a state that a crash could undo; if it is undone, they run
+ * again.
  *
- * A command that takes long is interrupted when its slice is over and goes on after the others had their turn, one
- * slice of each interrupted command after the other.
+ * A long command is interrupted when its slice is over and continues after the others had their turn; interrupted commands
+ * alternate, one slice each.
  */
 export class SlicedCommandService implements CommandService {
   readonly #engine: StoreEngine
@@ -92,7 +92,7 @@ export class SlicedCommandService implements CommandService {
     this.#begin(body, connectionId, READS.has(name) ? { reply, reading } : { reply, greeting })
   }
 
-  /** From now on this is the answer to everything. */
+  /** Answers every command from now on with this error. */
   refuse(refusal: MongoError): void {
     this.#refusal = refusal
   }
@@ -101,13 +101,13 @@ export class SlicedCommandService implements CommandService {
     try {
       return encodeBson(errorReply(error))
     } catch (failure) {
-      // What an error tells beside its message may be nested as deep as a document already.
+      // The extra fields of an error may already be nested as deep as a document may be.
       if (!(error instanceof MongoError)) throw failure
       return encodeBson(errorReply(new MongoError(error.code, error.message)))
     }
   }
 
-  /** Does work of the store itself, in slices among the commands. */
+  /** Runs the store's own work, in slices between those of the commands. */
   work(steps: Steps<void>): void {
     const whole = function* (): Steps<Reply> {
       yield* steps
@@ -117,7 +117,7 @@ export class SlicedCommandService implements CommandService {
     this.#schedule()
   }
 
-  /** Ends what is interrupted, commits, and releases the replies that waited for it. */
+  /** Ends interrupted commands, commits, and releases the replies that waited for the commit. */
   stop(): void {
     this.#stopped = true
     clearImmediate(this.#scheduled)
@@ -154,7 +154,7 @@ export class SlicedCommandService implements CommandService {
       slice()
     } catch (error) {
       const message = this.failure(answerable(error, this.#engine.file.path))
-      // A write that broke off half-way takes with it all that is not committed.
+      // A write that broke off half-way undoes everything uncommitted.
       if (this.#engine.recover(error)) {
         this.#flush()
         asker.reply(message)
@@ -163,7 +163,7 @@ export class SlicedCommandService implements CommandService {
     this.#schedule()
   }
 
-  /** Replies once all that the command has seen and written is durable. */
+  /** Replies once everything the command has read and written is durable. */
   #afterCommit(message: Uint8Array, { reply, reading, greeting }: Asker): void {
     const engine = this.#engine
     const settled = reading
@@ -194,7 +194,7 @@ export class SlicedCommandService implements CommandService {
     this.#guard(job.asker, () => this.#advance(job))
   }
 
-  /** Commits now and releases the replies that waited for it. */
+  /** Commits now and releases the replies that waited for the commit. */
   #flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
@@ -213,7 +213,7 @@ function shuttingDown(): MongoError {
   return new MongoError(11600, 'the store is shutting down')
 }
 
-/** What the client learns of an error that is not MongoDB's: of its file all there is, of a defect only its kind. */
+/** Translates an error for the client: one of the store's file with its whole message, a defect only by its kind. */
 function answerable(error: unknown, path: string): unknown {
   const told = explainFileError(error, path)
   if (told instanceof StoreDamageError) return new MongoError(366, told.message)
@@ -223,7 +223,7 @@ function answerable(error: unknown, path: string): unknown {
 
 const FILE_CODES = { full: 14031, disk: 39, file: 1 } as const
 
-/** Why a write was not made durable: what the file's error says, else `otherwise`. */
+/** Returns why a write was not made durable: the file's error, else `otherwise`. */
 function writeError({ file }: StoreEngine, error: unknown, otherwise: string): MongoError {
   const told = answerable(error, file.path)
   return told instanceof MongoError

@@ -7,18 +7,18 @@ import { explainFileError, StoreFileError } from './engine/file-errors.ts'
 import { partOf } from './engine/open-file.ts'
 import { logOf } from './engine/seal.ts'
 
-/** A checkpoint writes page after page: a file that rested for so long is not in the middle of one. */
+/** A checkpoint writes page after page: a file that nobody wrote for this long is not in the middle of one. */
 const RESTED_MS = 50
 const TRIES = 40
 const GAP_MS = 250
 
 /**
- * Copies the files of a store, also while another process serves it, into an empty or new directory, with those `beside` it that
- * are there. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log begins again only after
- * one, so where neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left
- * out, since it covers later writes. Never in the process that serves the store: closing a file there would let go of its locks.
- * The file gets its name last, when everything else is durable, so that a copy that was cut off is not taken for a whole one. What
- * fails leaves nothing in the directory.
+ * Copies the files of a store, even while another process serves it, into an empty or new directory, with those files of `beside`
+ * that exist. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log restarts only after
+ * one. If neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left out,
+ * since it covers later writes. Never call this in the process that serves the store: closing a file there would release its
+ * locks. The file gets its name last, when everything else is durable, so that an interrupted copy is not taken for a complete
+ * one. A failed copy leaves nothing in the directory.
  * @throws StoreFileError
  */
 export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
@@ -47,7 +47,7 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   }
 }
 
-/** Removes what is in a directory, not the directory itself: it may be where another disk is mounted. */
+/** Removes the content of a directory, not the directory itself: it may be a mount point. */
 export async function emptyDirectory(directory: string): Promise<void> {
   for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true })
 }
@@ -67,7 +67,7 @@ async function copyAtRest(from: string, to: string, log: string): Promise<void> 
   )
 }
 
-/** A log that could not be read or written whole must not pass for one that is not there. */
+/** Copies a file if it exists. A log that could not be copied whole must not pass for one that does not exist. */
 async function copyIfThere(from: string, to: string): Promise<void> {
   try {
     await copyFile(from, to)
@@ -76,25 +76,28 @@ async function copyIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** A directory, and those above it that hold the name of one that is still to be made. */
+/** Returns a directory and, if it does not exist yet, its ancestors up to the first that does: they get new entries. */
 function directoriesOf(directory: string): string[] {
   return existsSync(directory) ? [directory] : [directory, ...directoriesOf(dirname(directory))]
 }
 
-/** The content of a file, or the names in a directory. Windows asks for the right to write. */
+/** Makes the content of a file or the entries of a directory durable. Windows requires write access for this. */
 async function makeDurable(path: string): Promise<void> {
   const file = await open(path, process.platform === 'win32' ? 'r+' : 'r')
   await file.sync().finally(() => file.close())
 }
 
-/** Changes with each checkpoint and each beginning of a log. @returns undefined where a checkpoint may be under way */
+/**
+ * Returns a state that changes with each checkpoint and each restart of the log.
+ * @returns undefined while a checkpoint may be under way
+ */
 async function stateOf(database: string): Promise<string | undefined> {
   const { mtimeMs, size } = await stat(database)
   if (Date.now() - mtimeMs < RESTED_MS) return undefined
   return `${mtimeMs} ${size} ${await headOf(logOf(database))}`
 }
 
-/** The header of the log, with the salts of its run; nothing where there is no log. */
+/** Reads the header of the log, with the salts of its run; '' if there is no log. */
 async function headOf(path: string): Promise<string> {
   const file = await open(path, 'r').catch(() => undefined)
   if (file === undefined) return ''

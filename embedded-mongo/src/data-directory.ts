@@ -45,8 +45,8 @@ export function storeFiles(dataDir: string): StoreFiles {
  */
 export function prepareDataDirectory(files: StoreFiles): void {
   makeDirectory(files.directory)
-  // Not even opened if it exists: closing any descriptor of a file drops all POSIX locks this process
-  // holds on it, and another store of this process may be holding one.
+  // An existing file is not even opened: closing any descriptor of a file drops all POSIX locks this process holds on it, and
+  // another store of this process may be holding one.
   if (!existsSync(files.database)) closeSync(openSync(files.database, 'a', 0o600))
   if (process.platform === 'win32') return
   const directory = openSync(files.directory, 'r')
@@ -58,8 +58,8 @@ export function prepareDataDirectory(files: StoreFiles): void {
 }
 
 /**
- * Makes a directory (0700) with those above it that are missing. Node's own `recursive` tries for ever where the file system says
- * ENOENT of a directory that cannot be made, as /proc does.
+ * Makes a directory (0700) and its missing ancestors. Node's own `recursive` retries for ever where the file system reports
+ * ENOENT for a directory that cannot be made, as /proc does.
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return
@@ -67,7 +67,7 @@ export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Another process was before us.
+    // Another process made it first.
     if (!existsSync(path)) throw error
   }
 }
@@ -91,7 +91,7 @@ export function chooseSocketPath(files: StoreFiles): { socketPath: string; tempo
   return fits ? { socketPath } : { socketPath, temporary: directory }
 }
 
-/** The same at each start: clients that were given the address of the socket find the store again. */
+/** Returns the same directory at each start, so that clients with the socket's address find the store again. */
 function shortDirectory({ directory }: StoreFiles): string {
   const whose = `${process.geteuid?.()} ${directory}`
   const name = createHash('sha256').update(whose).digest('hex').slice(0, 16)
@@ -99,8 +99,9 @@ function shortDirectory({ directory }: StoreFiles): string {
 }
 
 /**
- * A directory that was there before may be open to others, or be another user's, who could put a socket of their own in the
- * place of ours. @throws StoreFileError when it is no directory of this user's
+ * Makes a directory private. An existing one may be open to others or belong to another user, who could replace our socket with
+ * their own.
+ * @throws StoreFileError when it is not a directory of this user
  */
 export function makePrivate(directory: string): void {
   if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) makeDirectory(directory)
@@ -116,7 +117,7 @@ function shortTemporaryDirectory(): string {
   return Buffer.byteLength(usual) + 40 <= MAX_SOCKET_PATH ? usual : '/tmp'
 }
 
-/** A note in place of the old one, never half of it: readers do not hold the lock. */
+/** Replaces the lock note atomically: readers do not hold the lock. */
 export function writeLockNote(files: StoreFiles, note: LockNote): void {
   const draft = `${files.lock}.${note.pid}`
   try {
@@ -128,7 +129,7 @@ export function writeLockNote(files: StoreFiles, note: LockNote): void {
   }
 }
 
-/** The note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. */
+/** Returns the note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. */
 export function readLockNote(files: StoreFiles): LockNote | undefined {
   try {
     const note: unknown = JSON.parse(readFileSync(files.lock, 'utf8'))
@@ -146,7 +147,7 @@ export function socketUri(socketPath: string): string {
   return `mongodb://${encodeURIComponent(socketPath)}/?directConnection=true&retryWrites=false`
 }
 
-/** Whether something accepts connections on this path. A pid can be reused; an open socket cannot lie. */
+/** Checks whether something accepts connections on this path. A pid can be reused; an open socket cannot lie. */
 function answers(socketPath: string): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect({ path: socketPath })
@@ -177,7 +178,7 @@ export class StoreLockedError extends Error {
   }
 }
 
-/** The store another process runs on a data directory. */
+/** The store that another process serves from a data directory. */
 interface RunningStore {
   uri: string
   pid: number

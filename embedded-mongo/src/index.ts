@@ -17,7 +17,7 @@ const NOTE_POLL_MS = 50
 
 /** A store running in a thread of this process. */
 export interface EmbeddedStore {
-  /** For the driver, mongoose and Agenda: the socket, `directConnection=true&retryWrites=false`. */
+  /** The connection string for the driver, mongoose and Agenda: the socket, `directConnection=true&retryWrites=false`. */
   uri: string
   socketPath: string
   /** Resolves with the reason if the store's thread ever ends without having been asked to. */
@@ -27,11 +27,10 @@ export interface EmbeddedStore {
 }
 
 /**
- * Starts the embedded store on a data directory (created if missing, mode 0700) in a worker thread.
- * Worker threads load no TypeScript, so this works from the compiled package only. `onPlan` is for tests: it learns
- * how each statement found its documents.
- * @throws StoreLockedError when another live process, or this one, already serves the directory;
- *   StoreFileError when the directory or its file cannot be used
+ * Starts the embedded store on a data directory (created if missing, mode 0700) in a worker thread. Worker threads load no
+ * TypeScript, so this works from the compiled package only. `onPlan` is for tests: it is called with the plan of each statement.
+ * @throws StoreLockedError when another live process, or this one, already serves the directory; StoreFileError when the
+ * directory or its file cannot be used
  */
 export async function startEmbeddedStore(options: {
   dataDir: string
@@ -66,8 +65,8 @@ export async function startEmbeddedStore(options: {
 }
 
 /**
- * Serves `dataDir` in the foreground, for a process that does nothing else, until `stop` is aborted; then closes
- * cleanly. `onReady` learns where. Resolves once everything is on disk and the directory is free again.
+ * Serves `dataDir` in the foreground, for a process that does nothing else, until `stop` is aborted; then closes cleanly.
+ * `onReady` receives the store. Resolves once everything is on disk and the directory is free again.
  * @throws StoreLockedError when another store holds the directory; Error when the store ends by itself
  */
 export async function runStoreProcess(options: {
@@ -85,9 +84,9 @@ export async function runStoreProcess(options: {
 }
 
 /**
- * Copies a store into a new directory, with those files `beside` it that are there, opens the copy and reads every document of it:
- * a backup that holds what the disk has spoilt would replace the one that does not. Never in the process that serves the store. What
- * fails leaves nothing in the directory.
+ * Copies a store into a new directory, with those files of `beside` that exist, opens the copy and reads every document: a backup
+ * of data that the disk has damaged would replace a sound one. Never call this in the process that serves the store. A failed
+ * backup leaves nothing in the directory.
  * @throws StoreFileError
  */
 export async function backUpStore(options: {
@@ -98,7 +97,7 @@ export async function backUpStore(options: {
   const { dataDir, to, beside } = options
   await copyStore(dataDir, to, beside)
   try {
-    // Only now: what serves a store reads it in a thread of its own.
+    // Imported only here: a process that serves a store opens its file in a separate thread.
     const { openToCheck } = await import('./check-copy.ts')
     openToCheck(dataDir, to)
   } catch (error) {
@@ -107,13 +106,13 @@ export async function backUpStore(options: {
   }
 }
 
-/** The longest that the end of a process waits for its store. */
+/** Milliseconds that an exiting process waits at most for its store to close. */
 const CLOSE_MS = 5_000
 
 /**
- * A process that ends by itself, as after an error that nothing caught, stops its threads wherever they are, and SQLite then
- * folds its log into the file behind the back of the seal. So the store is closed first; one that takes too long is better off
- * killed.
+ * Closes the store before a process exits by itself, as after an uncaught error. The exit stops its threads wherever they are,
+ * and SQLite then folds its log into the file without the seal's knowledge. If closing takes too long, killing the process is
+ * safer.
  */
 function closeBeforeExit(worker: Worker, closed: SharedArrayBuffer): void {
   const close = () => {
@@ -150,7 +149,7 @@ function nextReport(worker: Worker): Promise<WorkerReport> {
   })
 }
 
-/** The holder writes its note a moment after it has taken the lock. */
+/** Waits for the holder's lock note, which it writes a moment after it has taken the lock. */
 async function lockedError(dataDir: string): Promise<StoreLockedError> {
   const files = storeFiles(dataDir)
   for (let poll = 0; poll < NOTE_POLLS; poll += 1) {

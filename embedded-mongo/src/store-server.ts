@@ -20,13 +20,13 @@ import { type PlanReport, StoreEngine } from './engine/store-engine.ts'
 import { MongoError } from './semantics/mongo-error.ts'
 import { Connection } from './wire/connection.ts'
 
-/** Connections at once; a driver's pool is 100 by default. */
+/** The most connections at once; a driver's pool is 100 by default. */
 const MAX_CONNECTIONS = 1000
 
-/** Connections beyond them that wait to be told so. */
+/** Connections beyond {@link MAX_CONNECTIONS} that are accepted to be told why they are refused. */
 const REFUSED_CONNECTIONS = 100
 
-/** How often the store looks whether it can still be found. */
+/** How often the store checks that clients can still find it. */
 const LOOK_EVERY_MS = 5_000
 
 /** How long clients may take to read their last replies when the store closes. */
@@ -36,11 +36,14 @@ const CLOSE_MS = 1000
 export interface StoreServer {
   readonly socketPath: string
   readonly engine: StoreEngine
-  /** Commits what is pending, answers it, closes all connections and lets go of the directory. */
+  /** Commits pending writes, sends their replies, closes all connections and releases the directory. */
   close(): Promise<void>
 }
 
-/** For tests: what else than a {@link DurableFile} keeps the data, who learns how statements find their documents, and a limit that is soon reached. */
+/**
+ * For tests: another file than a {@link DurableFile}, a callback for the plan of each statement, and limits that are soon
+ * reached.
+ */
 export interface ServeOptions {
   openFile?: (path: string) => DurableFile
   onPlan?: ((report: PlanReport) => void) | undefined
@@ -71,7 +74,7 @@ async function open(files: StoreFiles, options: ServeOptions): Promise<StoreServ
     try {
       engine.close()
     } catch {
-      // What kept the store from being opened is the first error.
+      // The first error says what kept the store from being opened.
     }
     throw error
   }
@@ -81,7 +84,7 @@ function openEngine(files: StoreFiles, { openFile, onPlan }: ServeOptions): Stor
   try {
     const engine = new StoreEngine(openFile?.(files.database) ?? new DurableFile(files.database))
     engine.onPlan = onPlan
-    // Left by a store that was killed; no client may take it for ours.
+    // The note of a store that was killed; no client may take it for ours.
     rmSync(files.lock, { force: true })
     return engine
   } catch (error) {
@@ -114,7 +117,7 @@ async function listen(
     })
     new Connection(socket, service, connections)
   })
-  // Those beyond are told why they are turned away, as long as there is room for that.
+  // Connections beyond the limit are told why they are refused, as long as there is room for that.
   server.maxConnections = maxConnections + REFUSED_CONNECTIONS
   try {
     await announce(server, files, socketPath)
@@ -141,7 +144,7 @@ async function listen(
       await closed
       clearTimeout(impatience)
       try {
-        // The note goes while the lock is still held, or it could be the next holder's.
+        // The note is removed while the lock is still held; later it could be the next holder's.
         rmSync(files.lock, { force: true })
         if (temporary !== undefined) rmSync(dirname(socketPath), { recursive: true, force: true })
       } finally {
@@ -151,7 +154,7 @@ async function listen(
   }
 }
 
-/** Listens, and tells where. */
+/** Listens on the socket, and writes the lock note that names it. */
 async function announce(server: Server, files: StoreFiles, socketPath: string): Promise<void> {
   server.listen({ path: socketPath, backlog: 511 })
   await once(server, 'listening')
@@ -160,8 +163,8 @@ async function announce(server: Server, files: StoreFiles, socketPath: string): 
 }
 
 /**
- * Listens again when socket or note were removed: open connections would go on, and no other would be made. When the file
- * itself was removed or exchanged, whatever is written would be gone with the process: nothing is answered any more.
+ * Listens again when the socket or the note was removed: open connections would go on, but no new one could be made. When the
+ * file itself was removed or exchanged, new writes would be lost with the process, so every command is refused.
  * @returns a function that ends this
  */
 function keepFindable(
@@ -176,14 +179,14 @@ function keepFindable(
   const look = async (): Promise<void> => {
     if (statSync(files.database, { throwIfNoEntry: false })?.ino !== ino) service.refuse(gone(files.database))
     else if (!existsSync(files.lock) || !(isPipe || existsSync(socketPath))) {
-      // Ends the listening alone; the connections that stand are kept.
+      // Only stops listening; open connections are kept.
       server.close()
       if (!isPipe) makePrivate(dirname(socketPath))
       await announce(server, files, socketPath)
     }
   }
   const timer = setInterval(() => {
-    // What cannot be mended now is tried again.
+    // A repair that fails is tried again at the next look.
     healing = healing.then(look).catch(() => undefined)
   }, everyMs).unref()
   return () => {

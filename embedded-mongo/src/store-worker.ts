@@ -8,7 +8,7 @@ import { type StoreServer, serveStore } from './store-server.ts'
 export type WorkerReport =
   | { kind: 'ready'; socketPath: string }
   | { kind: 'locked' }
-  /** `told`: the message alone says what to do. */
+  /** `told`: the message alone tells a person what to do. */
   | { kind: 'failed'; message: string; told: boolean }
   | { kind: 'plan'; report: PlanReport }
   | { kind: 'closed' }
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     sayClosed(data.closed)
     return
   }
-  // After an error that nothing caught, or a close that failed: what was not committed is nothing that was acknowledged.
+  // After an uncaught error or a failed close: uncommitted changes were never acknowledged.
   const closeFile = () => {
     try {
       server.engine.file.close()
@@ -53,12 +53,12 @@ async function main(): Promise<void> {
   report({ kind: 'ready', socketPath: server.socketPath })
 }
 
-/** What the thread is started with. */
+/** The `workerData` that the thread is started with. */
 export interface WorkerOptions {
   dataDir: string
   /** Whether to report plans. */
   plans: boolean
-  /** One `Int32`, not 0 once the file is closed: for a thread that cannot wait for messages. */
+  /** One `Int32` that is not 0 once the file is closed, for a thread that cannot wait for messages. */
   closed: SharedArrayBuffer
 }
 
