@@ -118,7 +118,7 @@ export const listDatabases: Command = {
   },
 }
 
-/** The bytes of a database's documents. All databases share one file, so what else they take in it is not told apart. */
+/** Sums the bytes of a database's documents. All databases share one file, so their share of the rest is not known. */
 function* bytesOf(call: CommandCall, database: string): Steps<number> {
   let bytes = 0
   for (const collection of call.engine.collectionsOf(database)) {
@@ -145,7 +145,7 @@ function shortened(description: BsonDocument): BsonDocument {
   return new Map([...description].filter(([name]) => name === 'name' || name === 'type'))
 }
 
-/** As in MongoDB. */
+/** The limit that MongoDB has. */
 const MAX_INDEXES = 64
 
 export const createIndexes: Command = {
@@ -187,18 +187,18 @@ export const dropIndexes: Command = {
     const collection = existing(call, namespaceOf(call, 'dropIndexes'))
     const before = collection.indexes.length
     const which = call.fields.required('index', call.fields.raw('index'))
-    // Found first, all of them: a name that does not exist leaves the others alone.
+    // All indexes are found first, so that a name that does not exist leaves the others alone.
     for (const index of chosen(collection, which)) collection.dropIndex(index)
     return new Map([['nIndexesWas', new Int32(before)]])
   },
 }
 
-/** All or none: an index that cannot be built takes the ones made before it down again. */
+/** Adds all indexes or none: if one cannot be built, those built before it are dropped again. */
 function* addIndexes(collection: Collection, wanted: CollectionIndex[]): Steps<void> {
   const added: CollectionIndex[] = []
   try {
     for (const index of wanted) {
-      // Another client's build of the same one has to succeed first.
+      // Another client's build of the same index has to succeed first.
       while (collection.indexes.some(({ building }) => building)) yield* collection.pause()
       if (collection.indexes.some((other) => index.sameAs(other))) continue
       if (collection.indexes.length >= MAX_INDEXES) {

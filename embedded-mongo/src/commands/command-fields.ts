@@ -2,7 +2,7 @@ import { typeNameOf } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from '../semantics/values.ts'
 
-/** What a client sends that was made with `serverApi`. */
+/** Fields that a client sends if it was created with `serverApi`. */
 export const STABLE_API = ['apiVersion', 'apiStrict', 'apiDeprecationErrors'] as const
 
 /** Fields every command may carry; {@link readGenericArguments} gives them their meaning. */
@@ -21,9 +21,9 @@ const GENERIC = new Set([
 ])
 
 /**
- * Typed access to the fields of a command, or of a sub-document such as one entry of `updates`.
- * A field outside the allow-list is refused when this is made (40415), a field of the wrong type when
- * it is read (14). `null` counts as absent, as it does in MongoDB.
+ * Typed access to the fields of a command, or of a sub-document such as one entry of `updates`. The
+ * constructor refuses a field outside the allow-list (40415), the accessors refuse a field of the wrong type
+ * (14). `null` counts as absent, as it does in MongoDB.
  */
 export class CommandFields {
   readonly #name: string
@@ -67,7 +67,7 @@ export class CommandFields {
     return this.#read(field, 'string', (value) => typeof value === 'string')
   }
 
-  /** A boolean, or a number taken for one, as drivers of old send. */
+  /** Reads a boolean, or a number that stands for one, as old drivers send. */
   flag(field: string): boolean {
     const value = this.raw(field)
     if (value === undefined) return false
@@ -77,14 +77,14 @@ export class CommandFields {
     return number !== 0
   }
 
-  /** A whole number of any numeric type from 0 up. */
+  /** Reads a whole number of any numeric type, 0 or greater. */
   count(field: string): number | undefined {
     const number = this.integer(field)
     if (number === undefined || number >= 0) return number
     throw new MongoError(51024, `BSON field '${field}' value must be >= 0, actual value '${number}'`)
   }
 
-  /** Any whole number. */
+  /** Reads any whole number. */
   integer(field: string): number | undefined {
     const value = this.raw(field)
     if (value === undefined) return undefined
@@ -93,7 +93,7 @@ export class CommandFields {
     return number
   }
 
-  /** An option MongoDB has and this store has not: only its "off" value is taken. */
+  /** Refuses options that MongoDB has and this store lacks, unless they are off. */
   refuse(...fields: string[]): void {
     for (const field of fields) {
       const value = this.raw(field)
@@ -125,7 +125,7 @@ export class CommandFields {
   }
 }
 
-/** The number if it is whole and exact in a double, else undefined. */
+/** Returns the number if it is whole and exact in a double, else undefined. */
 export function integerOf(value: BsonValue | undefined): number | undefined {
   if (!isNumber(value) || value._bsontype === 'Decimal128') return undefined
   const number = value._bsontype === 'Long' ? value.toNumber() : value.value

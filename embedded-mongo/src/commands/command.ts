@@ -7,7 +7,7 @@ import { CommandFields } from './command-fields.ts'
 
 /** One call of a command: its checked fields and what it runs on. */
 export interface CommandCall {
-  /** Its name, as the client wrote it. */
+  /** The command's name, as the client wrote it. */
   command: string
   engine: StoreEngine
   connectionId: number
@@ -23,14 +23,17 @@ export interface CommandCall {
 /** A command: the fields it may carry besides the generic ones ('any' for a handshake), and what it does. */
 export interface Command {
   fields: ReadonlySet<string> | 'any'
-  /** Returns the reply without `ok`, or the work that ends with it. @throws MongoError */
+  /** Returns the reply without `ok`, or the steps that produce it. @throws MongoError */
   run(call: CommandCall): Reply | Steps<Reply>
 }
 
-/** What a command answers. */
+/** The reply of a command. */
 export type Reply = EncodableDocument
 
-/** `database.collection` from the command's own field. @throws MongoError 73 when it is empty or not a string */
+/**
+ * Reads `database.collection` from the command's own field.
+ * @throws MongoError 73 when it is empty or not a string
+ */
 export function namespaceOf(call: CommandCall, field: string): string {
   const name = call.fields.raw(field)
   if (typeof name !== 'string') {
@@ -42,7 +45,7 @@ export function namespaceOf(call: CommandCall, field: string): string {
   return `${call.database}.${name}`
 }
 
-/** The `batchSize` of a command's `cursor` option. */
+/** Reads the `batchSize` of a command's `cursor` option. */
 export function cursorBatchSize({ fields }: CommandCall): number | undefined {
   const options = fields.document('cursor') ?? new Map()
   return new CommandFields('cursor', options, new Set(['batchSize'])).count('batchSize')
@@ -61,7 +64,7 @@ export function* openCursor(
   return cursorReply(yield* engine.cursors.open(documents, { ...request, session, idled }, now.getTime()))
 }
 
-/** `{cursor: {firstBatch | nextBatch: […], id, ns}}`. The documents are BSON already and go in as they are. */
+/** Builds `{cursor: {firstBatch | nextBatch: […], id, ns}}`. The documents are BSON already and are copied. */
 export function cursorReply({ name, documents, id, namespace }: Batch): Reply {
   const cursor = new Map<string, Encodable>([
     [name, documents],

@@ -1,8 +1,8 @@
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 
 /**
- * The top-level fields a filter looks at, for reading only these of a document. It knows the operators that hold filters or
- * paths: what is in any other can only be about the path it stands under.
+ * Returns the top-level fields that a filter reads, so that only these are decoded. It knows the operators that contain
+ * filters or paths; the content of any other operator concerns only the path it stands under.
  */
 export function rootsOf(filter: BsonDocument): Set<string> {
   return new Set([...filter].flatMap(([name, value]) => rootsIn(name, value)))
@@ -18,14 +18,14 @@ function rootsIn(name: string, value: BsonValue): string[] {
 
 const BRANCHES = new Set(['$and', '$or', '$nor'])
 
-/** The fields that an expression may read: every text in it that can be a path. */
+/** Returns the fields that an expression may read: every string in it that can be a path. */
 function pathsIn(value: BsonValue): string[] {
   if (typeof value === 'string') return /^\$[^$]/.test(value) ? [rootOf(value.slice(1))] : []
   const parts = Array.isArray(value) ? value : isDocument(value) ? [...value.values()] : []
   return parts.flatMap(pathsIn)
 }
 
-/** The first name of a path. */
+/** Returns the first name of a path. */
 export function rootOf(path: string): string {
   return path.split('.')[0] ?? path
 }

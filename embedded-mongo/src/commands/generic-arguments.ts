@@ -18,9 +18,9 @@ const READ_PREFERENCES = new Set([
 ])
 
 /**
- * Reads `$db`, `lsid`, `maxTimeMS`, concerns and the transaction fields.
- * One node that answers after fsync meets every concern it accepts; what it cannot promise it refuses:
- * transactions with 20, the Stable API with 238, `w` above 1 with 2, snapshot and linearizable reads with 72.
+ * Reads `$db`, `lsid`, `maxTimeMS`, concerns and the transaction fields. A single node that answers after
+ * fsync meets every concern it accepts; it refuses those it cannot promise: transactions with 20, the Stable
+ * API with 238, `w` above 1 with 2, snapshot and linearizable reads with 72.
  * @throws MongoError
  */
 export function readGenericArguments(
@@ -40,12 +40,12 @@ export function readGenericArguments(
   checkDatabaseName(database)
   const lsid = fields.document('lsid')
   const session = lsid && sessionId(lsid)
-  // 0 means the same as none.
+  // 0 means no limit.
   const maxTimeMs = fields.count('maxTimeMS') || undefined
   return { database, session, deadline: maxTimeMs && performance.now() + maxTimeMs }
 }
 
-/** The hexadecimal id of a logical session document. @throws MongoError 14, 40414 or 40415 */
+/** Returns the hexadecimal id of a logical session document. @throws MongoError 14, 40414 or 40415 */
 export function sessionId(lsid: BsonDocument): string {
   const fields = new CommandFields('lsid', lsid, ID)
   const id = fields.required('id', fields.raw('id'))

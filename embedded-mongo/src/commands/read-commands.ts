@@ -21,7 +21,7 @@ import {
 import { sessionId } from './generic-arguments.ts'
 import { countRecords, readSelection, selectRecords } from './selection.ts'
 
-/** Options MongoDB has and the store has not. */
+/** Options that MongoDB has and the store lacks. */
 const UNSUPPORTED_OF_FIND = [
   'allowDiskUse',
   'awaitData',
@@ -59,7 +59,7 @@ export const find: Command = {
       limit,
       skip: call.fields.count('skip') ?? 0,
     })
-    // MongoDB's word for "what is out of reach now may be missing".
+    // MongoDB's option to leave out documents that cannot be reached now.
     const partial = call.fields.flag('allowPartialResults')
     const projection = call.fields.document('projection')
     const project =
@@ -117,7 +117,7 @@ export const killCursors: Command = {
   },
 }
 
-/** A session holds nothing here but its cursors. */
+/** A session holds nothing here except its cursors. */
 export const endSessions: Command = {
   fields: new Set(['endSessions']),
   run(call: CommandCall) {
@@ -171,7 +171,7 @@ export const distinct: Command = {
   },
 }
 
-/** Options MongoDB has and the store has not. */
+/** Options that MongoDB has and the store lacks. */
 const UNSUPPORTED_OF_AGGREGATE = ['explain', 'let', 'bypassDocumentValidation', 'allowDiskUse'] as const
 
 export const aggregate: Command = {
@@ -199,9 +199,9 @@ export const aggregate: Command = {
   },
 }
 
-/** A `$match` in front is answered by the indexes; the rest of the pipeline runs over what it left. */
+/** Runs a pipeline. Indexes serve a leading `$match`; the other stages run over its matches. */
 function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument[]): Steps<BsonDocument[]> {
-  // All stages are checked, and in their order, before the first is run.
+  // All stages are checked, in their order, before the first is run.
   const whole = compilePipeline(stages)
   const collection = call.engine.collection(namespace)
   const match = stages[0]?.get('$match')
@@ -213,7 +213,10 @@ function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument
   return compilePipeline(rest)(yield* contents(selectRecords(collection, selection, call)), call.now)
 }
 
-/** What `countDocuments` sends, one group of everything: the result for so many documents, read or not. */
+/**
+ * Recognises the `$group` of all documents that `countDocuments` sends, and returns its result for a given
+ * count.
+ */
 function countingGroup(stages: readonly BsonDocument[]): ((count: number) => BsonDocument[]) | undefined {
   const group = stages.at(-1)?.get('$group')
   if (!isDocument(group) || stages.length !== 1) return undefined
@@ -222,10 +225,10 @@ function countingGroup(stages: readonly BsonDocument[]): ((count: number) => Bso
   return (count) => (count === 0 ? [] : [groupOf(group, id, count)])
 }
 
-/** Bytes of documents a pipeline runs over; decoded they take about four times that. */
+/** The most bytes of documents that a pipeline reads; decoded they take about four times that. */
 const PIPELINE_BYTES = 100 * 1024 * 1024
 
-/** @throws MongoError 292 for more than {@link PIPELINE_BYTES} */
+/** Reads the documents of all records. @throws MongoError 292 for more than {@link PIPELINE_BYTES} */
 function* contents(records: Iterable<StoreRecord | undefined>): Steps<BsonDocument[]> {
   const documents: BsonDocument[] = []
   let bytes = 0

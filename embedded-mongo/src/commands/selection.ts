@@ -15,20 +15,20 @@ import type { CommandCall } from './command.ts'
 import type { CommandFields } from './command-fields.ts'
 import { rootOf, rootsOf } from './filter-fields.ts'
 
-/** Which records a command means, and in which order. A `limit` of 0 is none. */
+/** The records a command selects, and their order. A `limit` of 0 means no limit. */
 export interface Selection extends Question {
-  /** The top-level fields the filter looks at. */
+  /** The top-level fields that the filter reads. */
   fields: ReadonlySet<string>
-  /** Documents that are damaged are left out instead of refused, and a damaged index is done without. */
+  /** Whether to leave out damaged documents instead of refusing, and to do without a damaged index. */
   partial?: boolean
 }
 
-/** What finding asks of the call it is for. */
+/** The part of a call that a search needs. */
 type Call = Pick<CommandCall, 'command' | 'engine' | 'now' | 'deadline'>
 
 /**
- * Reads sort, collation and hint of a command, beside its filter; everything is validated even if the collection
- * does not exist.
+ * Reads sort, collation and hint of a command, besides its filter; everything is validated even if the
+ * collection does not exist.
  * @throws MongoError
  */
 export function readSelection(
@@ -51,8 +51,8 @@ export function readSelection(
 }
 
 /**
- * The records a selection means, in its order; undefined where the slice is over. What others write then is seen
- * or not, but no document comes twice.
+ * Yields the selected records in their order, and undefined when the slice is over. What others write during
+ * that pause is seen or not, but no document is yielded twice.
  */
 export function* selectRecords(
   collection: Collection,
@@ -61,7 +61,7 @@ export function* selectRecords(
 ): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
   const matching = matches(collection, plan, selection, call)
-  // An index that turns out to be damaged gives neither all matches nor their order.
+  // With a damaged index the matches are incomplete at first and lose their order.
   const inOrder = plan.sorted && (selection.partial !== true || selection.sort === undefined)
   const ordered = inOrder ? matching : sorted(collection, matching, selection)
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
@@ -76,7 +76,7 @@ export function* selectRecords(
   }
 }
 
-/** How many records a selection means; the documents are not read where an index is enough to tell. */
+/** Counts the selected records, without reading the documents where an index suffices. */
 export function* countRecords(collection: Collection, selection: Selection, call: Call): Steps<number> {
   const plan = choosePlan(collection, { ...selection, sort: undefined })
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
@@ -98,8 +98,8 @@ export function* countRecords(collection: Collection, selection: Selection, call
 }
 
 /**
- * The first record a selection means, as it is now: nothing was written between the finding and the return.
- * `none` asks for the same certainty that there is none.
+ * Returns the first selected record as it is now: nothing was written between finding and returning it. `none`
+ * asks for the same certainty that no record matches.
  */
 export function* selectOne(
   collection: Collection,
@@ -113,11 +113,11 @@ export function* selectOne(
     if (collection.version === version) return record
     if (record === undefined ? !none : isCurrent(collection, record)) return record
   }
-  // Others have written in every pause: now without one.
+  // Others have written in every pause, so search without pauses.
   return finish(firstOf(selectRecords(collection, { ...selection, limit: 1 }, call)))
 }
 
-/** The numbers of all records a selection means; `none` as for `selectOne`. */
+/** Returns the numbers of all selected records; `none` as for `selectOne`. */
 export function* selectNumbers(
   collection: Collection,
   selection: Selection,
@@ -141,7 +141,7 @@ function* numbersOf(records: Iterable<StoreRecord | undefined>): Steps<number[]>
   return found
 }
 
-/** How often others may get in between before a statement is run without pauses. */
+/** From this try on, a statement runs without pauses, since others wrote during all earlier tries. */
 const MAX_TRIES = 4
 
 function isCurrent(collection: Collection, record: StoreRecord): boolean {
@@ -173,7 +173,7 @@ function* matches(
   }
 }
 
-/** Keeps the command to its time limit, and tells who listens how much was read. */
+/** Enforces the command's time limit, and reports to `onPlan` how much was read. */
 function* watched<T>(
   read: Iterable<T | undefined>,
   plan: Plan,
@@ -207,10 +207,10 @@ function* watched<T>(
   }
 }
 
-/** Records looked at between two looks at the clock. */
+/** Records read between two looks at the clock. */
 const DEADLINE_STRIDE = 256
 
-/** Bytes of documents that are sorted without an index (manual, "Sort and Index Use"). */
+/** The most bytes of documents sorted without an index (manual, "Sort and Index Use"). */
 const SORT_BYTES = 100 * 1024 * 1024
 /** Records that stay decoded while they are sorted. */
 const SORT_DECODED = 1000
@@ -220,7 +220,10 @@ interface Keyed {
   key: KeyTuple
 }
 
-/** @throws MongoError 292 for more than {@link SORT_BYTES}, of which a limit needs only the first */
+/**
+ * Sorts records in memory.
+ * @throws MongoError 292 for more than {@link SORT_BYTES}; with a limit only the first records count
+ */
 function* sorted(
   collection: Collection,
   records: Iterable<StoreRecord | undefined>,

@@ -5,17 +5,17 @@ import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { MAX_MESSAGE_BYTES } from '../wire/frame-reader.ts'
 import type { Command, CommandCall } from './command.ts'
 
-/** Statements in one insert, update or delete. */
+/** The most statements in one insert, update or delete. */
 export const MAX_WRITE_BATCH = 100_000
-/** The dialect spoken: MongoDB 7.0, without the commands that are not in the table. */
+/** The wire version of MongoDB 7.0; commands that are not in the table are missing. */
 const WIRE_VERSION = 21
 const VERSION = [7, 0, 0, 0]
 
 /**
  * `hello`: what drivers need to know. No set name (so no transactions and no retryable writes), no
- * `topologyVersion` (so no exhaust streaming), no compression. `localTime` is the store's clock.
- * A client announces what it is capable of here; as in MongoDB, what the server does not know of is not
- * an error, it is just not offered back.
+ * `topologyVersion` (so no exhaust streaming), no compression. `localTime` is the store's clock. A client
+ * announces its capabilities here; as in MongoDB, one that the server does not know is no error, it is just
+ * not offered back.
  */
 export const hello: Command = {
   fields: 'any',
@@ -28,7 +28,7 @@ export const legacyHello: Command = {
   run: (call) => describe(call, 'ismaster'),
 }
 
-/** While the file cannot be written, that is what it answers. */
+/** After a failed write, the reply to `ping` tells whether the file can be written again. */
 export const ping: Command = {
   fields: new Set(['ping']),
   run: ({ engine }) => {
@@ -37,7 +37,7 @@ export const ping: Command = {
   },
 }
 
-/** What a client sends that was given a user and a password: the store has neither. */
+/** Answers a client that was given a user and a password, which the store does not have. */
 export const authenticate: Command = {
   fields: 'any',
   run: () => {

@@ -53,7 +53,7 @@ export const update: Command = {
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     const documents = readStatements(call, 'updates')
-    // All are checked before the first is run: a misspelt option must not take effect half-way.
+    // All statements are checked before the first is run: a misspelt option must not take effect half-way.
     const statements = documents.map(readUpdate)
     const tally: Tally = { matched: 0, modified: 0, upserted: [] }
     const writeErrors = yield* runStatements(statements, call, (statement, index) =>
@@ -97,7 +97,7 @@ function* updateMatching(
       if (change.applyTo(collection, record, selection.filter, call.now) !== undefined) modified += 1
     })
   }
-  // Counted at the end: of a statement that fails half-way MongoDB counts nothing, though what it changed stays.
+  // Counted at the end: MongoDB counts nothing for a statement that fails half-way, though its changes stay.
   tally.matched += matched
   tally.modified += modified
   if (matched > 0 || !upsert) return
@@ -119,7 +119,7 @@ export const remove: Command = {
     call.fields.refuse('let')
     const namespace = writableNamespaceOf(call, 'delete')
     const documents = readStatements(call, 'deletes')
-    // All are checked before the first is run: a misspelt option must not take effect half-way.
+    // All statements are checked before the first is run: a misspelt option must not take effect half-way.
     const statements = documents.map(readDelete)
     let removed = 0
     const writeErrors = yield* runStatements(statements, call, function* (statement) {
@@ -148,7 +148,7 @@ function* removeMatching(call: CommandCall, namespace: string, statement: Comman
 
 /**
  * Writes one or all documents of a selection. All are found first, so that none is met again where its change has
- * moved it; those that no longer match when it is their turn are left alone. Returns how many were written.
+ * moved it; those that no longer match at their turn are skipped. Returns how many were written.
  */
 function* eachMatch(
   call: CommandCall,
@@ -171,7 +171,7 @@ function* eachMatch(
   return written
 }
 
-/** As `namespaceOf`, for a collection that may be written: a delete in `system.x` is refused as an insert is. */
+/** Like `namespaceOf`, for a collection that may be written: a delete in `system.x` is refused like an insert. */
 function writableNamespaceOf(call: CommandCall, field: string): string {
   const namespace = namespaceOf(call, field)
   checkCollectionName(namespace)
@@ -179,7 +179,7 @@ function writableNamespaceOf(call: CommandCall, field: string): string {
 }
 
 /**
- * The statements of a write command, in its field of this name.
+ * Reads the statements of a write command from this field.
  * @throws MongoError 16 InvalidLength outside 1 … 100 000 statements
  */
 function readStatements({ fields }: CommandCall, field: string): BsonDocument[] {
@@ -215,14 +215,14 @@ function* runStatements<T>(
   return errors.length === 0 ? [] : [['writeErrors', errors]]
 }
 
-/** What one statement is refused with; the others are run. @throws what concerns all of them */
+/** Returns the error that refuses a single statement. @throws an error that concerns all statements */
 function refusalOf(error: unknown, { engine }: CommandCall): MongoError {
   if (error instanceof MongoError) return error
   if (error instanceof StoreDamageError && !engine.writing) return new MongoError(366, error.message)
   throw error
 }
 
-/** One entry of `writeErrors`. */
+/** Builds one entry of `writeErrors`. */
 function writeError(index: number, error: MongoError): BsonDocument {
   return new Map<string, BsonValue>([
     ['index', new Int32(index)],
@@ -234,16 +234,16 @@ function writeError(index: number, error: MongoError): BsonDocument {
 
 /** A compiled update, ready for stored documents and for the document an upsert makes. */
 interface Change {
-  /** It replaces whole documents instead of applying operators. */
+  /** Whether the update replaces whole documents instead of applying operators. */
   readonly replacement: boolean
-  /** Changes one record; returns its new version if anything became different. @throws MongoError */
+  /** Changes one record; returns its new version if anything changed. @throws MongoError */
   applyTo(
     collection: Collection,
     record: StoreRecord,
     filter: CompiledFilter,
     now: Date,
   ): StoreRecord | undefined
-  /** Inserts what the upsert makes of the filter. @throws MongoError */
+  /** Inserts the document that the upsert makes from the filter. @throws MongoError */
   insertInto(collection: Collection, now: Date): StoreRecord
 }
 
@@ -272,7 +272,7 @@ function readChange(fields: CommandFields, field: string, filter: BsonDocument):
 }
 
 interface Outcome {
-  /** What is shown: a document as it was or as it is now. */
+  /** The document to return, as it was before or is after the change. */
   value: StoreRecord | undefined
   updatedExisting?: boolean
   upserted?: BsonValue
