@@ -15,26 +15,26 @@ import {
 
 /** Commands served in one go before other connections get their turn. */
 const BURST = 32
-/** Milliseconds a message is read in one go. */
+/** Milliseconds for which a message is parsed before other connections get their turn. */
 const TURN_MS = 10
 
-/** Bytes a client may send ahead of the answer it waits for before its socket is paused. */
+/** Bytes a client may send before it has its reply; beyond that its socket is paused. */
 const READ_AHEAD = 1 << 16
 
-/** A reply that is sent beside its header: copying it would cost more. */
+/** Bytes from which a reply is sent apart from its header, since joining them would cost more. */
 const LARGE = 1 << 14
 
 /** How long a client that broke the protocol may take to read why. */
 const LINGER_MS = 1000
 
-/** How long a client that is refused may take to say anything at all. */
+/** How long a refused client may take to send anything at all. */
 const REFUSED_MS = 5000
 
-/** What a connection needs from the store behind it. */
+/** The store, as a connection sees it. */
 export interface CommandService {
   /**
-   * Runs a command and replies once, now or later: when all that it has seen and written is durable. Never throws: a
-   * failure is a reply with `ok: 0`.
+   * Runs a command and replies once, now or later: when everything it has read and written is durable. Never throws:
+   * a failure is a reply with `ok: 0`.
    */
   run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void
   /** The reply for a message that could not be read. */
@@ -42,9 +42,9 @@ export interface CommandService {
 }
 
 /**
- * One client. Messages are served one after the other, each reply only after the commit; nothing a
- * client sends can throw out of here: what cannot be read is answered with MongoDB's error and, if the
- * stream cannot be followed any further, the connection is closed.
+ * One client. Messages are served one after the other, each reply only after the commit. Nothing a client sends can
+ * make this throw: a message that cannot be read is answered with MongoDB's error, and if the stream cannot be
+ * followed any further, the connection is closed.
  */
 export class Connection {
   readonly #socket: Socket
@@ -56,7 +56,7 @@ export class Connection {
   #ended = false
   #replies = 0
 
-  /** With a `refusal` the first message is answered by it, whatever it is, and the connection is closed. */
+  /** With a `refusal`, the first message of any kind is answered with it, and the connection is closed. */
   constructor(socket: Socket, service: CommandService, id: number, refusal?: MongoError) {
     this.#socket = socket
     this.#service = service
@@ -75,7 +75,7 @@ export class Connection {
     })
   }
 
-  /** Serves what has arrived until a reply has to wait for its commit or for the client to read. */
+  /** Serves the messages that have arrived, until a reply has to wait for its commit or for the client to read. */
   #serve(): void {
     for (let served = 0; !this.#busy && !this.#ended; served += 1) {
       if (served === BURST) {
@@ -128,7 +128,7 @@ export class Connection {
     waited = true
   }
 
-  /** A large message is read in turns with what others send. */
+  /** Parses a message and runs its command; a large message is parsed in turns with other connections. */
   #run(parsing: Parsing, reply: (message: Uint8Array) => void): void {
     const end = performance.now() + TURN_MS
     let step: IteratorResult<undefined, BsonDocument>
@@ -161,7 +161,7 @@ export class Connection {
     this.#ended = true
     const reply = this.#service.failure(error)
     this.#socket.end(Buffer.concat([opMsgHead(reply.length, 0, requestId), reply]))
-    // Closing at once, with bytes unread, would take the reply away from the client.
+    // Closing at once, with bytes unread, would keep the reply from the client.
     setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
   }
 }

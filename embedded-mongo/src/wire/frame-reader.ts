@@ -9,7 +9,7 @@ export interface Frame {
   bytes: Buffer
 }
 
-/** The header announces a length no message can have: the stream cannot be followed any further. */
+/** The header announces a length that no message can have, so the stream cannot be followed any further. */
 export class FrameLengthError extends Error {
   readonly requestId: number
   constructor(length: number, requestId: number) {
@@ -36,7 +36,7 @@ export class FrameReader {
   }
 
   /**
-   * The next complete frame, or undefined until more bytes arrive.
+   * Returns the next complete frame, or undefined until more bytes arrive.
    * @throws FrameLengthError when the header's length is outside 16 … 48 000 000.
    */
   next(): Frame | undefined {

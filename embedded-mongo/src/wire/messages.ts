@@ -6,23 +6,23 @@ import { HEADER_BYTES } from './frame-reader.ts'
 export const OP_MSG = 2013
 
 const MORE_TO_COME = 2
-/** A set bit below 16 that we do not know must be refused; bits from 16 on are optional. */
+/** An unknown flag bit below 16 must be refused; bits from 16 on are optional. */
 const REQUIRED_BITS = 0xffff
 
-/** Whether the client expects no reply (an unacknowledged write); readable even if the rest is not. */
+/** Checks whether the client expects no reply (an unacknowledged write); works even if the rest is unreadable. */
 export function expectsNoReply(bytes: Buffer): boolean {
   return bytes.length >= HEADER_BYTES + 4 && (bytes.readUInt32LE(HEADER_BYTES) & MORE_TO_COME) !== 0
 }
 
-/** A message that is being parsed: it pauses where the caller may do something else. */
+/** A parser of a message, which pauses where the caller may do something else. */
 export type Parsing = Generator<undefined, BsonDocument>
 
-/** Bytes of documents that are parsed between two pauses. */
+/** Bytes of documents parsed between two pauses. */
 const STEP_BYTES = 1 << 16
 
 /**
- * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags,
- * one kind-0 section, any kind-1 sections). A checksum at its end no driver sends; its flag is refused as one that is unknown.
+ * Parses an OP_MSG into its command, with document sequences folded in as arrays (MongoDB wire protocol: flags, one kind-0
+ * section, any kind-1 sections). No driver sends the checksum at the end; its flag is refused like an unknown one.
  * @throws MongoError with MongoDB's code for the defect: 22, 223, 40430, 40431, 40432, 40433, 40587.
  */
 export function* parseOpMsg(bytes: Buffer): Parsing {
@@ -35,7 +35,9 @@ export function* parseOpMsg(bytes: Buffer): Parsing {
   return yield* readSections(bytes)
 }
 
-/** What comes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
+/**
+ * Builds the bytes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section.
+ */
 export function opMsgHead(size: number, requestId: number, responseTo: number): Buffer {
   return headOf(OP_MSG, Buffer.alloc(5), size, requestId, responseTo)
 }
@@ -127,10 +129,10 @@ export function parseOpQuery(bytes: Buffer): BsonDocument {
   return document
 }
 
-/** As {@link opMsgHead}, in the OP_REPLY that answers an OP_QUERY. */
+/** Like {@link opMsgHead}, for the OP_REPLY that answers an OP_QUERY. */
 export function opReplyHead(size: number, requestId: number, responseTo: number): Buffer {
   const rest = Buffer.alloc(20)
-  // AwaitCapable, as every server since 1.6 sets it.
+  // AwaitCapable, which every server since 1.6 sets.
   rest.writeInt32LE(8, 0)
   rest.writeInt32LE(1, 16)
   return headOf(OP_REPLY, rest, size, requestId, responseTo)
