@@ -12,7 +12,7 @@ export type ElementFilter = (element: BsonValue, now: Date) => boolean
 const identifierForm = /^[a-z][a-zA-Z0-9]*$/
 
 /**
- * Compiles `arrayFilters` by identifier and checks that update and filters use each other's identifiers.
+ * Compiles `arrayFilters` by identifier and checks that the update and the filters use the same identifiers.
  * Throws MongoError 9 for an unused, repeated or nameless filter, 2 for a bad or unknown identifier.
  */
 export function compileArrayFilters(
@@ -90,14 +90,14 @@ function checkUse(filters: ReadonlyMap<string, ElementFilter>, changes: readonly
 /** What `$`, `$[]` and `$[identifier]` stand for in one document. */
 export interface PositionalContext {
   readonly now: Date
-  /** The element the query matched. */
+  /** The index of the array element that the query matched. */
   readonly arrayIndex: number | undefined
   readonly filters: ReadonlyMap<string, ElementFilter>
 }
 
 /**
- * Turns a path with `$`, `$[]` or `$[identifier]` into the paths of the elements it means in a document.
- * Throws MongoError 2 if the query matched no element, or if `$[…]` meets a missing field or no array.
+ * Resolves a path with `$`, `$[]` or `$[identifier]` into the paths of the elements it selects in a document.
+ * Throws MongoError 2 if the query matched no element, or if `$[…]` meets a missing field or a non-array.
  */
 export function resolvePath(
   value: BsonValue | undefined,

@@ -25,7 +25,7 @@ export const pushOperator: OperatorFactory = (_path, argument) => {
   }
 }
 
-/** $addToSet, with $each: adds what no element equals. */
+/** $addToSet, with $each: adds values that no element equals yet. */
 export const addToSetOperator: OperatorFactory = (_path, argument) => {
   const additions = parseAdditions(argument)
   return {
@@ -45,7 +45,7 @@ export const addToSetOperator: OperatorFactory = (_path, argument) => {
 
 function withMembers(current: readonly BsonValue[], additions: readonly BsonValue[]): BsonValue[] {
   const result = [...current]
-  // Many against many are compared by key, or the cost would be their product.
+  // Many additions are compared by key, or the cost would be the product of both lengths.
   const keys = additions.length > linearScanLimit ? new Set(current.map(encodeValue)) : undefined
   for (const value of additions) {
     if (keys?.has(encodeValue(value)) ?? result.some((item) => equalValues(item, value))) continue
@@ -102,7 +102,7 @@ function cullOperator(name: '$pull' | '$pullAll', isCulled: ElementTest): FieldO
 
 const logicalOperators = new Set(['$and', '$or', '$nor'])
 
-/** A document of fields is a query on document elements; one of operators, or a regex, is put to the element itself. */
+/** A document of fields is a query on document elements; a document of operators, or a regex, tests the element itself. */
 function pullTest(argument: BsonValue): ElementTest {
   if (isDocument(argument)) {
     const first = argument.keys().next().value

@@ -17,7 +17,7 @@ export interface UpdateContext {
 /** An update operator with its argument, for one path. */
 export interface FieldOperator {
   /**
-   * What a missing field means. `create`: the path is made. `skip`: nothing, but a path that could not be made is
+   * What happens to a missing field. `create`: the path is created. `skip`: nothing, but a path that cannot be created is
    * refused. `ignore`: nothing.
    */
   readonly onMissing: 'create' | 'skip' | 'ignore'
@@ -25,7 +25,7 @@ export interface FieldOperator {
   readonly apply: (current: BsonValue | undefined, context: UpdateContext) => BsonValue | undefined
 }
 
-/** Makes an operator of its argument; throws MongoError if the argument is malformed. */
+/** Creates an operator from its argument; throws MongoError if the argument is malformed. */
 export type OperatorFactory = (path: string, argument: BsonValue) => FieldOperator
 
 /** MongoDB pads an array with at most this many nulls to reach an index. */
@@ -33,30 +33,30 @@ const maxPadding = 1_500_000
 
 const arrayIndex = /^(?:0|[1-9][0-9]*)$/
 
-/** Whether MongoDB can step from a value to a field of this name, or make it there. */
+/** Checks whether a value can have a child of this name: a field, or an array element by index. */
 function isViable(container: BsonValue, name: string): boolean {
   return isDocument(container) || (Array.isArray(container) && arrayIndex.test(name))
 }
 
-/** The value of an element or a field; undefined if there is none. */
+/** Returns the value of a field or an array element; undefined if there is none. */
 export function childOf(value: BsonValue | undefined, name: string): BsonValue | undefined {
   if (isDocument(value)) return value.get(name)
   return Array.isArray(value) && arrayIndex.test(name) ? value[Number(name)] : undefined
 }
 
 /**
- * A document while an update is applied to it. What changes is copied once, however many of its fields change; the
- * rest is shared with the document as it was, which is never altered.
+ * A document while an update is applied to it. Each changed part is copied once, however many of its fields change; the
+ * rest is shared with the original document, which is never altered.
  */
 export class DocumentDraft {
   readonly #before: BsonDocument
   readonly #now: Date
   readonly #insert: boolean
-  /** What this draft has made and may therefore change in place. */
+  /** Values that this draft created and may therefore change in place. */
   readonly #own = new Set<BsonValue>()
   #document: BsonDocument
 
-  /** `insert`: the document is new, so that names beginning with `$` may be made in it. */
+  /** `insert`: the document is new, so fields beginning with `$` may be created in it. */
   constructor(document: BsonDocument, now: Date, insert: boolean) {
     this.#before = document
     this.#document = document
@@ -64,7 +64,7 @@ export class DocumentDraft {
     this.#insert = insert
   }
 
-  /** The document as changed so far: the very one the draft was made of if nothing changed. */
+  /** The document as changed so far; the original object if nothing changed. */
   get document(): BsonDocument {
     return this.#document
   }
@@ -98,7 +98,7 @@ export class DocumentDraft {
     this.change(from, { onMissing: 'ignore', apply: () => undefined })
   }
 
-  /** Walks a path as far as it goes: where it ends, what is there, and the name of an array it went through. */
+  /** Walks a path as far as it goes; returns where it ends, the value there, and the name of the first array on it. */
   #follow(path: readonly string[]): {
     value: BsonValue | undefined
     container: BsonValue | undefined
@@ -157,7 +157,7 @@ export class DocumentDraft {
     return copy
   }
 
-  /** The new value of a child: `current` itself if nothing changes, undefined if it goes. */
+  /** Returns the new value of a child: `current` itself if nothing changes, undefined if it is removed. */
   #child(current: BsonValue | undefined, change: PathChange, depth: number): BsonValue | undefined {
     const { path, operator } = change
     if (current === undefined && operator.onMissing !== 'create') return undefined
@@ -188,7 +188,7 @@ export function shownId(document: BsonDocument): string {
   return id === undefined ? '{_id: (missing)}' : `{_id: ${describeValue(id)}}`
 }
 
-/** A field that begins with `$` may be inserted and removed, but an update of a stored document makes none. */
+/** Refuses to create a field that begins with `$` in a stored document; it may only be inserted or removed. */
 function refuseDollarField(name: string, current: BsonValue | undefined, change: PathChange): void {
   if (!name.startsWith('$') || dbRefFields.has(name) || change.operator.onMissing !== 'create') return
   if (change.path.length > 1 && current !== undefined) return

@@ -31,13 +31,13 @@ export function compareValues(left: BsonValue, right: BsonValue): Order {
   return compareKeys(left, right)
 }
 
-/** The order of an index is this order, so what is compared seldom goes by its key. */
+/** Compares values of rarely compared types by their index keys, which have the same order. */
 function compareKeys(left: BsonValue, right: BsonValue): Order {
   const [leftKey, rightKey] = [encodeValue(left), encodeValue(right)]
   return leftKey < rightKey ? -1 : leftKey > rightKey ? 1 : 0
 }
 
-/** Strings compare by code point, as the collation `simple` says. @throws MongoError 72 for any other */
+/** Accepts only the collation `simple`: strings compare by code point. @throws MongoError 72 for any other collation */
 export function checkCollation(collation: BsonValue | undefined): void {
   const isSimple = isDocument(collation) && collation.size === 1 && collation.get('locale') === 'simple'
   if (collation === undefined || isSimple) return
@@ -49,7 +49,7 @@ export function equalValues(left: BsonValue, right: BsonValue): boolean {
   return compareValues(left, right) === 0
 }
 
-/** True if both values are the same BSON bytes: same types, same order. An update that changes nothing is recognised by it. */
+/** True if both values are the same BSON bytes: same types, same order. Detects an update that changes nothing. */
 export function identicalValues(left: BsonValue, right: BsonValue): boolean {
   if (left === right) return true
   // A long array that grew by `$push` differs without encoding it.
@@ -118,7 +118,7 @@ function compareBytes(left: Uint8Array, right: Uint8Array): Order {
   return sign(Buffer.compare(left, right))
 }
 
-/** Without rounding; NaN equals NaN and precedes every other number. */
+/** Compares numbers without rounding; NaN equals NaN and precedes every other number. */
 function compareNumbers(left: BsonNumber, right: BsonNumber): Order {
   if (isInDouble(left) && isInDouble(right)) {
     if (left.value === right.value) return 0

@@ -2,7 +2,7 @@ import { type BsonDocument, type BsonValue, isNumber } from './values.ts'
 
 const shownLength = 1_000
 
-/** A value as MongoDB's messages show it, for example `{ a: 1, b: "x" }`; long text is cut. */
+/** Formats a value as MongoDB's messages do, for example `{ a: 1, b: "x" }`; long text is cut. */
 export function describeValue(value: BsonValue): string {
   const text = describe(value)
   return text.length > shownLength ? `${text.slice(0, shownLength)}...` : text
@@ -81,7 +81,7 @@ export const typeNames = [
 /** The alias of a BSON type. */
 export type BsonTypeName = (typeof typeNames)[number]
 
-/** The BSON type number of an alias; the aliases are listed in this order, save the two ends. */
+/** Returns the BSON type number of an alias; `typeNames` is in this order, except `minKey` and `maxKey`. */
 export function typeNumberOf(name: BsonTypeName): number {
   if (name === 'minKey') return -1
   return name === 'maxKey' ? 127 : typeNames.indexOf(name) + 1

@@ -41,7 +41,7 @@ function fieldPath(path: string): string[] {
   return splitFieldPath(path)
 }
 
-/** A path through an array collects what the documents in it hold; arrays in it, and indexes, mean nothing here. */
+/** Reads a path. Through an array it collects the values from its documents; nested arrays and indexes are ignored. */
 function valueOnPath(value: BsonValue, path: readonly string[], depth: number): BsonValue | undefined {
   const name = path[depth]
   if (name === undefined) return value
@@ -108,7 +108,7 @@ function compileOperator(name: string, document: BsonDocument): CompiledExpressi
   return (context) => accepts(compareValues(present(left(context)), present(right(context))))
 }
 
-/** They compare in full BSON order, without type bracketing; a missing value counts as "undefined", below null. */
+/** Comparisons in full BSON order, without type bracketing; a missing value counts as "undefined", below null. */
 const comparisons = new Map<string, (order: number) => boolean>([
   ['$eq', (order) => order === 0],
   ['$ne', (order) => order !== 0],

@@ -11,7 +11,7 @@ export type PathVisitor = (value: BsonValue | undefined, arrayIndex: number) => 
 /** Whether a path ending at an array yields its elements and then the array, or the array alone. */
 export type LeafArrays = 'elements-and-whole' | 'whole'
 
-/** Names that begin with `$` and are fields all the same: those of a DBRef. */
+/** Names that begin with `$` but are fields nevertheless: those of a DBRef. */
 export const dbRefFields: ReadonlySet<string> = new Set(['$ref', '$id', '$db'])
 
 /**
@@ -33,14 +33,14 @@ const digits = /^[0-9]+$/
 
 /** True for a path component that may be an array index: decimal digits only. */
 export function isIndexComponent(component: string): boolean {
-  // Most names are told by their first character, which is what matters where many are sorted.
+  // The first character rules out most names, which matters where many are sorted.
   return component.charCodeAt(0) <= 0x39 && digits.test(component)
 }
 
 /**
- * Yields what a query path means in a document, as MongoDB's matcher walks it: arrays met on the way are searched
+ * Visits the values of a query path in a document, as MongoDB's matcher walks it: arrays met on the way are searched
  * through their documents (one level), and a numeric component is also an array index. A path that stops short
- * yields one missing value; an array without documents yields nothing. Returns true if the visitor stopped it.
+ * yields one missing value; an array without documents yields nothing. Returns true if the visitor stopped the walk.
  */
 export function walkPath(
   document: BsonDocument,
@@ -71,7 +71,7 @@ function walkDocument(document: BsonDocument, walk: Walk, start: number, outerIn
 
 function walkArray(array: BsonValue[], walk: Walk, depth: number, outerIndex: number): boolean {
   const component = walk.path[depth] ?? ''
-  // A path that ends in a dot ends at the array: MongoDB asks whether any text of it is left.
+  // MongoDB only checks whether any text of the path is left, so a path that ends in a dot ends at the array.
   const isLast = component === '' && depth >= walk.path.length - 1
   if (isLast) return visitLeafArray(array, walk, outerIndex)
   const position = isIndexComponent(component) ? component : undefined
@@ -100,8 +100,8 @@ function visitLeafArray(array: BsonValue[], walk: Walk, outerIndex: number): boo
 }
 
 /**
- * Every value `distinct` counts at a path, in ascending order as MongoDB takes those of one document: arrays are
- * opened once at the end, missing values are left out.
+ * Returns every value that `distinct` counts at a path, in ascending order, as MongoDB takes those of one document:
+ * arrays at the end are opened once, missing values are left out.
  */
 export function valuesAtPath(document: BsonDocument, path: string): BsonValue[] {
   const values: BsonValue[] = []

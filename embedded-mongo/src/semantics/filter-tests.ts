@@ -5,7 +5,7 @@ import { encodeValue, typeRank } from './key-encoding.ts'
 import { isNaNNumber, truncateToInt64 } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 
-/** What one run of a filter carries: the store's clock, and the array index the positional `$` will use (-1: none). */
+/** The state of one run of a filter: the store's clock, and the array index for the positional `$` (-1: none). */
 export interface MatchContext {
   readonly now: Date
   arrayIndex: number
@@ -17,7 +17,7 @@ export type ValueTest = (value: BsonValue | undefined, context: MatchContext) =>
 /** Tests a whole document. */
 export type DocumentTest = (document: BsonDocument, context: MatchContext) => boolean
 
-/** Compiles what is asked of a value, without further filters. */
+/** Compiles a test of one value that contains no further filters. */
 export function compileTest(test: PlainTest): ValueTest {
   switch (test.op) {
     case 'in':
@@ -38,8 +38,8 @@ export function compileTest(test: PlainTest): ValueTest {
 }
 
 /**
- * Comparisons hold only within one type rank (type bracketing), save that everything is below MaxKey and above
- * MinKey, and that null stands for a missing field too. NaN is neither above nor below any number.
+ * Comparisons hold only within one type rank (type bracketing), except that everything is below MaxKey and above
+ * MinKey, and that null also stands for a missing field. NaN is neither above nor below any number.
  */
 function comparisonTest(op: Comparison, wanted: BsonValue): ValueTest {
   const rank = typeRank(wanted)
@@ -84,7 +84,7 @@ function inTest(values: readonly BsonValue[], regexes: readonly RegexTest[]): Va
   }
 }
 
-/** Whether a value equals one of many. */
+/** Compiles a check whether a value equals one of `values`. */
 export function membership(values: readonly BsonValue[]): (value: BsonValue) => boolean {
   if (values.length <= linearScanLimit) {
     return (value) => values.some((wanted) => equalValues(value, wanted))
@@ -108,7 +108,7 @@ function modMatches(value: BsonValue | undefined, divisor: bigint, remainder: bi
   return dividend !== undefined && dividend % divisor === remainder
 }
 
-/** `$elemMatch`: an element passes the test. */
+/** `$elemMatch`: passes if an element passes the test. */
 export function elementTest(test: ValueTest): ValueTest {
   return (value, context) => {
     if (!Array.isArray(value)) return false
@@ -119,7 +119,7 @@ export function elementTest(test: ValueTest): ValueTest {
   }
 }
 
-/** `$elemMatch` with field conditions looks at documents, and at arrays as documents keyed by index. */
+/** Applies the field conditions of `$elemMatch` to documents, and to arrays as documents keyed by index. */
 export function embeddedTest(test: DocumentTest): ValueTest {
   return (value, context) => {
     if (isDocument(value)) return test(value, context)

@@ -2,14 +2,14 @@ import type { BsonTypeName } from './describe-value.ts'
 import type { CompiledExpression } from './expression.ts'
 import type { BsonValue } from './values.ts'
 
-/** A parsed filter. `field` nodes carry what is asked of a path; `$ne`, `$nin` and `$exists: false` are negations. */
+/** A parsed filter. `field` nodes carry a test of a path; `$ne`, `$nin` and `$exists: false` are negations. */
 export type FilterNode =
   | { readonly kind: 'and' | 'or' | 'nor'; readonly children: readonly FilterNode[] }
   | { readonly kind: 'not'; readonly child: FilterNode }
   | { readonly kind: 'never' }
   | FilterLeaf
 
-/** What asks something of a document. */
+/** A condition on a document. */
 export type FilterLeaf =
   | { readonly kind: 'field'; readonly path: string; readonly test: FieldTest }
   | { readonly kind: 'expression'; readonly expression: CompiledExpression }
@@ -17,7 +17,7 @@ export type FilterLeaf =
 /** The comparison operators. */
 export type Comparison = 'eq' | 'gt' | 'gte' | 'lt' | 'lte'
 
-/** A regular expression with its source, which equals a stored expression of the same source. */
+/** A regular expression with its source; it also matches a stored expression of the same source. */
 export interface RegexTest {
   readonly op: 'regex'
   readonly pattern: string
@@ -25,13 +25,13 @@ export interface RegexTest {
   readonly compiled: RegExp
 }
 
-/** What is asked of one value. */
+/** A test of one value. */
 export type FieldTest =
   | PlainTest
   | { readonly op: 'elemMatchValue'; readonly node: FilterNode }
   | { readonly op: 'elemMatchObject'; readonly node: FilterNode }
 
-/** What is asked without further filters. */
+/** A test of one value that contains no further filters. */
 export type PlainTest =
   | { readonly op: Comparison; readonly value: BsonValue }
   | { readonly op: 'in'; readonly values: readonly BsonValue[]; readonly regexes: readonly RegexTest[] }
@@ -41,21 +41,21 @@ export type PlainTest =
   | RegexTest
   | { readonly op: 'size'; readonly size: bigint }
 
-/** The conditions that must all hold: the children of nested `$and`s (and of an `$or` with a single branch), flat. */
+/** Returns the conditions that must all hold: the children of nested `$and`s (and of a single-branch `$or`), flat. */
 export function conjuncts(node: FilterNode): FilterNode[] {
   if (node.kind === 'and') return node.children.flatMap(conjuncts)
   const only = node.kind === 'or' && node.children.length === 1 ? node.children[0] : undefined
   return only ? conjuncts(only) : [node]
 }
 
-/** All that a filter asks, whether negated or not. */
+/** Returns all conditions of a filter, negated or not. */
 export function leavesOf(node: FilterNode): FilterLeaf[] {
   if (node.kind === 'field' || node.kind === 'expression') return [node]
   if (node.kind === 'not') return leavesOf(node.child)
   return node.kind === 'never' ? [] : node.children.flatMap(leavesOf)
 }
 
-/** The paths that a filter has conditions on, without what expressions read. */
+/** Returns the paths that a filter has conditions on, without those that expressions read. */
 export function pathsOf(node: FilterNode): string[] {
   return leavesOf(node).flatMap((leaf) => (leaf.kind === 'field' ? leaf.path : []))
 }

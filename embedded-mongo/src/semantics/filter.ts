@@ -16,11 +16,11 @@ import type { BsonDocument } from './values.ts'
 export interface CompiledFilter {
   /** True if the document matches; `now` is the store's clock, read by `$$NOW`. */
   matches(document: BsonDocument, now: Date): boolean
-  /** As `matches`, with the index of the array element the positional `$` stands for, if the match met one. */
+  /** Like `matches`, with the index of the array element that the positional `$` stands for, if the match set one. */
   matchDetail(document: BsonDocument, now: Date): { matched: boolean; arrayIndex?: number }
   /** The parsed filter, for the planner (`index-ranges.ts`), upserts and partial indexes. */
   readonly tree: FilterNode
-  /** What must hold all together. */
+  /** The conditions that must all hold. */
   readonly conditions: readonly FilterNode[]
 }
 
@@ -50,7 +50,7 @@ function compileNode(node: FilterNode): DocumentTest {
   })
 }
 
-/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions are put to the element itself, not to a path in it. */
+/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions test the element itself, not a path in it. */
 function compileForValue(node: FilterNode): ValueTest {
   return compileTree(node, (leaf) => (leaf.kind === 'field' ? compileAnyTest(leaf.test) : () => false))
 }
@@ -110,7 +110,7 @@ function allOf<T>(tests: readonly Test<T>[]): Test<T> {
   }
 }
 
-/** Like MongoDB, only a conjunction tells the positional operator where it matched; a branch of `$or` does not. */
+/** As in MongoDB, only a conjunction sets the index for the positional operator; a branch of `$or` does not. */
 function anyOf<T>(tests: readonly Test<T>[]): Test<T> {
   const [only] = tests
   if (only !== undefined && tests.length === 1) return only

@@ -3,7 +3,7 @@ import { encodeValue, invertKey } from './key-encoding.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, isDocument } from './values.ts'
 
-/** What `indexKeys` needs of an index; `parseIndexSpec` makes a whole one. */
+/** The part of an index specification that `indexKeys` needs; `parseIndexSpec` returns a complete one. */
 export interface IndexShape {
   /** The key pattern, for example `{a: 1, b: -1}`; a negative number means descending. */
   readonly fields: readonly { readonly path: string; readonly direction: 1 | -1 }[]
@@ -15,16 +15,16 @@ export interface IndexShape {
 const anyTime = new Date(0)
 
 /**
- * The keys of a document in an index, each once. Keys are strings of bytes (`key-encoding.ts`) whose order is the
- * index's order, directions included. No keys: the document is not in the sparse or partial index.
- * Throws MongoError 171 for parallel arrays.
+ * Returns the keys of a document in an index, each once. Keys are strings of bytes (`key-encoding.ts`) whose order
+ * is the index's order, directions included. No keys: the document is not in the sparse or partial index. Throws
+ * MongoError 171 for parallel arrays.
  */
 export function indexKeys(document: BsonDocument, shape: IndexShape): string[] {
   const keys = heldTuples(document, shape).map((tuple) => encodeBound(tuple, shape))
   return keys.length > 1 ? [...new Set(keys)] : keys
 }
 
-/** The values that one of these keys stands for (for E11000). */
+/** Returns the values that one of these keys stands for (for E11000). */
 export function valuesOfKey(key: string, document: BsonDocument, shape: IndexShape): KeyTuple | undefined {
   return heldTuples(document, shape).find((tuple) => encodeBound(tuple, shape) === key)
 }
@@ -40,7 +40,7 @@ function heldTuples(document: BsonDocument, { fields, sparse, partial }: IndexSh
 
 const splitBefore = new WeakMap<IndexShape['fields'], string[][]>()
 
-/** An index asks this of every document. */
+/** Cached, since an index needs the paths for every document. */
 function splitPaths(fields: IndexShape['fields']): string[][] {
   const paths = splitBefore.get(fields) ?? fields.map(({ path }) => path.split('.'))
   splitBefore.set(fields, paths)
@@ -73,8 +73,9 @@ type Slot =
   | { readonly array: readonly BsonValue[]; readonly rest: readonly string[] }
 
 /**
- * The values an index or a sort sees in a document, one tuple per array element (manual, "Multikey Indexes").
- * An empty array counts as BSON undefined. `onParallelArrays` makes the error for two arrays in one compound key.
+ * Returns the values an index or a sort reads in a document, one tuple per array element (manual, "Multikey
+ * Indexes"). An empty array counts as BSON undefined. `onParallelArrays` makes the error for two arrays in one
+ * compound key.
  */
 export function keyTuples(
   document: BsonDocument,
@@ -115,7 +116,7 @@ function follow(start: BsonValue, path: readonly string[]): Slot {
   return { value }
 }
 
-/** Follows the rest of a path from one element of an array; undefined stands for the one an empty array has not. */
+/** Follows the rest of a path from one element of an array; undefined stands for the missing element of an empty array. */
 function enter({ array, rest }: Extract<Slot, { array: unknown }>, element: BsonValue | undefined): Slot {
   const [component] = rest
   if (component === undefined) return { value: element === undefined ? bsonUndefined : element }

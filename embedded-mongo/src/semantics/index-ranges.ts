@@ -17,11 +17,11 @@ export interface KeyRange {
 
 /** Which part of an index can hold the matches of a filter. */
 export interface IndexPlan {
-  /** In key order and apart from one another; every matching document has a key in one of them. */
+  /** In key order and disjoint; every matching document has a key in one of them. */
   readonly ranges: readonly KeyRange[]
   /** How many leading fields are pinned to single values. */
   readonly equalFields: number
-  /** Whether, the other way round, every document with a key in one of them matches. */
+  /** Whether, conversely, every document with a key in one of the ranges matches. */
   readonly exact: boolean
 }
 
@@ -49,7 +49,8 @@ export function indexRanges(
   const partial = shape.partial?.conditions ?? []
   const nodes = conditions.filter((node) => node.kind === 'field')
   if (!implies(nodes, partial)) return undefined
-  // Without conditions on its fields a partial index still holds all matches, and less than the collection.
+  // Without conditions on its fields a partial index still holds all matches, and fewer documents than the
+  // collection.
   const plan = buildPlan(nodes, shape, multikey) ?? (shape.partial && WHOLE)
   if (!plan || (shape.sparse && !plan.excludesMissing)) return undefined
   const exact = conditions.every(
@@ -73,7 +74,7 @@ const WHOLE = {
   answered: new Set<FilterNode>(),
 }
 
-/** What confines one field, and the conditions that say the same. */
+/** The bounds of one field, and the conditions that are equivalent to them. */
 type Bounds = { readonly answered: readonly FieldNode[] } & (
   | { readonly points: readonly BsonValue[] }
   | { readonly span: Span }
@@ -162,7 +163,7 @@ function boundsFor(nodes: readonly FieldNode[], path: string, multikey: boolean)
   return span && { span, answered }
 }
 
-/** A key for null stands for a missing field and for more, not all of which equals null. */
+/** A key for null also stands for a missing field and other cases, not all of which equal null. */
 function isWholeKey(point: BsonValue): boolean {
   return typeRank(point) !== nullRank && typeRank(point) !== undefinedRank
 }
@@ -190,7 +191,7 @@ function pointsOf(test: FieldTest): readonly BsonValue[] | undefined {
       ? undefined
       : test.values
   }
-  // Type bracketing makes these hold for null and missing only.
+  // By type bracketing these hold only for null and missing fields.
   return (test.op === 'gte' || test.op === 'lte') && test.value === null ? [null] : undefined
 }
 
@@ -236,7 +237,7 @@ function pointsSatisfy(test: FieldTest, wanted: FieldTest): boolean {
   if (wanted.op === 'exists' && spanOf(test)) return true
   const points = pointsOf(test)
   if (!points || points.includes(null)) return false
-  // A point stands for all values that equal it: 1 for 1.0 and Long 1, too.
+  // A point stands for all values that equal it: 1 also for 1.0 and Long 1.
   if (wanted.op === 'type' && !points.every((point) => holdsEveryTwin(wanted.types, point))) return false
   const accepts = compileTest(wanted)
   return points.every((point) => accepts(point, { now: new Date(0), arrayIndex: -1 }))

@@ -33,7 +33,7 @@ const knownOptions = new Set([
   'collation',
 ])
 
-/** What MongoDB takes besides, for kinds of indexes and for promises this store does not have. */
+/** Other options of MongoDB, for kinds of indexes and for guarantees that this store does not have. */
 const unsupportedOptions = new Set([
   'ns',
   'hidden',
@@ -55,7 +55,7 @@ const unsupportedOptions = new Set([
 
 /**
  * Checks one element of `createIndexes.indexes`: ascending and descending keys, unique, sparse, partial and TTL.
- * `background` is accepted and, as in MongoDB since 4.2, means nothing. Throws MongoError 67 (CannotCreateIndex),
+ * `background` is accepted and, as in MongoDB since 4.2, has no effect. Throws MongoError 67 (CannotCreateIndex),
  * 14, 197 (unknown option) or 238 (a kind of index this store does not have).
  */
 export function parseIndexSpec(spec: BsonDocument): IndexSpec {
@@ -201,7 +201,7 @@ function checkPartialNode(node: FilterNode): void {
   }
 }
 
-/** Whether an index is on `_id` alone. */
+/** Checks whether an index is on `_id` alone. */
 export function isIdKey({ fields }: IndexShape): boolean {
   return fields.length === 1 && fields[0]?.path === '_id'
 }

@@ -25,7 +25,7 @@ const taggedRanks = {
 } as const
 
 /**
- * The place of a value's type in BSON order (manual, "Comparison/Sort Order"). Types of one rank compare by
+ * Returns the rank of a value's type in BSON order (manual, "Comparison/Sort Order"). Types of one rank compare by
  * value: the four number types together, strings with symbols. Code with a scope ranks after plain code.
  */
 export function typeRank(value: BsonValue): number {
@@ -47,7 +47,7 @@ export function encodeValue(value: BsonValue): string {
   return String.fromCharCode(typeRank(value)) + encodeBody(value)
 }
 
-/** Turns the order around: the larger the value, the smaller its key. For the descending fields of an index. */
+/** Reverses the order: the larger the value, the smaller its key. For the descending fields of an index. */
 export function invertKey(key: string): string {
   let inverted = ''
   for (let index = 0; index < key.length; index++)
@@ -123,7 +123,7 @@ function encodeUint32(value: number): string {
   return String.fromCharCode(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255)
 }
 
-/** 64 bits, the sign turned around. */
+/** Encodes a time in 64 bits with the sign bit inverted. */
 function encodeTime(milliseconds: number): string {
   const high = Math.floor(milliseconds / TWO_32)
   return encodeUint32(high ^ 0x80000000) + encodeUint32(milliseconds - high * TWO_32)
@@ -137,7 +137,7 @@ const positiveKey = '\x05'
 const positiveInfinityKey = '\x06'
 const exponentBias = 0x8000
 
-/** Sign, decimal exponent and significant digits: exact for every number type, so 1, 1.0 and 1.00 meet in one key. */
+/** Encodes sign, decimal exponent and significant digits: exact for every number type, so 1, 1.0 and 1.00 share one key. */
 function encodeNumber(value: BsonNumber): string {
   if (value._bsontype === 'Int32' || (value._bsontype === 'Double' && Number.isSafeInteger(value.value))) {
     return encodeDigits(value.value < 0, String(Math.abs(value.value)), 0)

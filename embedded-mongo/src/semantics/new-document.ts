@@ -11,8 +11,8 @@ import {
 } from './values.ts'
 
 /**
- * The document with `_id` first, made up if missing.
- * Throws MongoError 53 for an `_id` of a type no id may have, 52 for one with a field that begins with `$`
+ * Returns the document with `_id` first, generated if missing. Throws MongoError 53 for an `_id` of a type no id may
+ * have, 52 for an `_id` with a field that begins with `$`
  */
 export function withId(document: BsonDocument): BsonDocument {
   const id = document.get('_id')
@@ -32,13 +32,13 @@ function mayBeId(id: BsonValue): boolean {
   return !Array.isArray(id) && id !== bsonUndefined && !isRegex(id)
 }
 
-/** MongoDB has another code for an `_id` of a wrong type when a document is inserted as it is. Throws MongoError 2. */
+/** Checks the `_id` of an insert, for which MongoDB has another code. Throws MongoError 2 for a wrong type. */
 export function checkInsertedId(id: BsonValue | undefined): void {
   if (id !== undefined && !mayBeId(id))
     throw mongoError('BadValue', `can't use ${Array.isArray(id) ? 'an' : 'a'} ${typeNameOf(id)} for _id`)
 }
 
-/** The fields inside of a value that begin with `$` and are not part of a DBRef. */
+/** Returns the fields inside a value that begin with `$` and are not part of a DBRef. */
 function dollarFieldsIn(value: BsonValue): string[] {
   if (Array.isArray(value)) return value.flatMap(dollarFieldsIn)
   if (value instanceof JavaScriptCode) return value.scope ? dollarFieldsIn(value.scope) : []
@@ -59,7 +59,7 @@ export function idFirst(document: BsonDocument): BsonDocument {
   return new Map([['_id', id], ...document])
 }
 
-/** An empty timestamp in a field of the document itself, other than `_id`, means the server's time. */
+/** Fills in the server's time for each empty timestamp in a top-level field other than `_id`. */
 export function stamped(document: BsonDocument, now: Date): BsonDocument {
   const isEmpty = (value: BsonValue, name: string): boolean =>
     value instanceof Timestamp && value.isZero() && name !== '_id'
@@ -72,7 +72,7 @@ export function stamped(document: BsonDocument, now: Date): BsonDocument {
 
 let latest = { second: 0, count: 0 }
 
-/** A timestamp of now that is like no other of this process. */
+/** Returns a timestamp of now that is unique in this process. */
 function serverTimestamp(now: Date): Timestamp {
   const second = Math.max(latest.second, Math.floor(now.getTime() / 1000))
   latest = { second, count: second === latest.second ? latest.count + 1 : 1 }

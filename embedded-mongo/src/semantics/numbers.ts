@@ -57,7 +57,7 @@ function decimalMagnitude(value: Finite): number {
   return (value.coefficient < 0n ? digits - 1 : digits) + value.exponent
 }
 
-/** The value as an integer if it is one exactly, or undefined (fractions, NaN, infinities, what is no number). */
+/** Returns the value as an integer if it is exactly one; undefined for fractions, NaN, infinities and non-numbers. */
 export function integerValue(value: BsonValue | undefined): bigint | undefined {
   if (!isNumber(value)) return undefined
   if (value._bsontype === 'Int32') return BigInt(value.value)

@@ -17,8 +17,8 @@ import {
 
 /**
  * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr, $comment. Allowed on a
- * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex ($options) $not $all $size $elemMatch.
- * Throws MongoError 2 for anything else, as MongoDB does for what it does not know.
+ * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex ($options) $not $all $size $elemMatch. Throws
+ * MongoError 2 for anything else, as MongoDB does for unknown operators.
  */
 export function parseFilter(filter: BsonDocument): FilterNode {
   return parseDocument(filter, true)
@@ -71,7 +71,7 @@ function parseField(path: string, value: BsonValue): FilterNode {
   return isOperatorDocument(value) ? parseOperators(path, value) : parseValue(path, value)
 }
 
-/** A document whose first name is an operator; with `$ref` and `$id` anywhere in it it is a DBRef, so a value. */
+/** Checks whether the first name is an operator; a document with `$ref` and `$id` anywhere is a DBRef, so a value. */
 function isOperatorDocument(value: BsonValue): value is BsonDocument {
   return startsWithOperator(value) && !(value.has('$ref') && value.has('$id'))
 }
@@ -117,7 +117,7 @@ function field(path: string, test: FieldTest): FilterNode {
   return { kind: 'field', path, test }
 }
 
-/** A value stands for itself, a regular expression for what it matches. */
+/** Parses a plain value: an equality, or a match for a regular expression. */
 function parseValue(path: string, value: BsonValue): FilterNode {
   return field(path, regexTest(value) ?? parseComparison(path, 'eq', value))
 }
@@ -167,7 +167,7 @@ function parseAllElemMatch(path: string, item: BsonValue): FilterNode {
   return parseElemMatch(path, argument)
 }
 
-/** Conditions on the elements themselves (`{$gte: 1}`) or on fields of document elements (`{b: 1}`, `{$or: …}`). */
+/** Parses conditions on the elements themselves (`{$gte: 1}`) or on fields of document elements (`{b: 1}`, `{$or: …}`). */
 function parseElemMatch(path: string, value: BsonValue): FilterNode {
   if (!isDocument(value)) throw mongoError('BadValue', '$elemMatch needs an Object')
   const first = value.keys().next().value

@@ -43,7 +43,7 @@ class ProjectionParser {
     else this.#addField(name, isTruthy(value), parent)
   }
 
-  /** Settles what was left open, as MongoDB does: `$elemMatch` alone drops the other fields. */
+  /** Chooses inclusion or exclusion if that is still open, as MongoDB does: `$elemMatch` alone drops the other fields. */
   finish(): ParsedProjection {
     const isInclusion = this.#isInclusion ?? (this.#hasElemMatch || this.#idIncluded)
     if (isInclusion && !this.#idNamed) this.root.children.set('_id', { kind: 'include' })

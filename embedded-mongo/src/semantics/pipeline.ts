@@ -104,7 +104,7 @@ function checkCounting(name: string, value: BsonValue): void {
   throw new MongoError(15952, `unknown group operator in '${name}': this store has {$sum: 1}`)
 }
 
-/** The result of a `$group` for one group of so many documents. */
+/** Returns the result of a `$group` for one group of `count` documents. */
 export function groupOf(spec: BsonDocument, id: BsonValue, count: number): BsonDocument {
   const names = [...spec.keys()].filter((name) => name !== '_id')
   return documentOf(['_id', id], ...names.map((name) => [name, countValue(count)] as const))

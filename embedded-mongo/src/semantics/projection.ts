@@ -7,7 +7,7 @@ import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 /** Projects one document into a new one. */
 export interface Project {
   (document: BsonDocument): BsonDocument
-  /** If the result is just these fields of the document, as they are. */
+  /** Set if the result is just these fields of the document, unchanged. */
   fields?: ReadonlySet<string>
 }
 
@@ -25,7 +25,7 @@ export function compileProjection(
   const { isInclusion, root, positional } = parseProjection(projection, filter)
   const project: Project = (document) => {
     const result = projected(document, root, isInclusion)
-    // They come after the stored fields, in the order of the projection.
+    // `$elemMatch` fields come after the stored fields, in the order of the projection.
     for (const [name, node] of root.children) {
       const stored = document.get(name)
       if (node.kind !== 'elemMatch' || !Array.isArray(stored)) continue

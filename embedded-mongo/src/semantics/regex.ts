@@ -1,12 +1,12 @@
 import { MongoError, mongoError } from './mongo-error.ts'
 
-/** Characters that stand for themselves, special ones escaped; `^` in front is the beginning of the text. */
+/** Literal characters, special ones escaped; a `^` in front anchors them at the start of the text. */
 const LITERALS = /^(\^?)((?:[^\\^$.*+?()[\]{}|]|\\[^A-Za-z0-9])*)$/su
 
 /**
- * Compiles a search or a prefix, with the option `i` (Unicode's simple folding, in PCRE as in JavaScript). Any other pattern is
- * refused: the dialects read it differently, and it may backtrack.
- * Throws MongoError 2 for a NUL, 51108 for a bad option, 51091 for what is refused.
+ * Compiles a search for a literal text or prefix, with the option `i` (Unicode's simple folding, in PCRE as in JavaScript). Any
+ * other pattern is refused: PCRE and JavaScript read it differently, and it may backtrack. Throws MongoError 2 for a NUL, 51108
+ * for a bad option, 51091 for a refused pattern or option.
  */
 export function compileRegex(pattern: string, options: string): RegExp {
   if (pattern.includes('\0'))

@@ -38,7 +38,7 @@ function direction(value: BsonValue): 1 | -1 {
   throw new MongoError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)')
 }
 
-/** A sort in two steps, for a caller that has its own way to order: reads a key of a document, compares two keys. */
+/** A sort in two steps, for a caller with its own sorting method: reading a document's key, and comparing two keys. */
 export interface SortKeys {
   readonly keyOf: (document: BsonDocument) => KeyTuple
   readonly compareKeys: (left: KeyTuple, right: KeyTuple) => number

@@ -53,7 +53,7 @@ export function isDynamicPath(path: readonly string[]): boolean {
   return path.some((part) => part === '$' || isArrayFilterPart(part))
 }
 
-/** Field order of an update: by name, numeric names by number, as MongoDB 5.0 and later apply them. */
+/** Compares paths in the order in which MongoDB 5.0 and later apply them: by name, numeric names by number. */
 function comparePaths(left: readonly string[], right: readonly string[]): number {
   const shared = Math.min(left.length, right.length)
   for (let depth = 0; depth < shared; depth += 1) {
@@ -79,7 +79,7 @@ export function inPathOrder<T extends PathHolder>(changes: readonly T[]): T[] {
   return [...changes].sort((left, right) => comparePaths(left.path, right.path))
 }
 
-/** The paths of an update: what lies below a name, undefined where a path ends. */
+/** The paths of an update as a tree: each name maps to the branch below it, or to undefined where a path ends. */
 interface PathTree extends Map<string, PathTree | undefined> {}
 
 function reserve(tree: PathTree, path: readonly string[]): void {

@@ -32,19 +32,19 @@ export interface UpdateOptions {
 interface ApplyContext {
   /** The store's clock. */
   readonly now: Date
-  /** What `matchDetail` reported for this document: the element `$` stands for. */
+  /** The index that `matchDetail` reported for this document: the array element `$` stands for. */
   readonly arrayIndex?: number | undefined
-  /** The document is being made by an upsert: `$setOnInsert` applies, `_id` may still be given. */
+  /** Whether an upsert is creating the document: then `$setOnInsert` applies, and `_id` may still be given. */
   readonly insert: boolean
 }
 
 /** An update compiled once and applied to many documents. */
 export interface CompiledUpdate {
-  /** It replaces whole documents instead of applying operators. */
+  /** Whether the update replaces whole documents instead of applying operators. */
   readonly replacement: boolean
   /**
-   * The updated document and whether it differs; `doc` is the input itself if not. Never mutates its input.
-   * Throws MongoError: 66 if `_id` would change, and per operator 2, 14, 28, 34 or 40.
+   * Returns the updated document and whether it differs; `doc` is the input itself if not. Never mutates its
+   * input. Throws MongoError: 66 if `_id` would change, and per operator 2, 14, 28, 34 or 40.
    */
   apply(document: BsonDocument, context: ApplyContext): { doc: BsonDocument; changed: boolean }
 }
@@ -117,7 +117,7 @@ function compileOperators(update: BsonDocument, options: UpdateOptions): Compile
   }
 }
 
-/** Positions can bring paths together that were apart in the update, so conflicts are looked for again. */
+/** Positions can bring paths together that were apart in the update, so conflicts are checked again. */
 function resolveChanges(
   document: BsonDocument,
   changes: readonly PathUpdate[],
@@ -208,7 +208,7 @@ function parseRenames(fields: BsonDocument): PathUpdate[] {
   return Array.from(fields).flatMap(([source, target]): PathUpdate[] => {
     const { from, to } = parseRename(source, target)
     return [
-      // No other operator may touch the source.
+      // Reserves the source: no other operator may touch it.
       { path: from, onInsertOnly: false, apply: () => undefined },
       { path: to, onInsertOnly: false, apply: (draft) => draft.rename(from, to) },
     ]

@@ -8,9 +8,9 @@ import { checkDepth } from './update-paths.ts'
 import type { BsonDocument, BsonValue } from './values.ts'
 
 /**
- * The document an upsert starts from: the fields the filter pins with equalities, also inside `$and`, a
- * one-branch `$or`, a one-value `$in` and a one-value `$all`. A replacement takes nothing but the `_id`.
- * Throws MongoError 54 if a path is pinned twice or inside another, 28 if a path cannot be made, 111 if a
+ * Returns the document an upsert starts from: the fields that the filter pins by equality, also inside
+ * `$and`, a one-branch `$or`, a one-value `$in` and a one-value `$all`. A replacement takes only the `_id`.
+ * Throws MongoError 54 if a path is pinned twice or inside another, 28 if a path cannot be created, 111 if a
  * replacement's filter pins a part of `_id`.
  */
 export function seedFromFilter(filter: BsonDocument, isReplacement = false): BsonDocument {

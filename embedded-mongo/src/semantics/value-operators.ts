@@ -12,7 +12,7 @@ export const setOperator: OperatorFactory = (_path, argument) => ({
   apply: () => argument,
 })
 
-/** $unset; its argument means nothing. */
+/** $unset; its argument is ignored. */
 export const unsetOperator: OperatorFactory = () => ({ onMissing: 'ignore', apply: () => undefined })
 
 /** $inc: a missing field starts from the increment itself. */
@@ -78,7 +78,7 @@ const multiplication: Operation = {
   doubles: (left, right) => left * right,
 }
 
-/** Double wins over integers; what two int32 come to widens to int64 when it must. Undefined when an int64 overflows. */
+/** A double makes the result a double; two int32 give an int64 if necessary. Undefined when an int64 overflows. */
 function combine(left: Operand, right: Operand, operation: Operation): Operand | undefined {
   if (left._bsontype === 'Double' || right._bsontype === 'Double')
     return new Double(operation.doubles(toDouble(left), toDouble(right)))
@@ -110,7 +110,7 @@ export const maxOperator: OperatorFactory = (_path, argument) => ({
   apply: (current) => (current === undefined || compareValues(argument, current) > 0 ? argument : current),
 })
 
-/** $currentDate: a date. Timestamps, and other words for either, this store has not. */
+/** $currentDate: sets a date. This store supports neither timestamps nor the form `{$type: …}`. */
 export const currentDateOperator: OperatorFactory = (_path, argument) => {
   if (typeof argument !== 'boolean') {
     const shown = describeValue(argument)
