@@ -19,8 +19,8 @@ export type EncodableDocument = Map<string, Encodable>
 
 /**
  * Writes a document so that {@link decodeBson} returns the same values of the same types.
- * @param allocate takes bytes from Node's pool, unless they live long: one document would keep 8 KiB of
- * others alive
+ * @param allocate uses Node's pool; pass an unpooled one for bytes that live long, since one document would keep
+ * 8 KiB of others alive
  * @throws MongoError 15 Overflow when it is nested deeper than the store allows.
  */
 export function encodeBson(document: EncodableDocument, allocate = Buffer.allocUnsafe): Buffer {
@@ -194,9 +194,7 @@ class BsonWriter {
     this.#cstringBytes(text)
   }
 
-  /**
-   * Writes a short ASCII name, as most are, faster than a call into Node; returns false for any other name.
-   */
+  /** Writes a short ASCII name, as most are, faster than a call into Node; returns false for any other name. */
   #shortAscii(text: string): boolean {
     if (text.length > SHORT) return false
     const start = this.#room(text.length + 1)

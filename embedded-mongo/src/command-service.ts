@@ -213,7 +213,7 @@ function shuttingDown(): MongoError {
   return new MongoError(11600, 'the store is shutting down')
 }
 
-/** Translates an error for the client: one of the store's file with its whole message, a defect only by its kind. */
+/** Translates an error of the store's file for the client, with its whole message; returns other errors unchanged. */
 function answerable(error: unknown, path: string): unknown {
   const told = explainFileError(error, path)
   if (told instanceof StoreDamageError) return new MongoError(366, told.message)

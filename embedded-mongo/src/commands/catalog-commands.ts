@@ -118,7 +118,7 @@ export const listDatabases: Command = {
   },
 }
 
-/** Sums the bytes of a database's documents. All databases share one file, so their share of the rest is not known. */
+/** Sums the bytes of a database's documents. All databases share one file, so other space in it is not told apart. */
 function* bytesOf(call: CommandCall, database: string): Steps<number> {
   let bytes = 0
   for (const collection of call.engine.collectionsOf(database)) {

@@ -30,10 +30,7 @@ export interface Command {
 /** The reply of a command. */
 export type Reply = EncodableDocument
 
-/**
- * Reads `database.collection` from the command's own field.
- * @throws MongoError 73 when it is empty or not a string
- */
+/** Reads `database.collection` from the command's own field. @throws MongoError 73 when it is empty or not a string */
 export function namespaceOf(call: CommandCall, field: string): string {
   const name = call.fields.raw(field)
   if (typeof name !== 'string') {

@@ -213,10 +213,7 @@ function* runPipeline(call: CommandCall, namespace: string, stages: BsonDocument
   return compilePipeline(rest)(yield* contents(selectRecords(collection, selection, call)), call.now)
 }
 
-/**
- * Recognises the `$group` of all documents that `countDocuments` sends, and returns its result for a given
- * count.
- */
+/** Recognises the `$group` of all documents that `countDocuments` sends, and returns its result for a given count. */
 function countingGroup(stages: readonly BsonDocument[]): ((count: number) => BsonDocument[]) | undefined {
   const group = stages.at(-1)?.get('$group')
   if (!isDocument(group) || stages.length !== 1) return undefined

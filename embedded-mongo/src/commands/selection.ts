@@ -19,7 +19,7 @@ import { rootOf, rootsOf } from './filter-fields.ts'
 export interface Selection extends Question {
   /** The top-level fields that the filter reads. */
   fields: ReadonlySet<string>
-  /** Whether to leave out damaged documents instead of refusing, and to do without a damaged index. */
+  /** Whether to leave out damaged documents instead of failing, and to do without a damaged index. */
   partial?: boolean
 }
 
@@ -61,7 +61,7 @@ export function* selectRecords(
 ): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
   const matching = matches(collection, plan, selection, call)
-  // With a damaged index the matches are incomplete at first and lose their order.
+  // An index that turns out to be damaged yields neither all matches nor their order.
   const inOrder = plan.sorted && (selection.partial !== true || selection.sort === undefined)
   const ordered = inOrder ? matching : sorted(collection, matching, selection)
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
@@ -98,7 +98,7 @@ export function* countRecords(collection: Collection, selection: Selection, call
 }
 
 /**
- * Returns the first selected record as it is now: nothing was written between finding and returning it. `none`
+ * Returns the first selected record as it is now: it was not written between finding and returning it. `none`
  * asks for the same certainty that no record matches.
  */
 export function* selectOne(

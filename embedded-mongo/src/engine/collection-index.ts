@@ -14,9 +14,7 @@ export class CollectionIndex {
   readonly definition: BsonDocument
   /** The id that marks this index's rows in `entries`; assigned when the index is added to a collection. */
   tree = 0
-  /**
-   * Whether any document ever had several keys in this index, so that different keys may meet two conditions.
-   */
+  /** Whether any document ever had several keys in this index, so that different keys may meet two conditions. */
   multikey = false
   /** Whether the index is still being filled from existing documents; no plan may use it yet. */
   building = false
@@ -33,9 +31,7 @@ export class CollectionIndex {
     this.roots = new Set(paths.map((path) => path.split('.')[0] ?? ''))
   }
 
-  /**
-   * Creates the index that every collection has. As in MongoDB, it is unique but its definition does not say so.
-   */
+  /** Creates the index that every collection has. As in MongoDB, it is unique but its definition does not say so. */
   static forId(): CollectionIndex {
     return CollectionIndex.fromRequest(
       new Map<string, BsonValue>([

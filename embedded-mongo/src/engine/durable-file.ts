@@ -4,7 +4,7 @@ import type { KeyRange } from '../semantics/index-ranges.ts'
 import { StoreDamageError } from './file-errors.ts'
 import { OpenFile } from './open-file.ts'
 
-/** Document numbers per collection, never reused. Row ids stay whole numbers in a double for 32 767 collections. */
+/** The range of document numbers in one collection. Row ids stay whole numbers in a double for 32 767 collections. */
 const NUMBERS = 2 ** 38
 /** @see NUMBERS */
 export const MAX_COLLECTIONS = 2 ** 15 - 1

@@ -7,10 +7,7 @@ export class FileBusyError extends Error {}
 /** The file cannot be used. The message is a sentence for a person: which file, what is wrong, what to do. */
 export class StoreFileError extends Error {
   override readonly name: string = 'StoreFileError'
-  /**
-   * `full` and `disk` (it fails or refuses access) may pass; `file` means that the file itself is not what it should
-   * be.
-   */
+  /** `full` and `disk` (which fails or refuses access) may pass; `file` means that the file itself is not what it should be. */
   readonly trouble: 'full' | 'disk' | 'file'
 
   constructor(

@@ -144,10 +144,7 @@ function saysMore(plan: IndexPlan, other: IndexPlan): boolean {
   return plan.exact === other.exact ? plan.pinned > other.pinned : plan.exact
 }
 
-/**
- * Estimates the cost of a plan. A sorted plan may stop at `limit`; `share` is the part of its entries that should
- * match.
- */
+/** Estimates the cost of a plan. A sorted plan may stop at `limit`; `share` is the part of its entries that should match. */
 function costOf(plan: Plan, { count, share }: { count: number; share: number }, question: Question): number {
   if (!plan.sorted) return count * (1 + Math.log2(count + 1) / 4)
   if (question.limit === 0) return count

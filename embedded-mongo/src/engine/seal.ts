@@ -13,9 +13,7 @@ import { crc32 } from 'node:zlib'
 import { StoreDamageError } from './file-errors.ts'
 import { checkRun, followRun, type Run, readRun } from './write-ahead-log.ts'
 
-/**
- * The head of the seal: this mark, the salts of the log's run, the number of its frames that must exist, and a CRC-32 of these.
- */
+/** The head of the seal: this mark, the salts of the log's run, the number of frames it must have, and a CRC-32 of these. */
 const MARK = Buffer.from('CSseal\0\u0001')
 const HEAD_BYTES = 24
 /** Where the checksums of the pages begin, four bytes each. */

@@ -35,9 +35,7 @@ export function* parseOpMsg(bytes: Buffer): Parsing {
   return yield* readSections(bytes)
 }
 
-/**
- * Builds the bytes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section.
- */
+/** Builds the bytes before a document of `size` bytes in the OP_MSG that answers `responseTo`: no flags, one kind-0 section. */
 export function opMsgHead(size: number, requestId: number, responseTo: number): Buffer {
   return headOf(OP_MSG, Buffer.alloc(5), size, requestId, responseTo)
 }
