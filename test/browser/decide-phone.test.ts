@@ -335,6 +335,22 @@ describeInBrowser('deciding on a phone', () => {
     expect(await page.locator('.caller-box').innerText()).toContain(iban)
   })
 
+  it('leads back to the code field after a wrong code, clear of the bar that has grown by the message', async () => {
+    const page = await open({ width: 390, height: 700 })
+    await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
+    await page.getByLabel('Code from your authenticator app').fill('654321')
+    // As close to the bar as the browser itself scrolls to a field that is typed in.
+    await page.evaluate(`document.activeElement.scrollIntoView({ block: 'end' })`)
+    await press(page, 'Reject')
+    await page.getByText('The code is wrong or was already used; wait for the next one.').waitFor()
+    const place = `(() => {
+      const [field, bar] = [document.activeElement, document.querySelector('.decision-bar')]
+      const covered = field.getBoundingClientRect().bottom > bar.getBoundingClientRect().top
+      return [field.autocomplete, getComputedStyle(bar).position, covered]
+    })()`
+    await expect.poll(() => page.evaluate(place)).toEqual(['one-time-code', 'fixed', false])
+  })
+
   it('keeps Approve in its place at a desk when all of a high impact was seen', async () => {
     suite.server().state.review = sampleReview({ methods: ['totp'] }, DEEP)
     const page = await open({ width: 1280, height: 900 })

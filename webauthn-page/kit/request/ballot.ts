@@ -1,7 +1,7 @@
 import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.ts'
 import type { Outcome } from '../../../src/domain/receipt.ts'
 import { decisionOptionsShape, type Factor } from '../api/contract.ts'
-import { post } from '../api/request.ts'
+import { post, refusedWith } from '../api/request.ts'
 import { anyObject } from '../api/shape.ts'
 import type { ButtonLook } from '../dom/button.ts'
 import { type Attributes, announce, div, el } from '../dom/element.ts'
@@ -93,6 +93,8 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
         if (await took(error)) return
         if (error instanceof UnknownOutcome) slot.show('warning', error.message)
         else slot.fail(error, { totp: code, ...fields })
+        // The next thing to do is to type another code.
+        if (refusedWith(['totp_refused'], error)) code.input.focus()
       } finally {
         run(false)
       }
