@@ -316,6 +316,16 @@ describe('the receivers of the documents', () => {
     expect(second.acted()).toEqual([])
   })
 
+  it('says in TypeScript that its key set is missing, and does not start', async () => {
+    const folder = await exampleFolder()
+    const input = readFileSync(packagePath('examples/receiver.ts'))
+    const env = { WEBHOOK_SECRETS: secrets.live }
+    const run = spawnSync(process.execPath, ['--input-type=module'], { cwd: folder.path, env, input })
+    await folder.remove()
+    const why = 'jwks.json is not in this folder: it takes what the service has at /.well-known/jwks.json.\n'
+    expect([run.status, String(run.stderr)]).toEqual([1, why])
+  })
+
   it('are the files in examples/', () => {
     const file = (name: string) => readFileSync(packagePath(`examples/${name}`), 'utf8')
     expect(docsBlock('ts')).toBe(file('receiver.ts'))
