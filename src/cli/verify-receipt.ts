@@ -11,7 +11,7 @@ import {
   type VerifyResult,
   verifyReceiptJson,
 } from '../signing/verify.ts'
-import { judgeTogether, type UnsignedVote } from '../signing/votes.ts'
+import { judgeTogether, missingVotes, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 
 export interface VerifyOptions {
@@ -222,6 +222,7 @@ function describeReceipt(
 ): string {
   const { payload, kid, keyRevokedAt, checked, delegate } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
+  const missing = missingVotes(result, votes)
   const lines: [string, string][] = [
     ['Request', payload.rid],
     [
@@ -251,6 +252,7 @@ function describeReceipt(
     headline(result, votes.length),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
+    ...(missing === undefined ? [] : [`CAUTION: ${missing}`]),
     'What is shown above is signed. A comment next to a receipt is not part of it.',
   ].join('\n')
 }

@@ -156,6 +156,15 @@ function tooFew(
   return `Of the ${quorum} approvals that the statement asks for, only ${came} came with it.`
 }
 
+/** Returns a caution for an approval that came without the list of the votes which, by its statement, it took. */
+export function missingVotes(
+  { payload, stated }: VerifiedReceipt,
+  votes: readonly unknown[],
+): string | undefined {
+  if (votes.length > 0 || payload.decision !== 'approved' || (stated?.quorum ?? 1) === 1) return undefined
+  return `Only 1 of the ${stated?.quorum} approvals that the statement asks for is here. Ask for the whole answer, whose list "votes" has them all.`
+}
+
 /** Reads the list of votes. Anything but a list counts as one invalid vote; null counts as an empty list. */
 function listIn(decision: object): object[] | undefined {
   if (!Object.hasOwn(decision, 'votes')) return undefined

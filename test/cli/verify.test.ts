@@ -252,6 +252,11 @@ describe('countersign verify', () => {
       expect.objectContaining({ kid: signer.kid, checked: { action: 'full', context: 'full' } }),
       expect.objectContaining({ payload: expect.objectContaining({ did: ben.id }) }),
     ])
+    const lone = await check('one-of-two.json', answerWith(vote({ quorum: 2 })))
+    expect([lone.code, lone.stdout]).toEqual([
+      0,
+      expect.stringContaining('\nCAUTION: Only 1 of the 2 approvals that the statement asks for is here'),
+    ])
     for (const [votes, words] of [
       [[{ ...ana, signature: ben.signature }, ben], 'One of the votes does not hold.'],
       [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],

@@ -173,10 +173,13 @@ describe('several votes', () => {
       )
     }
     // Where one is enough an empty list hides nobody; without a list it is the receipt of one of them.
-    for (const json of [{ ...first, votes: [] }, answerWith({ ...first, votes: null }), two])
-      expect((await verdict(json)).kind).toBe('approved')
+    for (const json of [{ ...first, votes: [] }, answerWith({ ...first, votes: null })])
+      expect(await verdict(json)).toMatchObject({ kind: 'approved', cautions: [] })
+    const lone = expect.stringContaining('Only 1 of the 2 approvals that the statement asks for is here')
+    expect(await verdict(answerWith(two))).toMatchObject({ kind: 'approved', cautions: [lone] })
     const no = vote({ decision: 'rejected', quorum: 2 })
-    expect((await verdict(answerWith({ ...no, votes: [no] }))).kind).toBe('rejected')
+    for (const json of [answerWith({ ...no, votes: [no] }), answerWith(no)])
+      expect(await verdict(json)).toMatchObject({ kind: 'rejected', cautions: [] })
   })
 
   it('are found in a decision alone, in a bare list and in an event', async () => {
