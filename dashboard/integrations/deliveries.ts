@@ -3,10 +3,9 @@ import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import { attemptList, DELIVERY_STATES, outcomeWord } from '../parts/delivery-words.ts'
+import { attemptList, DELIVERY_STATES, outcomeWord, stateTag } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
 import { readOn } from '../parts/read-on.ts'
-import { tag } from '../parts/rows.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -62,12 +61,6 @@ async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<voi
     announce('It is on its way again')
     replayed()
   })
-}
-
-/** The state of a delivery as a tag; deliveries that were given up or dropped stand out. */
-function stateTag(state: Delivery['state']): HTMLElement {
-  const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
-  return tag(DELIVERY_STATES[state], look)
 }
 
 /** "Last delivery 3 min ago: answered with status 200." */

@@ -70,7 +70,9 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
       hint(
         'Callbacks of requests made with this key carry ',
         el('code', {}, 'X-Service-Signature'),
-        ', an HMAC under this secret. It proves who sent a callback; that a person decided, only the receipt in it proves. It never changes while the key lives.',
+        ' and ',
+        el('code', {}, 'webhook-signature'),
+        ', HMACs under this secret. Either proves who sent a callback; only the receipt in it proves that a person decided. The secret never changes while the key lives.',
       ),
       secretBox(secret, 'the signing secret'),
       buttonRow(button('Hide it', 'quiet', panel.close)),
@@ -92,6 +94,8 @@ export function secretOnDemand(keyId: string): HTMLElement {
   place.append(
     hint(
       'A receiver of callbacks checks ',
+      el('code', {}, 'webhook-signature'),
+      ' or ',
       el('code', {}, 'X-Service-Signature'),
       ' with the signing secret of this key. It can be shown again later, below the key.',
     ),

@@ -1,6 +1,7 @@
 import { el } from '../../webauthn-page/kit/dom/element.ts'
 import { moment } from '../../webauthn-page/kit/dom/moment.ts'
 import type { Card, Delivery } from '../requests/request-shapes.ts'
+import { tag } from './rows.ts'
 
 /** The states of a delivery, in words. */
 export const DELIVERY_STATES: Record<Delivery['state'], string> = {
@@ -9,6 +10,12 @@ export const DELIVERY_STATES: Record<Delivery['state'], string> = {
   delivered: 'Delivered',
   dead: 'Given up',
   dropped: 'Not wanted any more',
+}
+
+/** The state of a delivery as a tag; deliveries that were given up or dropped stand out. */
+export function stateTag(state: Delivery['state']): HTMLElement {
+  const look = state === 'delivered' ? 'live' : state === 'dead' || state === 'dropped' ? 'warn' : ''
+  return tag(DELIVERY_STATES[state], look)
 }
 
 /** The states of a card in chat, in words. */

@@ -24,13 +24,7 @@ import { quorumView, requestPanel } from '../../webauthn-page/kit/request/reques
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { byName, headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import {
-  type Attempt,
-  attemptList,
-  CARD_STATES,
-  DELIVERY_STATES,
-  PLATFORMS,
-} from '../parts/delivery-words.ts'
+import { type Attempt, attemptList, CARD_STATES, PLATFORMS, stateTag } from '../parts/delivery-words.ts'
 import { readOn } from '../parts/read-on.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
@@ -267,7 +261,7 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
       : ['Callback']
   return row(
     [...title, event_type !== 'callback' && el('code', { class: 'mono' }, event_type)],
-    { words: DELIVERY_STATES[state], bad: state === 'dead' },
+    stateTag(state),
     [mono(callerText(url))],
     next_attempt_at,
     attempts,
@@ -284,7 +278,7 @@ function cardRow(
       : ['Approver ', person(approver)]
   return row(
     [PLATFORMS[platform]],
-    { words: CARD_STATES[state], bad: state === 'unreachable' || state === 'not_sent' },
+    tag(CARD_STATES[state], state === 'unreachable' || state === 'not_sent' ? 'warn' : ''),
     whom,
     next_attempt_at,
     attempts,
@@ -293,13 +287,13 @@ function cardRow(
 
 function row(
   title: readonly Child[],
-  { words, bad }: { words: string; bad: boolean },
+  state: HTMLElement,
   to: readonly Child[],
   next: string | null,
   attempts: readonly Attempt[],
 ): HTMLElement {
   return entry(
-    [...title, tag(words, bad ? 'warn' : '')],
+    [...title, state],
     [
       hint(...to),
       next !== null && hint('Next attempt ', ago(next)),

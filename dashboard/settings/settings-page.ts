@@ -116,7 +116,7 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
   const reminders = reminderField(policy.reminders)
   const save = async (): Promise<void> => {
     const approvers = who.read()
-    const needed = readQuorum(quorum, Math.max(1, approvers.length), 'Only one person is named')
+    const needed = readQuorum(quorum, Math.max(1, approvers.length), 'Only one person is ticked')
     const reminded = reminders.read()
     const counted = which.read()
     if (needed === undefined || reminded === undefined || counted === undefined) return

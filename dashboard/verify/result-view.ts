@@ -171,7 +171,7 @@ function receiptFacts(
     ],
     fact('Acted for them', intent?.delegate, ' ', kind('a delegate')),
     ['Request', mono(payload.rid)],
-    ['Receipt', mono(payload.did)],
+    ['Receipt id', mono(payload.did)],
     ['Open until', time(payload.exp)],
     fact('Service', intent?.audience),
     intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],

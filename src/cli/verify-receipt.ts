@@ -243,7 +243,7 @@ function describeReceipt(
     ],
     ['Context', checked.context === 'full' ? exactlyAs(payload) : uncheckedContext(receipt)],
     ...statedLines(result.stated),
-    ['Decision id', payload.did],
+    ['Receipt id', payload.did],
     ...unsigned.map(unsignedLine),
     ...votes.map(voteLine),
     ['Signed by key', kid],

@@ -95,7 +95,10 @@ export const REFUSALS = {
     403,
     'This account counts only passkeys whose authenticator proved its make; use or add one that the policy permits, its owner knows which.',
   ],
-  totp_refused: [403, 'The code is wrong or was already used; wait for the next one.'],
+  totp_refused: [
+    403,
+    'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+  ],
   totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],
   totp_disabled: [
     403,

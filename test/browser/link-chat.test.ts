@@ -151,7 +151,9 @@ describeInBrowser('linking a chat account', () => {
     await prove('000000')
     await expect
       .poll(() => page.getByRole('alert').innerText())
-      .toBe('Not done: The code is wrong or was already used; wait for the next one.')
+      .toBe(
+        'Not done: The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+      )
     await button('Confirm and link').click()
     await prove()
     await page.getByRole('heading', { name: 'Your chat account is linked' }).waitFor()

@@ -111,7 +111,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
           await page.getByLabel('Approvals needed').fill('3')
           await page.getByLabel('Reminders').fill('50, 120')
           await press(page, 'Save the policy')
-          await page.getByText('Only one person is named: enter 1.').waitFor()
+          await page.getByText('Only one person is ticked: enter 1.').waitFor()
           await page.getByLabel('Approvals needed').fill('1')
           await press(page, 'Save the policy')
           await page.getByText('Enter up to 2 whole numbers').waitFor()

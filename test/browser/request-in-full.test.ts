@@ -246,13 +246,15 @@ describeInBrowser('one request in full', () => {
       ],
     })
     const quiet = [{ approver: '9f2c4e6a8b0d1f35', until: '2026-11-20T09:45:00.000Z' }]
-    area.log = { data: [sampleDelivery(), webhook], next_cursor: null, cards: [CARD], quiet }
+    const dropped = sampleDelivery({ id: 'dlv_3', state: 'dropped' })
+    area.log = { data: [sampleDelivery(), webhook, dropped], next_cursor: null, cards: [CARD], quiet }
     await open('Approve or reject this action?')
     const list = visitor.page.getByRole('list', { name: 'Deliveries' })
     await list.getByText('2 attempts').click()
     const text = await list.innerText()
     for (const part of ['Callback', 'Delivered', 'Given up', 'https://example.com/<b>x</b>'])
       expect(text).toContain(part)
+    expect(await list.locator('.tag.warn').allInnerTexts()).toEqual(['Given up', 'Not wanted any more'])
     expect(text).toContain('answered with status 503 (12 ms)')
     expect(text).toContain('no answer in time (10000 ms)')
     expect(await list.getByRole('link', { name: 'Webhook' }).getAttribute('href')).toBe(

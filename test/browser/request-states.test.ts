@@ -321,7 +321,9 @@ describeInBrowser('the states of a request', () => {
     suite.server().state.review = { ...review, status: 'expired', cancelled: true, may_decide: false }
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
     await heading('Withdrawn').waitFor()
-    expect(await visitor.page.locator('.notice').innerText()).toContain('The request is no longer pending.')
+    expect(await visitor.page.locator('.notice').innerText()).toBe(
+      'Careful: your decision is not recorded; the request was over before.',
+    )
   })
 
   it('offers to try again when the service does not answer, and does by itself once there is a network', async () => {

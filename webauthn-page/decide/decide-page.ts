@@ -126,7 +126,7 @@ export class DecidePage {
       },
       recorded: (decision) => this.#recorded(decision),
       stale: async (failure, recorded) => {
-        if (failure.code !== 'not_signed_in') return this.#recorded(undefined, failure.message)
+        if (failure.code !== 'not_signed_in') return this.#recorded()
         this.#stop()
         this.#invite(recorded)
       },
@@ -136,13 +136,13 @@ export class DecidePage {
 
   /**
    * Shows the decision that the service has recorded of this person. The answer to it may be lost, or be a refusal because a
-   * browser sent it twice. `known` is the outcome the service confirmed; `otherwise` is shown if no decision is recorded.
+   * browser sent it twice. `known` is the outcome the service confirmed.
    */
-  #recorded(known?: Outcome, otherwise = NOT_RECORDED): Promise<void> {
+  #recorded(known?: Outcome): Promise<void> {
     this.#way = wayOn(this.#id)
     return this.open((review) => {
       const own = ownVote(review)
-      if (own === undefined) return notice('warning', otherwise)
+      if (own === undefined) return notice('warning', NOT_RECORDED)
       this.#draft.text = ''
       announce(`Your ${WORD_OF[own.decision]} is recorded`)
       return recordedNotice(own.decision)

@@ -9,7 +9,8 @@ import { startService, type TestService } from '../../support/service.ts'
 const MINUTE = 60_000
 const REFUSED = {
   code: 'totp_refused',
-  publicMessage: 'The code is wrong or was already used; wait for the next one.',
+  publicMessage:
+    'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
 }
 const DISABLED = {
   code: 'totp_disabled',

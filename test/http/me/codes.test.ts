@@ -112,7 +112,8 @@ describe('codes as a proof', () => {
       403,
       {
         error: 'totp_refused',
-        message: 'The code is wrong or was already used; wait for the next one.',
+        message:
+          'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
       },
     ])
     const signIn = await person.browser.post('/api/v1/session/totp', { email: person.email, code })
