@@ -43,25 +43,30 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   const invite = () => cli(['user', 'invite', 'a@example.com', '--json'], { env })
   expect((await invite()).code).toBe(0)
   const [store, secrets] = ['store.db', 'secrets.json'].map((name) => join(env.DATA_DIR ?? '', name))
-  const without = async (path = '') => {
+  const list = () => cli(['user', 'list', '--json'], { env })
+  const without = async (path = '', act = invite) => {
     await rename(path, `${path}.away`)
-    const run = await invite()
+    const run = await act()
     const made = existsSync(path)
     await rename(`${path}.away`, path)
     return { ...run.error(), made }
   }
   const begin = 'Restore .* from a backup; or start over, .*: rm '
-  expect(await without(store)).toEqual({
-    error: 'config_invalid',
-    message: expect.stringMatching(new RegExp(`store\\.db is missing, and .*${begin}.*secrets\\.json`)),
-    made: false,
-  })
+  const lost = new RegExp(`store\\.db is missing, and .*${begin}.*secrets\\.json`)
+  for (const act of [invite, list])
+    expect(await without(store, act)).toEqual({
+      error: 'config_invalid',
+      message: expect.stringMatching(lost),
+      made: false,
+    })
+  const doctor = () => cli(['doctor', '--json'], { env })
+  expect(await without(store, doctor)).toMatchObject({ error: 'doctor_failed', made: false })
   expect(await without(secrets)).toEqual({
     error: 'config_invalid',
     message: expect.stringMatching(new RegExp(`secrets\\.json is missing, and .*${begin}.*store\\.\\*`)),
     made: false,
   })
-  expect((await cli(['user', 'list', '--json'], { env })).json().data).toHaveLength(1)
+  expect((await list()).json().data).toHaveLength(1)
 
   await truncate(store ?? '', 20_000)
   const damaged = await cli(['user', 'list', '--json'], { env })
@@ -71,8 +76,8 @@ it('takes neither half of a data directory for a new one, and says what to do', 
       /store\.db is damaged: page \d+ .*put a backup of the file in its place; without a backup .*$/,
     ),
   })
-  const doctor = await cli(['doctor'], { env })
-  expect(doctor.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
+  const ill = await cli(['doctor'], { env })
+  expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
 })
 
 it('names what is damaged where a command reads it, without a stack', async () => {

@@ -9,7 +9,7 @@ import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
-import { loadSecrets, missingSecrets, otherSetting } from '../../config/secrets.ts'
+import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -136,9 +136,11 @@ const UNWRITABLE = 'See the line about the data directory.'
 async function checkStore(config: Config): Promise<Check[]> {
   if (config.mongodbUri === undefined && whyUnwritable(config.dataDir) !== undefined)
     return [warn('Store', `not looked at in ${config.dataDir}`, UNWRITABLE)]
-  if (!hasStore(config))
-    return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
   try {
+    if (!hasStore(config)) {
+      refuseLostStore(config)
+      return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
+    }
     const report = await inspectStore(config)
     return [
       await reachable(config, report),
