@@ -13,7 +13,7 @@ import { readIncoming } from './incoming.ts'
 import { QUIET } from './port.ts'
 import { unescapeText } from './rich-text.ts'
 import type { SlackApp } from './slack-app.ts'
-import { troubleOf } from './web-client.ts'
+import { logUnanswered } from './tell-person.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** Registers a listener for everything that a person can do in Slack. `Answering` answers the rest. */
@@ -170,9 +170,7 @@ function listenForChannels(app: SlackApp, deps: FlowDeps): void {
 
 /** Logs a failed answer instead of throwing: Slack would send the event again, and the answer might appear twice. */
 async function said({ log }: Pick<FlowDeps, 'log'>, call: Promise<unknown>): Promise<void> {
-  await call.catch((error: unknown) =>
-    log.warn({ reason: troubleOf(error).code }, 'a person on Slack could not be answered'),
-  )
+  await call.catch((error: unknown) => logUnanswered(log, error))
 }
 
 /**

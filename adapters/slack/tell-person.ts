@@ -28,8 +28,15 @@ export async function tellPerson(
     if (incoming.kind === 'action' || incoming.kind === 'shortcut') await whisper(parts, incoming, message)
     else if (!told) parts.log.info(about, 'slack had its answer already')
   } catch (error) {
-    parts.log.warn({ ...about, reason: troubleOf(error).code }, 'a person on Slack could not be answered')
+    logUnanswered(parts.log, error, about)
   }
+}
+
+/** Logs by Slack's code, since the rest of such an error may repeat the call; an error that is not Slack's is logged whole. */
+export function logUnanswered(log: FlowDeps['log'], error: unknown, about = {}): void {
+  const { code: reason } = troubleOf(error)
+  const cause = reason === 'unexpected' ? { error } : { reason }
+  log.warn({ ...about, ...cause }, 'a person on Slack could not be answered')
 }
 
 /** Draws the acknowledgement, where Slack shows one. For a click it stays empty: a body would replace the clicked message. */

@@ -126,8 +126,16 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     )
     expect((await driver.interact(click)).status).toBe(200)
     await waitUntil(() => expect(logged('a person on Slack could not be answered')).toHaveLength(1))
+    // Not an answer of Slack's, so what became of it is logged whole.
+    slack.behave(({ method }) =>
+      method === 'chat.postEphemeral' ? { status: 200, body: 'null' } : undefined,
+    )
+    const other = { ...click, actions: [{ ...button, action_id: 'another' }] }
+    expect((await driver.interact(other)).status).toBe(200)
+    await waitUntil(() => expect(logged('a person on Slack could not be answered')).toHaveLength(2))
     expect(logged('a person on Slack could not be answered')).toMatchObject([
       { reason: 'user_not_in_channel' },
+      { error: { name: 'TypeError', message: expect.stringContaining('null') } },
     ])
   })
 
