@@ -175,6 +175,13 @@ describe('findAndModify', () => {
       code: 9,
       errmsg: "Cannot specify both an 'update' and 'remove'=true",
     })
+    await items().insertOne({ _id: 1 })
+    const filtered = { findAndModify: 'items', remove: true, arrayFilters: [{ a: 1 }] }
+    expect(await refusal(store().db.command(filtered))).toMatchObject({
+      code: 9,
+      errmsg: "Cannot specify 'arrayFilters' and 'remove'=true",
+    })
+    expect(await items().countDocuments()).toBe(1)
     const neither = store().db.command({ findAndModify: 'items', query: {} })
     expect(await refusal(neither)).toMatchObject({
       code: 9,

@@ -328,6 +328,7 @@ function checkCombination({ fields }: CommandCall): void {
         "Cannot specify both 'new'=true and 'remove'=true; 'remove' always returns the deleted document",
       )
     }
+    if (fields.has('arrayFilters')) throw new MongoError(9, "Cannot specify 'arrayFilters' and 'remove'=true")
   } else if (!update) {
     throw new MongoError(9, "Either an 'update' or 'remove'=true must be specified")
   }

@@ -52,8 +52,10 @@ export function equalValues(left: BsonValue, right: BsonValue): boolean {
 /** True if both values are the same BSON bytes: same types, same order. Detects an update that changes nothing. */
 export function identicalValues(left: BsonValue, right: BsonValue): boolean {
   if (left === right) return true
-  // A long array that grew by `$push` differs without encoding it.
+  // Most changes show without encoding both: another text, an array that grew by `$push`, a document with one field more.
+  if (typeof left === 'string' || typeof right === 'string') return false
   if (Array.isArray(left) && Array.isArray(right) && left.length !== right.length) return false
+  if (left instanceof Map && right instanceof Map && left.size !== right.size) return false
   return typeRank(left) === typeRank(right) && bsonOf(left).equals(bsonOf(right))
 }
 
