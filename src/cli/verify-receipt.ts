@@ -99,6 +99,7 @@ function confirmed(
       key_revoked_at: keyRevokedAt?.toISOString(),
       votes: of.length > 0 ? of : undefined,
       unsigned_votes: unsigned.length > 0 ? unsigned : undefined,
+      caution: missingVotes(result, votes),
     },
     text: describeReceipt(result, receipt, votes, unsigned),
   }

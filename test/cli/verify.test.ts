@@ -257,6 +257,8 @@ describe('countersign verify', () => {
       0,
       expect.stringContaining('\nCAUTION: Only 1 of the 2 approvals that the statement asks for is here'),
     ])
+    const told = (await check('one-of-two.json', answerWith(vote({ quorum: 2 })), ['--json'])).json()
+    expect(told.caution).toMatch(/^Only 1 of the 2 approvals/)
     for (const [votes, words] of [
       [[{ ...ana, signature: ben.signature }, ben], 'One of the votes does not hold.'],
       [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],

@@ -134,7 +134,11 @@ describe('linking', () => {
     const wrong = await person.browser.post(USE, { token, proof: { totp: wrongCodeAt(person.secret, now) } })
     expect([wrong.status, wrong.body]).toEqual([
       403,
-      { error: 'totp_refused', message: 'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.' },
+      {
+        error: 'totp_refused',
+        message:
+          'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+      },
     ])
     const right = await person.browser.post(USE, { token, proof: { totp: codeAt(person.secret, now) } })
     expect(right.status).toBe(200)
