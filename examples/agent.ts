@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const service = process.env.COUNTERSIGN_URL ?? 'http://localhost:3000'
 const invoice = process.env.INVOICE ?? 'INV-1042'
-// Made once and sent twice: what the approver reads is what consume compares. Amounts are text, a number would be rounded.
+// One text for both calls: `consume` compares what will run with what the approver read. Amounts are text: numbers are rounded.
 const payment = JSON.stringify({
   action: `Pay invoice ${invoice}`,
   context: {
@@ -18,7 +18,7 @@ function stop(why = '') {
   process.exit(1)
 }
 
-/** Calls until there is an answer. Under the same Idempotency-Key, of the last 24 hours, nothing is done twice. */
+/** Repeats the call until it is answered. For 24 hours the service does nothing twice under the same Idempotency-Key. */
 async function call(path = '', body = '', idempotencyKey = '') {
   const headers = { Authorization: `Bearer ${process.env.COUNTERSIGN_KEY}` }
   const post = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
@@ -33,7 +33,7 @@ async function call(path = '', body = '', idempotencyKey = '') {
       if (!response.ok) stop(text || `${response.status}`)
       return JSON.parse(text)
     }
-    // The service is away or busy, or its answer was lost: the same again, later.
+    // The service is away or busy, or its answer was lost: send the same again, later.
     const wait = Math.min(later || seconds, 60)
     console.error(
       `${invoice} waits ${wait} s: ${text === undefined ? 'no answer' : `${response?.status} ${text}`}`,
@@ -42,14 +42,14 @@ async function call(path = '', body = '', idempotencyKey = '') {
   }
 }
 
-// The invoice is the key: started again, the agent finds the request it made and does not ask twice.
+// The key is made from the invoice: an agent that starts again finds its earlier request and does not ask twice.
 const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
 if (id && request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${id}`)
 while (request.status === 'pending') request = await call(`${request.id}/wait?timeout=25`)
 if (request.status !== 'approved') stop(request.status)
 
-// A key of this run alone: a lost answer is asked for again, but an agent that broke off and starts anew does not pay twice.
+// This key is new in each run: a lost answer can be asked for again, but an agent that crashed and restarts cannot pay twice.
 const used = await call(`${request.id}/consume`, payment, randomUUID())
 if (used.sandbox) stop('a sandbox key asked, and no person')
 console.log(`pay ${invoice}`) // act here

@@ -4,14 +4,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 SECRETS = os.environ.get("WEBHOOK_SECRETS", "").split()
 if not SECRETS:
     sys.exit("WEBHOOK_SECRETS is not set: it takes the webhook_signing_secret of the key that asks.")
-# The service's own address: one out of a message would be its author's.
+# Set this address yourself: an address taken from the message would be its author's own.
 SERVICE = os.environ.get("COUNTERSIGN_URL") or sys.exit("COUNTERSIGN_URL is not set: it takes the service's address.")
 db, one_at_a_time = sqlite3.connect("done.db", check_same_thread=False), threading.Lock()
 db.execute("CREATE TABLE IF NOT EXISTS done (id TEXT PRIMARY KEY)")
 
 
 def decided(rid):
-    """What a person signed, and if nobody did, why not. Any holder of the API key can sign a callback; the service knows."""
+    """Returns the decision, or None and the reason. Any holder of the API key can sign a callback, so this asks the service."""
     if not re.fullmatch("req_[0-9a-z]{26}", rid):
         return None, "it names no request"
     try:
@@ -48,14 +48,14 @@ def receive(headers, body):
     decision, reason = decided(rid)
     if decision is None:
         return 403, reason
-    with one_at_a_time, db:  # one transaction: if acting fails, the id is not kept and the callback comes again
+    with one_at_a_time, db:  # one transaction: if your action fails, the id is not kept, and the callback comes again
         if db.execute("INSERT OR IGNORE INTO done VALUES (?)", [rid]).rowcount == 1:
-            print(rid, decision, flush=True)  # act here, on what you asked under this id
+            print(rid, decision, flush=True)  # act here, on what you asked for under this id
     return 200, None
 
 
 class Receiver(BaseHTTPRequestHandler):
-    def handle(self):  # all of it within 20 s, however slowly the body comes
+    def handle(self):  # takes 20 s at most, however slowly the body arrives
         end = threading.Timer(20, self.connection.shutdown, [socket.SHUT_RD])
         end.daemon = True
         end.start()
@@ -69,7 +69,7 @@ class Receiver(BaseHTTPRequestHandler):
         status, reason = 413, "longer than 65,536 bytes, or of no stated length"
         if 0 <= size <= 65536:
             status, reason = receive(self.headers, self.rfile.read(size))
-        if reason:  # neither a secret nor what the sender wrote
+        if reason:  # logs neither a secret nor what the sender wrote
             print(f"refused ({status}): {reason}", file=sys.stderr, flush=True)
         self.send_response_only(status)
         self.end_headers()

@@ -9,7 +9,8 @@ if (secrets.length === 0) {
   console.error('WEBHOOK_SECRETS is not set: it takes the webhook_signing_secret of the key that asks.')
   process.exit(1)
 }
-// Persons' decisions alone, by a pinned key: one out of a message would be its author's. Save the file again after a rotation.
+// Accepts only people's decisions, and only keys from the saved file: a key taken from the message would be its author's own.
+// Save the file again after a rotation.
 function trusted(kid = '') {
   for (const key of JSON.parse(readFileSync('jwks.json', 'utf8')).keys)
     if (key.kid === kid && key.purpose === 'decision' && !key.revoked_at) return key
@@ -27,13 +28,13 @@ if (!existsSync('jwks.json')) {
   console.error('jwks.json is not in this folder: it takes what the service has at /.well-known/jwks.json.')
   process.exit(1)
 }
-trusted() // what is no key set ends it here, too
-const done = new Set() // in production a unique column, filled in the transaction that acts
-events.captureRejections = true // what throws below is answered 500, and the callback comes again
+trusted() // stops here if the file is not a key set
+const done = new Set() // in production: a unique column, filled in the transaction that acts
+events.captureRejections = true // an error below is answered with 500, and the callback comes again
 
 createServer(async (request, response) => {
   function refuse(status = 400, reason = '') {
-    console.error(`refused (${status}): ${reason}`) // neither a secret nor what the sender wrote
+    console.error(`refused (${status}): ${reason}`) // logs neither a secret nor what the sender wrote
     response.writeHead(status).end()
   }
   const { 'webhook-id': id, 'webhook-timestamp': sent, 'webhook-signature': given } = request.headers
@@ -48,7 +49,7 @@ createServer(async (request, response) => {
   const now = Date.now() / 1000
   if (!(Math.abs(now - Number(sent)) <= 300)) return refuse(400, 'sent more than 300 s away from this clock')
 
-  // Any holder of the API key can sign a callback. That a person decided, only the receipt's own signature proves.
+  // Any holder of the API key can sign a callback. Only the receipt's own signature proves that a person decided.
   const told = read(body.toString())
   if (!told) return refuse(400, 'not the body of a callback')
   const { asked, payload, signature, kid } = told
@@ -64,7 +65,7 @@ createServer(async (request, response) => {
   if (receipt.rid !== asked) return refuse(403, 'the receipt is that of another request')
   if (!(Math.abs(now - receipt.ts) <= 900)) return refuse(403, 'decided more than 15 minutes ago')
 
-  if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked under this id
+  if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked for under this id
   done.add(asked)
   return response.writeHead(200).end()
 }).listen(Number(process.env.RECEIVER_PORT ?? 4000), '127.0.0.1')
