@@ -112,6 +112,44 @@ describeInBrowser('the way on from a request', () => {
     expect(suite.server().calls.filter((call) => call === 'GET /me/pending')).toHaveLength(1)
   })
 
+  it('of a delegate whose vote was given meanwhile goes on with the request, which is not over', async () => {
+    const { state } = suite.server()
+    const review = sampleReview({ quorum: { needed: 2, approved: 0 } })
+    state.review = review
+    special = {
+      'POST /approvals/:id/decision': () => {
+        state.review = { ...review, quorum: { needed: 2, approved: 1 }, may_decide: false }
+        throw refusal('already_voted')
+      },
+    }
+    await approve('Waiting for a decision')
+    expect(await visitor.page.locator('.request > .notice').innerText()).toBe(
+      'Careful: your decision is not recorded; this vote was given before, or is no longer yours to give.',
+    )
+  })
+
+  it('of a page that comes back while an answer is overdue is to look again right after it', async () => {
+    const { page } = visitor
+    await page.clock.install()
+    await page.clock.pauseAt(inMinutes(1))
+    await page.goto(PATH)
+    await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
+    const held: (() => Promise<void>)[] = []
+    await page.route('**/review', (route) => void held.push(() => route.continue()))
+    await page.clock.runFor(5000)
+    await expect.poll(() => held.length).toBe(1)
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+    await page.clock.runFor(100)
+    expect(held).toHaveLength(1)
+    const answered = page.waitForResponse('**/review')
+    await held[0]?.()
+    await (await answered).finished()
+    // A second of the page's clock, far less than it waits between two looks.
+    for (let turn = 0; held.length < 2 && turn < 100; turn += 1) await page.clock.runFor(10)
+    expect(held).toHaveLength(2)
+    await held[1]?.()
+  })
+
   it('shows no way on beside an open decision, but the brand leads to the inbox from every page', async () => {
     await visitor.page.goto(PATH)
     await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()

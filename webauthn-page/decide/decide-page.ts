@@ -142,7 +142,7 @@ export class DecidePage {
     this.#way = wayOn(this.#id)
     return this.open((review) => {
       const own = ownVote(review)
-      if (own === undefined) return notice('warning', NOT_RECORDED)
+      if (own === undefined) return notice('warning', review.status === 'pending' ? NOT_YOURS : NOT_RECORDED)
       this.#draft.text = ''
       announce(`Your ${WORD_OF[own.decision]} is recorded`)
       return recordedNotice(own.decision)
@@ -218,6 +218,8 @@ export class DecidePage {
 }
 
 const NOT_RECORDED = 'your decision is not recorded; the request was over before.'
+
+const NOT_YOURS = 'your decision is not recorded; this vote was given before, or is no longer yours to give.'
 
 function recordedNotice(decision: Outcome): HTMLElement {
   return notice('success', `your ${WORD_OF[decision]} is recorded.`)
