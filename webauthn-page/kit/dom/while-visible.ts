@@ -1,6 +1,7 @@
 /**
- * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible, and at once when the page
- * becomes visible again. Ends for good when the element has left the page or `look` resolves to false.
+ * Runs `look` every `period` milliseconds while `element` is on the page and the page is visible. When the page becomes visible
+ * again it runs `look` at once, or right after the run in progress. Ends for good when the element has left the page or `look`
+ * resolves to false.
  * @returns a function that runs `look` at once, or again right after the run in progress
  */
 export function whileVisible(element: HTMLElement, period: number, look: () => Promise<boolean>): () => void {
@@ -24,13 +25,14 @@ export function whileVisible(element: HTMLElement, period: number, look: () => P
       follow(asked ? 0 : period)
     }
   }
-  const seen = (): void => {
-    if (document.visibilityState === 'visible') follow(0)
-  }
-  document.addEventListener('visibilitychange', seen, { signal: over.signal })
-  follow(period)
-  return () => {
+  const lookNow = (): void => {
     asked = true
     if (!looking) follow(0)
   }
+  const seen = (): void => {
+    if (document.visibilityState === 'visible') lookNow()
+  }
+  document.addEventListener('visibilitychange', seen, { signal: over.signal })
+  follow(period)
+  return lookNow
 }
