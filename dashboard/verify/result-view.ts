@@ -316,7 +316,7 @@ function checkList(examination: Examination): HTMLElement[] {
   const names = unmade.map(({ name }) => name).join(', ')
   return [
     list(FIRST.flatMap((state) => inState(lines, state))),
-    ...left(unmade, 'not made: after a failure, more could not mend it', hint(`${names}.`)),
+    ...left(unmade, 'not made: an earlier check failed', hint(`${names}.`)),
     ...left(
       absent,
       examination.input?.intent === undefined

@@ -77,7 +77,7 @@ function sentence(finding: Finding): string {
     case 'gap':
       return `Record ${finding.seq} is missing.`
     case 'misnumbered':
-      return `Where record ${finding.seq} belongs lies one with the impossible number ${finding.id}.`
+      return `In place of record ${finding.seq} there is one with the impossible number ${finding.id}.`
     case 'changed':
       return `Record ${finding.seq} was changed after it was written.`
     case 'unlinked':

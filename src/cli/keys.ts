@@ -90,7 +90,7 @@ export function runRevokeKey(id: string): Promise<CommandResult> {
     const key = await revoked.catch(inWords({ not_found: ['key_not_found', message] }))
     return {
       value: { ok: true, key: presentKey(key) },
-      text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. What it asked stays pending: its owner withdraws it on the page of requests, or it is rejected in the inbox.`,
+      text: `Revoked "${key.name}" (${key.id}). Calls with it are refused from now on. Its requests stay pending: its owner can withdraw them on the page of requests, or they are rejected in the inbox.`,
     }
   })
 }

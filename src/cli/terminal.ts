@@ -76,7 +76,7 @@ export function outliveOutput(onLost: () => void = () => undefined): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (told || error.code === 'EPIPE') return
     told = true
-    process.stderr.write(`what was to be said could not be written: ${error.message}\n`)
+    process.stderr.write(`the output could not be written: ${error.message}\n`)
     onLost()
   })
 }

@@ -36,7 +36,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     const warning =
       kept.length === 0
         ? ''
-        : `\n\nThese go on signing in and deciding: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${user.email}`
+        : `\n\nThese still sign in and decide: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${user.email}`
     return {
       value: {
         user_id: user.id,
@@ -56,7 +56,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
 }
 
 const INSTEAD =
-  '\n\nIt takes the place of any link that the service printed at its start: that one works no more.'
+  '\n\nIt takes the place of any link that the service printed at its start: that link no longer works.'
 
 /** Tells that a new store was made, since a mistyped DATA_DIR makes one as well. */
 function newStoreText(dataDir: string): string {
@@ -74,7 +74,7 @@ export function runResetUser(address: string): Promise<CommandResult> {
       text: [
         `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
         `They sign in and decide again only after a new link: countersign user invite ${email} --renew`,
-        `API keys of their account go on: countersign key list --owner ${email}`,
+        `API keys of their account keep working: countersign key list --owner ${email}`,
       ].join('\n'),
     }
   })

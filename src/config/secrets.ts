@@ -32,7 +32,7 @@ export function rememberedOf(
 
 /** Says what to do about a setting that differs from the one the store was made with or last accepted. */
 export function otherSetting(name: string): string {
-  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what hangs on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
+  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what depends on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
 }
 
 const fileSchema = z.record(z.enum(SECRET_NAMES), z.string())

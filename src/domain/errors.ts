@@ -93,7 +93,7 @@ export const REFUSALS = {
   ],
   authenticator_refused: [
     403,
-    'This account counts only passkeys whose authenticator proved its make; use or add one that the policy permits, its owner knows which.',
+    'This account counts only passkeys whose authenticator proved its make; use or add one that the policy permits. Its owner knows which.',
   ],
   totp_refused: [
     403,
@@ -155,7 +155,7 @@ export const REFUSALS = {
     'The secret was rotated at the same moment; take the new one from the person who did it, or rotate again.',
   ],
   webhook_gone: [409, 'Its webhook was deleted or is switched off; switch it on first.'],
-  delivery_in_progress: [409, 'This delivery is still on its way; wait until it rests.'],
+  delivery_in_progress: [409, 'This delivery is still on its way; wait until it has ended.'],
   test_in_progress: [409, 'A test of this account is still running; wait for its answer.'],
   // chat apps
   install_cancelled: [
@@ -171,7 +171,7 @@ export const REFUSALS = {
     'This workspace serves 500 accounts already; let another one leave it under Integrations first.',
   ],
   install_failed: [502, 'The app was not installed: the chat platform did not complete it; see `detail`.'],
-  chat_token_refused: [401, 'The bearer token is missing, has run out, or was not made for this bot.'],
+  chat_token_refused: [401, 'The bearer token is missing, has expired, or was not made for this bot.'],
   chat_sender_refused: [403, 'This bot does not serve that channel, tenant or service address.'],
   chat_body_too_large: [413, 'The activity is larger than 256 KiB.'],
   chat_keys_unavailable: [503, 'The keys that tokens are checked with cannot be read; try again later.'],

@@ -37,7 +37,7 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
 
   const revoked = await cli(['key', 'revoke', key.id], { env })
   expect(revoked.stdout).toBe(
-    `Revoked "bot" (${key.id}). Calls with it are refused from now on. What it asked stays pending: its owner withdraws it on the page of requests, or it is rejected in the inbox.\n`,
+    `Revoked "bot" (${key.id}). Calls with it are refused from now on. Its requests stay pending: its owner can withdraw them on the page of requests, or they are rejected in the inbox.\n`,
   )
   const refused = await ask()
   expect(refused.status).toBe(401)

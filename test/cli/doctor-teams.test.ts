@@ -126,7 +126,7 @@ describe('countersign doctor teams', () => {
       'AADSTS7000215',
       /value, shown once, not the secret’s id/,
     ],
-    [{ error: 'invalid_client', error_codes: [7000222] }, 'AADSTS7000222', /has run out/],
+    [{ error: 'invalid_client', error_codes: [7000222] }, 'AADSTS7000222', /has expired/],
     [
       { error: 'unauthorized_client', error_description: 'AADSTS700016: Application not found' },
       'AADSTS700016',

@@ -205,7 +205,7 @@ describe('countersign user reset', () => {
     const renew = ['user', 'invite', 'ann@example.com', '--renew']
     const kept = await cli(renew, { env })
     expect(kept.stdout).toContain(
-      'These go on signing in and deciding: passkey "laptop". If one is lost, first take all away: countersign user reset ann@example.com\n',
+      'These still sign in and decide: passkey "laptop". If one is lost, first take all away: countersign user reset ann@example.com\n',
     )
 
     const reset = await cli(['user', 'reset', 'ann@example.com'], { env })
@@ -214,7 +214,7 @@ describe('countersign user reset', () => {
       [
         `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session.`,
         'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
-        'API keys of their account go on: countersign key list --owner ann@example.com\n',
+        'API keys of their account keep working: countersign key list --owner ann@example.com\n',
       ].join('\n'),
     )
     expect((await owner.browser.get('/api/v1/session')).status).toBe(401)

@@ -115,7 +115,7 @@ const OTHERWISE =
 
 const FIXES: Readonly<Record<string, string>> = {
   AADSTS7000215: `${NEW_SECRET}\nIt is the value, shown once, not the secret’s id.`,
-  AADSTS7000222: `The secret has run out. ${NEW_SECRET}`,
+  AADSTS7000222: `The secret has expired. ${NEW_SECRET}`,
   AADSTS700016: ELSEWHERE,
   AADSTS90002: ELSEWHERE,
   AADSTS900023: ELSEWHERE,

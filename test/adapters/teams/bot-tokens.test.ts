@@ -11,7 +11,7 @@ afterAll(() => setting.close())
 
 const TOKEN_REFUSED = {
   error: 'chat_token_refused',
-  message: 'The bearer token is missing, has run out, or was not made for this bot.',
+  message: 'The bearer token is missing, has expired, or was not made for this bot.',
 }
 
 const now = () => Math.floor(Date.now() / 1000)

@@ -131,7 +131,7 @@ describe('409', () => {
       expect(status).toBe(409)
       expect(body).toEqual({
         error: 'delivery_in_progress',
-        message: 'This delivery is still on its way; wait until it rests.',
+        message: 'This delivery is still on its way; wait until it has ended.',
       })
     }
   })

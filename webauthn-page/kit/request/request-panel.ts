@@ -47,7 +47,7 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
     return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
   if (why_not === 'not_confirmed')
     return p(
-      'This request counts only people whom the operator of this service confirmed, and you are none yet. The operator runs “countersign user confirm”.',
+      'This request counts only people whom the operator of this service confirmed, and you are not confirmed yet. The operator runs “countersign user confirm”.',
     )
   return p(
     sandbox === true
