@@ -65,7 +65,7 @@ export function createRequestStore(
     ...reads(model, lookup, clock),
     ...attentionReads(model),
     ...dueReads(model),
-    ...writes(model, wake),
+    ...writes(connection, model, wake),
     /** @returns false when the id exists already. */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = documentOf(request)
@@ -249,15 +249,20 @@ interface Reminder {
   audit: AuditEntry
 }
 
-/** Each is one conditional write, which returns undefined when its condition does not hold (any more): read again. */
-function writes(model: RequestModel, wake: Wake) {
+/**
+ * Each is one conditional write, which returns undefined when its condition does not hold (any more): read again. They go to the
+ * driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to cast it.
+ */
+function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
+  const collection = connection.collection<RequestDocument>(model.collection.name)
   const update = async (
     filter: Filter,
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
     const moves = change.$inc?.version !== undefined && { $currentDate: { moved_at: true } }
-    const query = model.findOneAndUpdate(filter, { ...change, ...moves }, { returnDocument: 'after' })
-    const changed = await query.lean<RequestDocument>()
+    const [where, what]: [object, object] = [filter, { ...change, ...moves }]
+    const after = { returnDocument: 'after' } as const
+    const changed = await collection.findOneAndUpdate({ ...where }, { ...what }, after)
     if (changed !== null) wake(changed)
     return recordIn(changed)
   }
