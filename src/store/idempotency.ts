@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { unlessTaken } from './failures.ts'
 import { date, part, text } from './fields.ts'
+import { createInserter } from './shared-trips.ts'
 
 interface Answer {
   status: number
   body: string
 }
 
-interface IdempotencyDocument {
+type IdempotencyDocument = {
   /** `<scope>:<key>` */
   _id: string
   body_sha256: string
@@ -78,14 +78,16 @@ interface HeldClaim {
  */
 export function createIdempotencyStore(connection: StoreConnection) {
   const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
+  const insert = createInserter<IdempotencyDocument>(connection, 'idempotency')
   return {
     /** Claims the key for this body. */
     async claim({ scope, key, bodySha256, subject, at }: NewClaim): Promise<ClaimState> {
       const claim = { body_sha256: bodySha256, token: randomUUID(), claimed_at: at }
       const _id = `${scope}:${key}`
-      const expires_at = new Date(at.getTime() + KEPT_MS)
-      await model.deleteOne({ _id, expires_at: mongoose.trusted({ $lte: at }) })
-      const fresh = await unlessTaken(() => model.create({ _id, ...claim, subject, expires_at }))
+      const document = { _id, ...claim, subject, expires_at: new Date(at.getTime() + KEPT_MS) }
+      const removeOld = () => model.deleteOne({ _id, expires_at: mongoose.trusted({ $lte: at }) })
+      const fresh =
+        (await insert(document)) || ((await removeOld()).deletedCount === 1 && (await insert(document)))
       return fresh ? { state: 'fresh', token: claim.token, subject } : takeOver(model, _id, claim)
     },
     async finish({ answer, ...claim }: HeldClaim & { answer: Answer }): Promise<void> {

@@ -33,6 +33,15 @@ describe('a claim of an attempt that died', () => {
     expect(await idempotency.claim(other)).toEqual({ state: 'mismatch' })
   })
 
+  it('is gone after a day, for whichever of those that come then is first', async () => {
+    const { idempotency } = (await useService()).composition.deps
+    await idempotency.claim(claim({ at: later(-24 * 3600 * 1000) }))
+    const claims = [1, 2, 3, 4].map((n) => claim({ bodySha256: `${n}`.repeat(64), subject: `req_${n}` }))
+    const states = (await Promise.all(claims.map((one) => idempotency.claim(one)))).map(({ state }) => state)
+    expect(states.filter((state) => state === 'fresh')).toHaveLength(1)
+    expect(states.every((state) => ['fresh', 'mismatch', 'running'].includes(state))).toBe(true)
+  })
+
   it('cannot be finished or released any more by the attempt it was taken from', async () => {
     const { idempotency } = (await useService()).composition.deps
     const first = await idempotency.claim(claim())

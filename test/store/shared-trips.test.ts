@@ -113,14 +113,18 @@ it('what a caller asks for otherwise is few store commands', async () => {
     return ofTheService(commands).length
   }
   const path = `/api/v1/approvals/${id}`
+  const keyed = () => caller.create({ action: 'Deploy' }, { 'Idempotency-Key': 'once' })
   expect({
     'create in the sandbox': await counted(() => caller.createdId()),
+    'create under a key of its own': await counted(keyed),
     'read that decides and signs': await counted(() => caller.read(id)),
     read: await counted(() => caller.read(id)),
     list: await counted(() => caller.send('/api/v1/approvals?limit=5')),
     verify: await counted(() => send(service, `${path}/verify`)),
   }).toEqual({
     'create in the sandbox': 7,
+    // The claim of the key and its answer.
+    'create under a key of its own': 9,
     'read that decides and signs': 6,
     read: 2,
     list: 2,
