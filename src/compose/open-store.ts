@@ -95,7 +95,12 @@ function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
   )
 }
 
-/** Checks whether a store exists, which `openStore` would otherwise make. A MongoDB counts as existing. */
+/**
+ * Checks whether a store exists, which `openStore` would otherwise make. A MongoDB counts as existing, and so does a store file
+ * that is lost: its seal is left, and opening it says what to do.
+ */
 export function hasStore({ mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>): boolean {
-  return mongodbUri !== undefined || existsSync(join(dataDir, 'store.db'))
+  return (
+    mongodbUri !== undefined || ['store.db', 'store.seal'].some((name) => existsSync(join(dataDir, name)))
+  )
 }

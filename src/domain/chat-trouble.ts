@@ -68,7 +68,7 @@ const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string 
   teams: {
     BotDisabledByAdmin: 'An administrator has to allow the app in the Teams admin center.',
     otherwise:
-      'The operator of this service can run: npx countersign doctor teams. Most often the client secret has run out.',
+      'The operator of this service can run: npx countersign doctor teams. Most often the client secret has expired.',
   },
 }
 

@@ -12,7 +12,7 @@ export type StoreConnection = mongoose.Connection
 const PATIENCE_MS = 10_000
 
 /**
- * Opens the store. Filters take plain values only: an operator from outside becomes a literal (T61), and an unknown path
+ * Opens the store. Filters of models take plain values only: an operator from outside becomes a literal (T61), and an unknown path
  * throws instead of matching everything. Writes are acknowledged by a majority and journalled.
  * @param limitMs how long an operation may take. A server that is frozen or cut off keeps its connections open and never
  * answers. The driver (mongodb 7.8) ignores `timeoutMS` and retries an operation once, so each try gets half of the time

@@ -250,8 +250,9 @@ interface Reminder {
 }
 
 /**
- * Each is one conditional write, which returns undefined when its condition does not hold (any more): read again. They go to the
- * driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to cast it.
+ * Each is one conditional write; those of a new state return undefined when their condition does not hold (any more): read again.
+ * They go to the driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to
+ * cast it. Undefined must not be ignored there: a filter without its `_id` would match any request (T62).
  */
 function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
   const collection = connection.collection<RequestDocument>(model.collection.name)

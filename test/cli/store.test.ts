@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
 import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
-import { freePort, useService } from '../support/service.ts'
+import { freePort, TEST_SECRETS, useService } from '../support/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
 import { spoil, spoilNewest } from '../support/spoil.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
@@ -51,16 +51,28 @@ it('takes neither half of a data directory for a new one, and says what to do', 
     await rename(`${path}.away`, path)
     return { ...run.error(), made }
   }
-  const begin = 'Restore .* from a backup; or start over, .*: rm '
-  const lost = new RegExp(`store\\.db is missing, and .*${begin}.*secrets\\.json`)
+  const begin = '[Rr]estore .* from a backup; or start over, .*: rm '
+  const lost = new RegExp(`store\\.db is missing, and .* MONGODB_URI, .*${begin}.*secrets\\.json`)
   for (const act of [invite, list])
     expect(await without(store, act)).toEqual({
       error: 'config_invalid',
       message: expect.stringMatching(lost),
       made: false,
     })
-  const doctor = () => cli(['doctor', '--json'], { env })
-  expect(await without(store, doctor)).toMatchObject({ error: 'doctor_failed', made: false })
+  const elsewhere = { ...env, ...TEST_SECRETS }
+  expect(await without(store, () => cli(['user', 'list', '--json'], { env: elsewhere }))).toMatchObject({
+    error: 'store_unusable',
+    message: expect.stringMatching(
+      /store\.db is missing, and .*store\.seal shows that there was one: restore/,
+    ),
+  })
+  for (const given of [env, elsewhere])
+    await without(store, async () => {
+      const examined = await cli(['doctor', '--json'], { env: given })
+      const found = { name: 'Store', status: 'fail', detail: expect.stringContaining('store.db is missing') }
+      expect(examined.json().checks).toContainEqual(expect.objectContaining(found))
+      return examined
+    })
   expect(await without(secrets)).toEqual({
     error: 'config_invalid',
     message: expect.stringMatching(new RegExp(`secrets\\.json is missing, and .*${begin}.*store\\.\\*`)),
