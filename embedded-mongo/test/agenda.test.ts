@@ -19,13 +19,16 @@ interface Note {
 
 async function withAgenda(work: (agenda: Agenda) => Promise<void>): Promise<void> {
   const agenda = new Agenda({ backend: new MongoBackend({ mongo: store.db }), processEvery: 50 })
+  let over = false
   agenda.on('error', (error) => {
-    throw error
+    // Agenda does not wait for its last look, which may meet the end of the database.
+    if (!over) throw error
   })
   await agenda.ready
   try {
     await work(agenda)
   } finally {
+    over = true
     await agenda.stop()
   }
 }
