@@ -1,7 +1,6 @@
 import type { Composition } from '../compose/compose.ts'
 import { hasStore, openStore } from '../compose/open-store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
-import { refuseLostStore } from '../config/secrets.ts'
 import { shortNameFault } from '../domain/text.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
 import { createRelay, NO_SENDERS } from '../flow/delivery/relay.ts'
@@ -64,12 +63,11 @@ function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>)
 /**
  * Loads the configuration for a command about the contents of a store. If the service has another `DATA_DIR`, such a command
  * would otherwise make an empty store, and say that there is no user and that every record is in order.
- * @throws CliError `no_store`, and what `loadConfig` throws; ConfigError when the store is lost
+ * @throws CliError `no_store`, and what `loadConfig` throws
  */
 export function loadForStore(): Config {
   const config = loadConfig()
   if (hasStore(config)) return config
-  refuseLostStore(config)
   const message = `There is no store in ${config.dataDir}. Set DATA_DIR to the directory of the service, or start the service here first: npm start`
   throw new CliError('no_store', message)
 }

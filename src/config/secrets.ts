@@ -70,8 +70,8 @@ export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName
 }
 
 /**
- * Refuses a data directory with `secrets.json` but no store. The file is made only after the store, so the store was lost; a new
- * one would come with new keys and a set-up link for the first person who opens it.
+ * Refuses a data directory with `secrets.json` but no store. The file is made only after the store: it is at a MONGODB_URI that
+ * is not set here, or was lost. A new one would come with new keys and a set-up link for the first person who opens it.
  * @throws ConfigError
  */
 export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {

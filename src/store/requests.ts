@@ -261,6 +261,7 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
     const moves = change.$inc?.version !== undefined && { $currentDate: { moved_at: true } }
+    // Widened: the driver's types do not know those of mongoose.
     const [where, what]: [object, object] = [filter, { ...change, ...moves }]
     const after = { returnDocument: 'after' } as const
     const changed = await collection.findOneAndUpdate({ ...where }, { ...what }, after)

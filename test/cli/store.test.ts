@@ -42,45 +42,51 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   const { env } = await useDataDir()
   const invite = () => cli(['user', 'invite', 'a@example.com', '--json'], { env })
   expect((await invite()).code).toBe(0)
-  const [store, secrets] = ['store.db', 'secrets.json'].map((name) => join(env.DATA_DIR ?? '', name))
+  const [store = '', secrets = '', seal = ''] = ['store.db', 'secrets.json', 'store.seal'].map((name) =>
+    join(env.DATA_DIR ?? '', name),
+  )
   const list = () => cli(['user', 'list', '--json'], { env })
-  const without = async (path = '', act = invite) => {
-    await rename(path, `${path}.away`)
+  const without = async (paths: string[], act = invite) => {
+    for (const path of paths) await rename(path, `${path}.away`)
     const run = await act()
-    const made = existsSync(path)
-    await rename(`${path}.away`, path)
+    const made = paths.some((path) => existsSync(path))
+    for (const path of paths) await rename(`${path}.away`, path)
     return { ...run.error(), made }
   }
   const begin = '[Rr]estore .* from a backup; or start over, .*: rm '
   const lost = new RegExp(`store\\.db is missing, and .* MONGODB_URI, .*${begin}.*secrets\\.json`)
   for (const act of [invite, list])
-    expect(await without(store, act)).toEqual({
+    expect(await without([store], act)).toEqual({
       error: 'config_invalid',
       message: expect.stringMatching(lost),
       made: false,
     })
   const elsewhere = { ...env, ...TEST_SECRETS }
-  expect(await without(store, () => cli(['user', 'list', '--json'], { env: elsewhere }))).toMatchObject({
+  expect(await without([store], () => cli(['user', 'list', '--json'], { env: elsewhere }))).toMatchObject({
     error: 'store_unusable',
     message: expect.stringMatching(
       /store\.db is missing, and .*store\.seal shows that there was one: restore/,
     ),
   })
-  for (const given of [env, elsewhere])
-    await without(store, async () => {
+  for (const [given, gone] of [
+    [env, [store]],
+    [env, [store, seal]],
+    [elsewhere, [store]],
+  ] as const)
+    await without([...gone], async () => {
       const examined = await cli(['doctor', '--json'], { env: given })
       const found = { name: 'Store', status: 'fail', detail: expect.stringContaining('store.db is missing') }
       expect(examined.json().checks).toContainEqual(expect.objectContaining(found))
       return examined
     })
-  expect(await without(secrets)).toEqual({
+  expect(await without([secrets])).toEqual({
     error: 'config_invalid',
     message: expect.stringMatching(new RegExp(`secrets\\.json is missing, and .*${begin}.*store\\.\\*`)),
     made: false,
   })
   expect((await list()).json().data).toHaveLength(1)
 
-  await truncate(store ?? '', 20_000)
+  await truncate(store, 20_000)
   const damaged = await cli(['user', 'list', '--json'], { env })
   expect(damaged.error()).toEqual({
     error: 'store_unusable',
