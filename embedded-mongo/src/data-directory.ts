@@ -17,6 +17,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { StoreFileError } from './engine/file-errors.ts'
+import { leftOf } from './engine/open-file.ts'
 
 /** `sockaddr_un` ends at 104 bytes on macOS and 108 on Linux. */
 const MAX_SOCKET_PATH = 100
@@ -40,14 +41,15 @@ export function storeFiles(dataDir: string): StoreFiles {
 }
 
 /**
- * Makes the data directory (0700) and an empty database file (0600; SQLite gives its log files the
- * same mode), and makes both entries durable.
+ * Makes the data directory (0700) and an empty database file (0600; SQLite gives its log files the same mode) unless one was
+ * lost there, and makes both entries durable.
  */
 export function prepareDataDirectory(files: StoreFiles): void {
   makeDirectory(files.directory)
   // An existing file is not even opened: closing any descriptor of a file drops all POSIX locks this process holds on it, and
   // another store of this process may be holding one.
-  if (!existsSync(files.database)) closeSync(openSync(files.database, 'a', 0o600))
+  const isNew = !existsSync(files.database) && leftOf(files.database).length === 0
+  if (isNew) closeSync(openSync(files.database, 'a', 0o600))
   if (process.platform === 'win32') return
   const directory = openSync(files.directory, 'r')
   try {

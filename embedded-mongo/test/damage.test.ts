@@ -320,7 +320,7 @@ describe('a store that was spoilt while it rested', () => {
   const lost =
     /store\.db is damaged: its log .*store\.db-wal holds \d+ of the \d+ pages that were acknowledged, so the latest writes are lost\. .*delete/
   const missing =
-    /store\.db is missing, and .*store\.seal.* shows that there was one: restore a backup of it, or delete/
+    /store\.db is missing, and .*store\.seal.* shows that there was one: put the whole folder of a backup in its place, or delete/
   it.each([
     ['a log cut in half', 'killed', (folder: string) => cut(join(folder, 'store.db-wal')), lost],
     ['no log', 'killed', (folder: string) => rmSync(join(folder, 'store.db-wal')), lost],

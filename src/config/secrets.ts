@@ -80,7 +80,7 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): vo
   if (missingSecrets(config).length === 0 || !existsSync(path)) return
   if ((statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0) return
   throw new ConfigError([
-    `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore store.db from a backup; or start over, without all keys, people and requests it held: rm ${path}`,
+    `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${path} ${join(config.dataDir, 'store.*')}`,
   ])
 }
 

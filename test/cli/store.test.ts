@@ -65,8 +65,9 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   expect(await without([store], () => cli(['user', 'list', '--json'], { env: elsewhere }))).toMatchObject({
     error: 'store_unusable',
     message: expect.stringMatching(
-      /store\.db is missing, and .*store\.seal shows that there was one: restore/,
+      /store\.db is missing, and .*store\.seal shows that there was one: put the whole folder/,
     ),
+    made: false,
   })
   for (const [given, gone] of [
     [env, [store]],
@@ -75,7 +76,11 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   ] as const)
     await without([...gone], async () => {
       const examined = await cli(['doctor', '--json'], { env: given })
-      const found = { name: 'Store', status: 'fail', detail: expect.stringContaining('store.db is missing') }
+      const found = {
+        name: 'Store',
+        status: 'fail',
+        detail: expect.stringMatching(/^\S.*store\.db is missing/),
+      }
       expect(examined.json().checks).toContainEqual(expect.objectContaining(found))
       return examined
     })

@@ -147,13 +147,18 @@ export function partOf(path: string): string {
   return `${path}-part`
 }
 
+/** Lists what a store file that is gone left behind. */
+export function leftOf(path: string): string[] {
+  return [sealOf(path), logOf(path), partOf(path)].filter((name) => existsSync(name))
+}
+
 /** Refuses to create a store file where there was one before. */
 function refuseIfLost(path: string): void {
-  const left = [sealOf(path), logOf(path), partOf(path)].filter((name) => existsSync(name))
+  const left = leftOf(path)
   if (left.length === 0) return
   const names = left.join(' and ')
   throw new StoreFileError(
-    `the store file ${path} is missing, and ${names} shows that there was one: restore a backup of it, or delete ${names} to start without what it held`,
+    `the store file ${path} is missing, and ${names} shows that there was one: put the whole folder of a backup in its place, or delete ${names} to start without what it held`,
   )
 }
 

@@ -31,7 +31,8 @@ export function fail(name: string, detail: string, fix: string): Check {
 
 /** Returns the message of an error, without secrets. */
 export function reasonOf(error: unknown): string {
-  return String(redact(error instanceof Error ? error.message : String(error)))
+  const said = error instanceof ConfigError ? error.problems.join(' ') : undefined
+  return String(redact(said ?? (error instanceof Error ? error.message : String(error))))
 }
 
 /** Runs checks on the store. @returns `none` if there is no store yet, a failed check if `look` throws */
