@@ -4,15 +4,10 @@ import { DAYS_AT_REST } from '../domain/webhook.ts'
 import type { FlowDeps } from './deps.ts'
 import { deleteOverSessions } from './people/sessions.ts'
 
-type CleanUpDeps = FlowDeps
-
 /** Months for which the quota counters are kept, including the current one. */
 const MONTHS_KEPT = 13
 
 const DAY_MS = 86_400_000
-
-/** Documents deleted at a time. */
-const BATCH = 500
 
 /**
  * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
@@ -20,7 +15,7 @@ const BATCH = 500
  * remove what merely expires (challenges, links, idempotency keys). A step that fails does not stop the others.
  * @throws the error of the first step that failed
  */
-export async function cleanUp(deps: CleanUpDeps): Promise<void> {
+export async function cleanUp(deps: FlowDeps): Promise<void> {
   const now = deps.clock.now()
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS)
   const oldest = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - (MONTHS_KEPT - 1), 1))
@@ -29,15 +24,11 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
     () => deps.quotas.prune(oldest.toISOString().slice(0, 7)),
     () => deps.webhooks.forgetPreviousSecrets(now),
     () => deps.pushDevices.deleteRemoved(),
-    () => inBatches((limit) => deps.pushes.deleteRested(daysAgo(PUSH_DAYS_AT_REST), limit)),
-    () => inBatches((limit) => deps.deliveries.deleteRested(daysAgo(DAYS_AT_REST), limit)),
-    () => inBatches((limit) => deps.bootstraps.deleteOld(daysAgo(BOOTSTRAP_DAYS), limit)),
+    () => deps.pushes.deleteRested(daysAgo(PUSH_DAYS_AT_REST)),
+    () => deps.deliveries.deleteRested(daysAgo(DAYS_AT_REST)),
+    () => deps.bootstraps.deleteOld(daysAgo(BOOTSTRAP_DAYS)),
   ]
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))
   if (failures.length > 0) throw failures[0]
-}
-
-async function inBatches(deleteSome: (limit: number) => Promise<number>): Promise<void> {
-  while ((await deleteSome(BATCH)) === BATCH);
 }

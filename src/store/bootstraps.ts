@@ -4,7 +4,7 @@ import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { deleteSome } from './each.ts'
+import { deleteEach } from './each.ts'
 import { leanSound } from './failures.ts'
 import { date, number, outboxFields, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
@@ -91,9 +91,9 @@ export function createBootstrapStore(connection: StoreConnection, wake: Wake = n
     ...reads(model),
     ...writes(model, wake),
     /** Deletes settled bootstraps that expired before `before` and whose outbox the relay has emptied. @returns how many */
-    deleteOld(before: Date, limit: number): Promise<number> {
+    deleteOld(before: Date): Promise<number> {
       const old = { status: { $in: [...SETTLED] }, expires_at: { $lt: before }, outbox_token: null }
-      return deleteSome(connection.collection('bootstraps'), old, limit)
+      return deleteEach(connection.collection('bootstraps'), old)
     },
   }
 }

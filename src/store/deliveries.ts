@@ -122,7 +122,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       return writer.change(resting, update)
     },
     nextDue: () => queue.nextDue(),
-    deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
+    deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
     /** Returns the matching deliveries, newest first. */
     async list({ webhook_id, request_id, given_up, limit, before, ...same }: DeliveryQuery) {
       const filter = {

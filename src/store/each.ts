@@ -23,11 +23,6 @@ export async function deleteEach(collection: Collection, filter: object): Promis
   }
 }
 
-/** Does the same for at most `limit` documents. */
-export async function deleteSome(collection: Collection, filter: object, limit: number): Promise<number> {
-  return deleteThese(collection, await idsOf(collection, filter, limit), filter)
-}
-
 /** Deletes these documents if they still match: one may have changed since it was found. @returns how many were deleted */
 export async function deleteThese(
   collection: Collection,

@@ -67,6 +67,6 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
       return kept
     },
     nextDue: () => queue.nextDue(),
-    deleteRested: (before: Date, limit: number) => queue.deleteRested(RESTING, before, limit),
+    deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
   }
 }

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import type { StoreConnection } from './connect.ts'
-import { deleteSome } from './each.ts'
+import { deleteEach } from './each.ts'
 import { damageTold, findSound, leanSound, PASSED_OVER } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken, withOutbox } from './outbox.ts'
@@ -149,14 +149,11 @@ export function createQueue<D extends QueueDocument, R>(
       const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
       return (await leanSound<QueueDocument | null>(query))?.next_at
     },
-    /**
-     * Deletes some documents that came to rest before `before`, but none whose outbox still waits.
-     * @returns how many, at most `limit`
-     */
-    async deleteRested(states: readonly string[], before: Date, limit: number): Promise<number> {
+    /** Deletes the documents that came to rest before `before`, but none whose outbox still waits. @returns how many */
+    async deleteRested(states: readonly string[], before: Date): Promise<number> {
       const rested = { state: { $in: [...states] }, next_at: { $lt: before }, outbox_token: null }
       // Each delete repeats the filter: a document may have been replayed meanwhile.
-      return deleteSome(collection, rested, limit)
+      return deleteEach(collection, rested)
     },
     /**
      * Inserts the documents whose unique key is not taken, and returns their ids. Past mongoose, whose unordered insert

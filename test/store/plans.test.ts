@@ -102,7 +102,7 @@ it('asks a queue for its states in the very words of the partial index that is t
   await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [], busyAccounts: [] })
   for (const queue of [deliveries, pushes]) {
     await queue.nextDue()
-    await queue.deleteRested(now, 1)
+    await queue.deleteRested(new Date(0))
   }
   await cards.nextDue(['slack'])
   const queues = ['cards', 'deliveries', 'pushes']
