@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { generateSync, ScureBase32Plugin } from 'otplib'
 import { readConfig } from '../dist/src/config/config.js'
-import { createRelay } from '../dist/src/flow/delivery/relay.js'
+import { createRelay, NO_LOOPS } from '../dist/src/flow/delivery/relay.js'
 import { createDeliveryLoop } from '../dist/src/flow/delivery/send-deliveries.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
@@ -78,8 +78,7 @@ try {
 /** What follows a write, as `startWork` has it, without what the clock brings. */
 function carryOn() {
   const loop = createDeliveryLoop(deps, { total: 64, perHost: 4, perAccount: 32, leaseMs: 60_000 })
-  const idle = { wake() {} }
-  const relay = createRelay(deps, { deliveries: loop, cards: idle, pushes: idle })
+  const relay = createRelay(deps, { ...NO_LOOPS, deliveries: loop })
   service.composition.onOutbox((written) => {
     if (written !== 'cards') relay.wake(written.outboxOf, written.document, written.hint)
   })

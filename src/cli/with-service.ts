@@ -3,7 +3,7 @@ import { hasStore, openStore } from '../compose/open-store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { shortNameFault } from '../domain/text.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
-import { createRelay, NO_SENDERS } from '../flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { CliError, commandLog, usageError } from './terminal.ts'
 
@@ -50,7 +50,7 @@ export async function withService<Result>(
  */
 function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>): () => Promise<void> {
   const ignore = (): void => undefined
-  const relay = createRelay(deps, NO_SENDERS)
+  const relay = createRelay(deps, NO_LOOPS)
   let wrote = false
   onOutbox(() => {
     wrote = true

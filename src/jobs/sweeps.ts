@@ -1,10 +1,6 @@
-import type { Card } from '../domain/chat.ts'
-import type { Push } from '../domain/push.ts'
-import type { Delivery } from '../domain/webhook.ts'
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import { cleanUp } from '../flow/clean-up.ts'
-import type { Relay } from '../flow/delivery/relay.ts'
-import type { SendLoop } from '../flow/delivery/send-loop.ts'
+import type { Relay, SendLoops } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { remindAutomatically } from '../flow/remind-approvers.ts'
 import { expireRequests } from '../flow/settle-request.ts'
@@ -21,13 +17,6 @@ export interface Sweep {
 }
 
 export type Sweeps = Readonly<Record<SweepName, Sweep>>
-
-/** The loops that send. */
-export interface SendLoops {
-  deliveries: SendLoop<Delivery>
-  pushes: SendLoop<Push>
-  cards: SendLoop<Card>
-}
 
 const HOUR_MS = 3_600_000
 

@@ -4,7 +4,7 @@ import { drawId } from '../../src/domain/identifier.ts'
 import type { Push } from '../../src/domain/push.ts'
 import { authenticateApiKey } from '../../src/flow/authenticate-caller.ts'
 import { createRequest } from '../../src/flow/create-request.ts'
-import { createRelay, NO_SENDERS } from '../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../src/flow/delivery/relay.ts'
 import { createDeliveryLoop } from '../../src/flow/delivery/send-deliveries.ts'
 import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
 import { createWebhook, deleteWebhook } from '../../src/flow/webhooks/manage-webhooks.ts'
@@ -27,7 +27,7 @@ async function useRelayedService(): Promise<TestService> {
   const service = await useService({ env, work: false })
   const { deps, onOutbox } = service.composition
   const limits = { total: 4, perHost: 4, perAccount: 4, leaseMs: 60_000 }
-  const relay = createRelay(deps, { ...NO_SENDERS, deliveries: createDeliveryLoop(deps, limits) })
+  const relay = createRelay(deps, { ...NO_LOOPS, deliveries: createDeliveryLoop(deps, limits) })
   onOutbox((written) => {
     if (written !== 'cards') relay.wake(written.outboxOf, written.document, written.hint)
   })

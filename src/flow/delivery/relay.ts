@@ -1,5 +1,7 @@
+import type { Card } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { drawId } from '../../domain/identifier.ts'
+import type { Push } from '../../domain/push.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { plainEntry } from '../../signing/audit-chain.ts'
 import type { OutboxHint } from '../../store/outbox.ts'
@@ -13,21 +15,23 @@ import { createWanted, RELAY_BATCH } from './relay-wanted.ts'
 import { dueNow, type SendLoop } from './send-loop.ts'
 import { warnSeldom } from './warn-seldom.ts'
 
-/** The loops to wake when there is something to send. */
-export interface Senders {
-  deliveries: Pick<SendLoop<Delivery>, 'wake' | 'enter'>
-  cards: Pick<SendLoop<never>, 'wake'>
-  pushes: Pick<SendLoop<never>, 'wake'>
+/** The loops that send, which the relay wakes when there is something to send. */
+export interface SendLoops {
+  deliveries: SendLoop<Delivery>
+  pushes: SendLoop<Push>
+  cards: SendLoop<Card>
 }
 
 /** For a process that sends nothing: the records its relay makes are stored and stay due for a process that sends. */
-export const NO_SENDERS: Senders = {
-  deliveries: { wake: noWake, enter: async (records, store) => void (await store(records)) },
-  cards: { wake: noWake },
-  pushes: { wake: noWake },
-}
+export const NO_LOOPS: SendLoops = { deliveries: idleLoop(), pushes: idleLoop(), cards: idleLoop() }
 
-function noWake(): void {}
+function idleLoop<R>(): SendLoop<R> {
+  return {
+    wake: () => undefined,
+    enter: async (records, store) => void (await store(records)),
+    drain: async () => undefined,
+  }
+}
 
 /** The length of a turn of the sweep. The time determines whose turn it is, whichever process sweeps. */
 const TURN_MS = 10_000
@@ -56,13 +60,13 @@ export interface Relay {
  * stands. An entry that cannot be handled blocks no other: an invalid outbox entry is logged and left, and while the trail
  * takes nothing, entries wait but deliveries are made. Deliveries come first and at once; the trail may follow a moment later.
  */
-export function createRelay(deps: FlowDeps, senders: Senders): Relay {
+export function createRelay(deps: FlowDeps, loops: SendLoops): Relay {
   const wanted = createWanted(deps.outbox)
   const recorder = createRecorder(deps, wanted.all)
   const look = coalesce(async () => {
     const failures: unknown[] = []
     for (const { source, given } of wanted.take()) {
-      await relaySource({ deps, source, senders, recorder }, given).catch((error: unknown) => {
+      await relaySource({ deps, source, loops, recorder }, given).catch((error: unknown) => {
         failures.push(error)
         wanted.all(source)
       })
@@ -101,7 +105,7 @@ export function createRelay(deps: FlowDeps, senders: Senders): Relay {
 interface Carrying {
   deps: FlowDeps
   source: OutboxSource
-  senders: Senders
+  loops: SendLoops
   recorder: Recorder
 }
 
@@ -140,7 +144,7 @@ async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[])
 
 /** Makes the deliveries of these entries. @returns the entries whose audit entries can now be recorded */
 async function handOver(
-  { deps, source, senders }: Carrying,
+  { deps, source, loops }: Carrying,
   entries: readonly OutboxEntry[],
 ): Promise<OutboxEntry[]> {
   const webhooks = await webhooksFor(deps, entries)
@@ -158,16 +162,16 @@ async function handOver(
       )
     }
   }
-  if (deliveries.length > 0) await senders.deliveries.enter(deliveries, deps.deliveries.insertNew)
-  if (entries.some(isReplay)) senders.deliveries.wake()
+  if (deliveries.length > 0) await loops.deliveries.enter(deliveries, deps.deliveries.insertNew)
+  if (entries.some(isReplay)) loops.deliveries.wake()
   const told = [
     await followCards(deps, sound),
     await followConsents(deps, sound),
     await followNotices(deps, sound),
   ]
-  if (told.includes(true)) senders.cards.wake()
+  if (told.includes(true)) loops.cards.wake()
   const heard = sound.filter(({ noListeners }) => noListeners !== true)
-  if (await followPushes(deps, heard)) senders.pushes.wake()
+  if (await followPushes(deps, heard)) loops.pushes.wake()
   return sound
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { resetPerson } from '../../../src/flow/people/invite-user.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
@@ -119,7 +119,7 @@ describe('an installation', () => {
     const live = { service, owner: ana, key: await keyOf(service, ana.userId) }
     const early = await ask(live)
     await install(slack, ana.browser, 'ana')
-    const relay = createRelay(deps, NO_SENDERS)
+    const relay = createRelay(deps, NO_LOOPS)
     const cards = async (id: string) => (await deps.cards.ofRequest(id)).map(({ state }) => state)
     expect(await cards(early)).toEqual(['due'])
     await removeInstallation(deps, 'slack', slack.teamId)

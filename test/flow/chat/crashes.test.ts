@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { FIRST } from '../../support/first-claim.ts'
@@ -34,7 +34,7 @@ it.each(['posts once more, and only once', 'says the outcome there, of what was 
     const { worker, chat, requester, people } = setting
     const decided = what.startsWith('says')
     const id = await requester.request()
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     const dying = attempting(setting)
     dying.cards = { ...dying.cards, finish: () => Promise.reject(new Error('killed')) }
     await expect(attemptCard(dying, chat, await claimNext(setting))).rejects.toThrow('killed')
@@ -64,7 +64,7 @@ it('carries on after a restart what was left before it: cards not made, not post
   await first.stop()
   await vote(setting, edited, person ?? expect.unreachable(), 'approved')
   const unposted = await requester.request()
-  await createRelay(worker.deps, NO_SENDERS).run()
+  await createRelay(worker.deps, NO_LOOPS).run()
   const unmade = await requester.request()
   expect(chat.messages).toHaveLength(1)
   const next = await useWorker({ beside: worker, chats: [chat] })
@@ -81,12 +81,12 @@ it('makes and tells the same cards however often an outbox entry is carried on',
   const id = await requester.request()
   const broken = { ...worker.deps, outbox: worker.deps.outbox.map((source) => ({ ...source })) }
   for (const source of broken.outbox) source.settle = () => Promise.reject(new Error('killed'))
-  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_SENDERS).run()).rejects.toThrow('killed')
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_LOOPS).run()).rejects.toThrow('killed')
   const [first, ...rest] = await worker.deps.cards.ofRequest(id)
   expect(rest).toHaveLength(1)
   expect(first).toMatchObject({ wanted: 1, news: 0 })
   await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
-  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_SENDERS).run()).rejects.toThrow('killed')
+  for (let n = 0; n < 3; n += 1) await expect(createRelay(broken, NO_LOOPS).run()).rejects.toThrow('killed')
   const told = await worker.deps.cards.ofRequest(id)
   expect(told).toMatchObject([
     { wanted: 2, replies: [{ kind: 'decided' }] },
@@ -104,7 +104,7 @@ it('edits again after somebody who had lost the claim wrote an older state over 
   await first.stop()
   const [person] = people
   await vote(setting, id, person ?? expect.unreachable(), 'approved', { closes: false })
-  await createRelay(worker.deps, NO_SENDERS).run()
+  await createRelay(worker.deps, NO_LOOPS).run()
   const slow = await claimNext(setting)
   // While the slow process is on its way to the platform, its lease ends and another one shows the decision.
   const next = await useWorker({ beside: worker, chats: [chat] })
@@ -141,7 +141,7 @@ it('holds no card for long, and starts no call that could outlive its lease: it 
   const { worker, chat, requester } = setting
   const { cards, clock } = worker.deps
   const id = await requester.request()
-  await createRelay(worker.deps, NO_SENDERS).run()
+  await createRelay(worker.deps, NO_LOOPS).run()
   const { record: card, interrupted } = await claimNext(setting)
   const nearlyOver = { ...card, next_at: new Date(clock.now().getTime() + 5_000) }
   await worker.stored('cards').updateOne({ request_id: id }, { $set: { fence: card.fence + 1 } })

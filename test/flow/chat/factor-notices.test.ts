@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AuditType } from '../../../src/domain/audit.ts'
 import type { User } from '../../../src/domain/user.ts'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { personAudit } from '../../../src/flow/people/person.ts'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
 import { newRequester, useWorker } from '../../jobs/worker.ts'
@@ -112,7 +112,7 @@ describe('T34: a change of factors', () => {
     const { worker, user, browser } = setting
     await happen(setting, user, 'factor.totp_removed')
     const before = await worker.stored('users').findOne({ _id: user.id })
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     const again = { outbox_token: before?.outbox_token, audit: before?.audit }
     await worker.stored('users').updateOne({ _id: user.id }, { $set: again })
     const work = await worker.start()
@@ -134,7 +134,7 @@ describe('T34: a change of factors', () => {
       what === 'notice' && to === 'U1' && nth === 1 ? { outcome: 'failed' } : undefined,
     )
     const [eid] = await happen(setting, user, 'factor.passkey_removed')
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     const left = [identity('slack', 'U1'), identity('teams', 'A1')]
     await worker.stored('users').updateOne({ _id: user.id }, { $set: { chat: left } })
     await worker.start()

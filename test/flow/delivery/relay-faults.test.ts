@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
@@ -50,7 +50,7 @@ async function manyDecided(n: number): Promise<void> {
 }
 
 function relayWith(change: Partial<FlowDeps> = {}) {
-  return createRelay({ ...service.composition.deps, ...change }, NO_SENDERS)
+  return createRelay({ ...service.composition.deps, ...change }, NO_LOOPS)
 }
 
 describe('B2: what cannot be carried on stands in nobody’s way', () => {

@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { createPushLoop } from '../../../src/flow/push/send-pushes.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { useWorker } from '../../jobs/worker.ts'
@@ -19,7 +19,7 @@ describe('a process that dies', () => {
     const browser = await setting.browserOf(requester.user)
     await requester.request()
     // The relay of a process that dies right after it: what it made is due, nobody was woken.
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     expect(await statesOf(setting)).toEqual(['due'])
     const next = await useWorker({ beside: worker })
     await next.start()
@@ -34,17 +34,14 @@ describe('a process that dies', () => {
     await setting.browserOf(requester.user)
     const id = await requester.request()
     const before = await worker.stored('requests').findOne({ _id: id })
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     await worker
       .stored('requests')
       .updateOne(
         { _id: id },
         { $set: { outbox_token: before?.outbox_token, outbox: before?.outbox, audit: before?.audit } },
       )
-    await Promise.all([
-      createRelay(worker.deps, NO_SENDERS).run(),
-      createRelay(worker.deps, NO_SENDERS).run(),
-    ])
+    await Promise.all([createRelay(worker.deps, NO_LOOPS).run(), createRelay(worker.deps, NO_LOOPS).run()])
     expect(await statesOf(setting)).toEqual(['due'])
   })
 
@@ -53,7 +50,7 @@ describe('a process that dies', () => {
     const { worker, push, requester } = setting
     const browser = await setting.browserOf(requester.user)
     await requester.request()
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     const at = worker.deps.clock.now()
     const query = {
       ...FIRST,
@@ -94,7 +91,7 @@ describe('a connection to a push service', () => {
     const { worker, requester } = setting
     for (const name of ['laptop', 'phone']) await setting.browserOf(requester.user, name)
     await requester.request()
-    await createRelay(worker.deps, NO_SENDERS).run()
+    await createRelay(worker.deps, NO_LOOPS).run()
     const drops: (() => void)[] = []
     const send = async () => {
       const closed = new Promise<void>((gone) => drops.push(gone))

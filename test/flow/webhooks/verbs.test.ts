@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { createRelay, NO_SENDERS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { replayDelivery } from '../../../src/flow/webhooks/delivery-log.ts'
 import {
@@ -68,7 +68,7 @@ describe('a replay', () => {
     const wake = () => {
       woken += 1
     }
-    const relay = createRelay(deps, { ...NO_SENDERS, deliveries: { ...NO_SENDERS.deliveries, wake } })
+    const relay = createRelay(deps, { ...NO_LOOPS, deliveries: { ...NO_LOOPS.deliveries, wake } })
     await relay.run()
     expect(woken).toBe(0)
     await rotateWebhook(deps, owner, id)
