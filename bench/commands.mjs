@@ -79,9 +79,7 @@ try {
 function carryOn() {
   const loop = createDeliveryLoop(deps, { total: 64, perHost: 4, perAccount: 32, leaseMs: 60_000 })
   const relay = createRelay(deps, { ...NO_LOOPS, deliveries: loop })
-  service.composition.onOutbox((written) => {
-    if (written !== 'cards') relay.wake(written.outboxOf, written.document, written.hint)
-  })
+  service.composition.onWritten(relay.wake)
 }
 
 async function run() {

@@ -48,11 +48,11 @@ export async function withService<Result>(
  * Relays the command's writes, as a service does: the audit trail has them when the command returns, and a service finds the
  * deliveries due. @returns a function that relays, and leaves to a service whatever fails
  */
-function relayWrites({ deps, onOutbox }: Pick<Composition, 'deps' | 'onOutbox'>): () => Promise<void> {
+function relayWrites({ deps, onWritten }: Pick<Composition, 'deps' | 'onWritten'>): () => Promise<void> {
   const ignore = (): void => undefined
   const relay = createRelay(deps, NO_LOOPS)
   let wrote = false
-  onOutbox(() => {
+  onWritten(() => {
     wrote = true
   })
   return async () => {

@@ -26,12 +26,12 @@ import { damageTold, isThere, isUnavailable, PASSED_OVER } from '../store/failur
 import { createInboxStore } from '../store/inbox.ts'
 import { createInboxSignal } from '../store/inbox-signal.ts'
 import { prepareIndexes } from '../store/indexes.ts'
-import { createOutboxSources, type Written } from '../store/outbox.ts'
+import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { checkServer, inWords, ownInWords, type Server } from '../store/server.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
-import { createStores, type WakeFor } from '../store/stores.ts'
+import { createStores } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
 import { tellTroubleOnce } from './log.ts'
 import { type OpenStore, openStore } from './open-store.ts'
@@ -45,8 +45,10 @@ export interface Composition {
   chats: readonly ConnectedChat[]
   /** Resolves when the embedded store ends unexpectedly: nothing can be served any more. */
   storeFailed: Promise<Error>
-  /** Adds a listener that relays outbox entries and sends cards: called after each write that left an entry or made cards due. */
-  onOutbox(listener: (written: Written) => void): void
+  /** Adds a listener that relays outbox entries: called after each write that left one. */
+  onWritten(listener: (written: Written) => void): void
+  /** Adds a listener that sends cards: called after each write that made cards due without leaving an outbox entry. */
+  onCardsDue(listener: () => void): void
   /** Answers every caller that waits for a decision, at shutdown. */
   stopWaiting(): void
   close(): Promise<void>
@@ -124,21 +126,22 @@ async function assemble(
   parts: Opened,
 ): Promise<Composition> {
   const { vault, connection, opened, store } = parts
-  const { wakeFor, listeners } = createWakes()
+  const written = createSignal<Written>()
+  const cardsDue = createSignal<void>()
   const server = await checkServer(connection)
   warnOfSingle(config, server, log)
   const clock = await createStoreClock(connection, log, localTime)
-  const keyStore = createSigningKeyStore(connection, wakeFor('signing_keys'))
+  const keyStore = createSigningKeyStore(connection, written.tell)
   const keys = composeKeys(config, keyStore, { vault, clock, log })
-  const stores = createStores(connection, clock, wakeFor, config.sessions)
+  const stores = createStores(connection, clock, written.tell, cardsDue.tell, config.sessions)
   const signals = composeSignals(connection, stores, clock, log)
-  listeners.push(signals.wake)
+  written.listen(signals.wake)
   const verifications = createVerificationLog(stores.audit, log)
   const { installations } = stores
   const connected = await composeChat(config, connection, { installations, vault, clock, log })
   const deps: FlowDeps = {
     ...stores,
-    ...composeDelivery(config, connection, { wakeFor, vault, clock, random, log }),
+    ...composeDelivery(config, connection, { wake: written.tell, vault, clock, random, log }),
     chats: [...chats, ...connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
     verifications,
@@ -169,7 +172,8 @@ async function assemble(
     connection,
     chats: connected,
     storeFailed: store.failed ?? new Promise(() => undefined),
-    onOutbox: (listener) => void listeners.push(listener),
+    onWritten: written.listen,
+    onCardsDue: cardsDue.listen,
     stopWaiting: signals.stop,
     close: parts.close,
   }
@@ -231,15 +235,13 @@ async function prepareStore(
   await pushKey.ensure()
 }
 
-/** Makes the wake function of each store, which tells every listener what the store has written. */
-function createWakes(): { wakeFor: WakeFor; listeners: ((written: Written) => void)[] } {
-  const listeners: ((written: Written) => void)[] = []
-  const tell = (written: Written): void => listeners.forEach((listener) => void listener(written))
-  const wakeFor: WakeFor = (outboxOf) => (what, hint) => {
-    if (what === undefined || what === 'cards') tell(what ?? { outboxOf })
-    else tell({ outboxOf, document: what, ...(hint && { hint }) })
+/** Makes a function that tells the stores' news to every listener. */
+function createSignal<News>() {
+  const listeners: ((news: News) => void)[] = []
+  return {
+    tell: (news: News): void => listeners.forEach((listener) => void listener(news)),
+    listen: (listener: (news: News) => void): void => void listeners.push(listener),
   }
-  return { wakeFor, listeners }
 }
 
 /** Makes the signals that wake waiting callers and inbox streams. */
@@ -285,17 +287,17 @@ function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
 }
 
 /** The dependencies of the senders and of the push keys. */
-type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wakeFor: WakeFor }
+type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wake: Wake }
 
 /** Makes the guarded senders and their dependencies. Called last: the collections with an outbox must have their models. */
-function composeDelivery(config: Config, connection: StoreConnection, { wakeFor, ...given }: Given) {
+function composeDelivery(config: Config, connection: StoreConnection, { wake, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
   const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
   const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
   const pushKey = createPushKeyKeeper({
     ...given,
-    store: createPushKeyStore(connection, wakeFor('push_keys')),
+    store: createPushKeyStore(connection, wake),
     sender: pusher,
     isDamaged: STORE_FAILURES.storeIsDamaged,
   })

@@ -43,7 +43,7 @@ const GIVE_BACK_MS = 2_000
 /** Puts relay, senders and jobs together: outbox entries are relayed at once, and everything due is done on time. */
 export async function startWork(
   config: Pick<Config, 'callbackTimeoutMs'>,
-  { deps, connection, onOutbox }: Pick<Composition, 'deps' | 'connection' | 'onOutbox'>,
+  { deps, connection, onWritten, onCardsDue }: Composition,
 ): Promise<Work> {
   const leaseMs = config.callbackTimeoutMs + LEASE_MARGIN_MS
   if (connection.db === undefined) throw new Error('the store is not connected')
@@ -55,11 +55,12 @@ export async function startWork(
   }
   const relay = createRelay(deps, loops)
   let stopped = false
-  onOutbox((written) => {
-    // The store is about to be closed: later writes are relayed by another process, or at the next start.
-    if (stopped) return
-    if (written === 'cards') loops.cards.wake()
-    else relay.wake(written.outboxOf, written.document, written.hint)
+  // Once stopped, the store is about to be closed: later writes are relayed by another process, or at the next start.
+  onWritten((written) => {
+    if (!stopped) relay.wake(written)
+  })
+  onCardsDue(() => {
+    if (!stopped) loops.cards.wake()
   })
   // Takes up what an earlier process left behind.
   relay.wake()

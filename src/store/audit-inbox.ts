@@ -26,7 +26,7 @@ export function createAuditInbox(connection: StoreConnection, wake: Wake = noWak
       if (first === undefined) return
       // If the id is taken, an earlier attempt wrote this batch but never got the answer.
       await insert({ _id: first.eid, audit, ...outboxToken({ audit }) })
-      wake()
+      wake({ outboxOf: 'audit_inbox' })
     },
   }
 }

@@ -129,12 +129,16 @@ export interface CardClaim extends Lease {
 export type ClaimedCard = Claimed<Card>
 
 /** Cards on mongoose: a queue whose documents become due again when they get news. */
-export function createCardStore(connection: StoreConnection, wake: Wake = noWake) {
+export function createCardStore(
+  connection: StoreConnection,
+  wake: Wake = noWake,
+  wakeCards: () => void = () => undefined,
+) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
   const queue = createQueue(connection, 'Card', recordOf<CardDocument>)
   return {
     ...reads(model),
-    ...news(model, connection.collection('cards'), wake),
+    ...news(model, connection.collection('cards'), wakeCards),
     /** Inserts the cards, except those whose {request, platform, recipient} exists already. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
     /** Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. */
@@ -150,7 +154,7 @@ export function createCardStore(connection: StoreConnection, wake: Wake = noWake
      */
     async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
       const state = await finish(model, id, fence, result)
-      if (state !== undefined && result.audit.length > 0) wake()
+      if (state !== undefined && result.audit.length > 0) wake({ outboxOf: 'cards' })
       return state
     },
     /** Extends the lease. @returns false when the claim is no longer the newest */
@@ -179,7 +183,7 @@ function reads(model: CardModel) {
   }
 }
 
-function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wake: Wake) {
+function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wakeCards: () => void) {
   return {
     /**
      * Raises (never lowers) `wanted` of every card of these requests, adds replies not yet known, and makes every card with
@@ -196,7 +200,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       const now = { $set: { state: 'due', next_at: at, tries: 0 } }
       await model.updateOne({ _id: id, state: RESTING }, now)
       await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, now)
-      wake('cards')
+      wakeCards()
     },
     /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
     async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
@@ -204,7 +208,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
       const fresh = { $set: { state: 'due', next_at: at, tries: 0 } }
       await updateEach(collection, { ...cards, state: RESTING }, fresh)
-      wake('cards')
+      wakeCards()
     },
     /** Makes unreachable cards due again, because their recipient may be reachable now. */
     async wake({ requestIds, ...which }: WokenCards, at: Date): Promise<void> {
@@ -212,14 +216,14 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
       const due = { $set: { state: 'due', next_at: at, tries: 0 } }
       await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, due)
-      wake('cards')
+      wakeCards()
     },
     /** Makes the account's failed cards on the platform due now. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
       const late = { ...failed, next_at: trusted({ $gt: at }) }
       await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
-      wake('cards')
+      wakeCards()
     },
   }
 }

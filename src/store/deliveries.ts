@@ -111,7 +111,8 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       if (kept && result.audit.length > 0) {
         const outbox = [...delivery.outbox, ...result.events]
         const audit = [...delivery.audit, ...result.audit]
-        wake({ ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) })
+        const document = { ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) }
+        wake({ outboxOf: 'deliveries', document })
       }
       return kept
     },

@@ -9,20 +9,23 @@ import { findSound } from './failures.ts'
 import { auditFields } from './fields.ts'
 
 /**
- * Tells the relay that a write left an outbox entry in the store's collection (with the document, where it is at hand), or the
- * card updater that a write made cards due. Stores call it after each such write, so that no verb can forget it; a lost call
- * costs only time.
+ * Tells the relay that a write left an outbox entry. Stores call it after each such write, so that no verb can forget it; a
+ * lost call costs only time.
  */
-export type Wake = (what?: 'cards' | object, hint?: OutboxHint) => void
+export type Wake = (written: Written) => void
+
+/** A write that left an outbox entry in that collection, with the document as stored, where it is at hand. */
+export interface Written {
+  outboxOf: string
+  document?: object
+  hint?: OutboxHint
+}
 
 /** Facts about an outbox entry that its document does not hold. */
 export interface OutboxHint {
   /** At the write, the account had never had a webhook, and no person concerned had ever had a browser with notifications. */
   noListeners?: boolean
 }
-
-/** The kind of write: an outbox entry in that collection, or cards made due. */
-export type Written = { outboxOf: string; document?: object; hint?: OutboxHint } | 'cards'
 
 /** The `Wake` of a process without a relay: a command beside the service, a test. */
 export const noWake: Wake = () => undefined

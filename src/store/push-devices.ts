@@ -69,7 +69,7 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
         if (renewed !== undefined) return renewed
         const made = await insert(model, device)
         if (made === 'elsewhere') continue
-        if (made !== 'full') wake()
+        if (made !== 'full') wake({ outboxOf: 'push_devices' })
         return made
       }
       throw refusal('unavailable')

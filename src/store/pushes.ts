@@ -63,7 +63,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
       const kept = await queue.finish(id, fence, result)
-      if (kept && result.audit.length > 0) wake()
+      if (kept && result.audit.length > 0) wake({ outboxOf: 'pushes' })
       return kept
     },
     nextDue: () => queue.nextDue(),

@@ -1,6 +1,7 @@
 import mongoose from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
+import { given } from '../domain/given.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
@@ -70,7 +71,7 @@ export function createRequestStore(
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = documentOf(request)
       const inserted = await insert(document)
-      if (inserted) wake(document, hint)
+      if (inserted) wake({ outboxOf: 'requests', document, ...given({ hint }) })
       return inserted
     },
   }
@@ -265,7 +266,7 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
     const [where, what]: [object, object] = [filter, { ...change, ...moves }]
     const after = { returnDocument: 'after' } as const
     const changed = await collection.findOneAndUpdate({ ...where }, { ...what }, after)
-    if (changed !== null) wake(changed)
+    if (changed !== null) wake({ outboxOf: 'requests', document: changed })
     return recordIn(changed)
   }
   return {

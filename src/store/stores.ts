@@ -23,39 +23,37 @@ import { createSessionStore, type SessionLimits } from './sessions.ts'
 import { createUserStore } from './users.ts'
 import { createWebhookStore } from './webhooks.ts'
 
-/** Returns the `Wake` that the store of that collection calls. */
-export type WakeFor = (collection: string) => Wake
-
 export type Stores = ReturnType<typeof createStores>
 
 /** Creates the stores that verbs use, each under the name that verbs know it by. */
 export function createStores(
   connection: StoreConnection,
   clock: Clock,
-  wakeFor: WakeFor,
+  wake: Wake,
+  wakeCards: () => void,
   sessions: SessionLimits,
 ) {
   return {
-    requests: createRequestStore(connection, wakeFor('requests'), clock),
-    apiKeys: createApiKeyStore(connection, wakeFor('api_keys')),
+    requests: createRequestStore(connection, wake, clock),
+    apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),
     idempotency: createIdempotencyStore(connection),
-    users: createUserStore(connection, wakeFor('users')),
+    users: createUserStore(connection, wake),
     challenges: createChallengeStore(connection),
-    sessions: createSessionStore(connection, wakeFor('sessions'), sessions),
+    sessions: createSessionStore(connection, wake, sessions),
     enrollments: createEnrollmentStore(connection),
     attempts: createAttemptStore(connection, clock),
-    bootstraps: createBootstrapStore(connection, wakeFor('bootstraps')),
-    accounts: createAccountStore(connection, wakeFor('accounts')),
-    audit: createAuditInbox(connection, wakeFor('audit_inbox')),
+    bootstraps: createBootstrapStore(connection, wake),
+    accounts: createAccountStore(connection, wake),
+    audit: createAuditInbox(connection, wake),
     installations: createChatInstallationStore(connection),
     chatLinks: createChatLinkStore(connection),
     seen: createSeenStore(connection, clock),
-    webhooks: createWebhookStore(connection, wakeFor('webhooks')),
-    deliveries: createDeliveryStore(connection, wakeFor('deliveries')),
-    cards: createCardStore(connection, wakeFor('cards')),
-    pushes: createPushStore(connection, wakeFor('pushes')),
-    pushDevices: createPushDeviceStore(connection, wakeFor('push_devices')),
+    webhooks: createWebhookStore(connection, wake),
+    deliveries: createDeliveryStore(connection, wake),
+    cards: createCardStore(connection, wake, wakeCards),
+    pushes: createPushStore(connection, wake),
+    pushDevices: createPushDeviceStore(connection, wake),
   }
 }

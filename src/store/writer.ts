@@ -11,14 +11,15 @@ export function createWriter<D extends { _id: string } & OutboxToken, R>(
   wake: Wake,
   fromDocument: (document: D) => R,
 ) {
+  const written = { outboxOf: model.collection.name }
   const tell = (done: boolean): boolean => {
-    if (done) wake()
+    if (done) wake(written)
     return done
   }
   return {
     async insert(document: D): Promise<void> {
       await model.create(document)
-      wake()
+      wake(written)
     },
     /** Inserts a document. @returns false when its unique key (this field, if one is named) is taken */
     async insertNew(document: D, field?: string): Promise<boolean> {
@@ -33,7 +34,7 @@ export function createWriter<D extends { _id: string } & OutboxToken, R>(
       const query = model.findOneAndUpdate(filter, change, { returnDocument: 'after' })
       const changed = await query.lean<D>()
       if (changed === null) return undefined
-      wake()
+      wake(written)
       return fromDocument(changed)
     },
   }

@@ -25,12 +25,10 @@ import { commandsOf, toldDatabase } from '../support/store-commands.ts'
 async function useRelayedService(): Promise<TestService> {
   const env = { MONGODB_URI: toldDatabase(), CALLBACK_ALLOW_PRIVATE: '1' }
   const service = await useService({ env, work: false })
-  const { deps, onOutbox } = service.composition
+  const { deps, onWritten } = service.composition
   const limits = { total: 4, perHost: 4, perAccount: 4, leaseMs: 60_000 }
   const relay = createRelay(deps, { ...NO_LOOPS, deliveries: createDeliveryLoop(deps, limits) })
-  onOutbox((written) => {
-    if (written !== 'cards') relay.wake(written.outboxOf, written.document, written.hint)
-  })
+  onWritten(relay.wake)
   return service
 }
 

@@ -1,4 +1,4 @@
-import type { OutboxHint } from '../../store/outbox.ts'
+import type { Written } from '../../store/outbox.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
 
 /** Documents handled at a time. */
@@ -10,7 +10,7 @@ export function createWanted(sources: readonly OutboxSource[]) {
   const all = (source: OutboxSource): void => void entries.set(source, 'all')
   return {
     all,
-    add(source: OutboxSource, document: object | undefined, hint?: OutboxHint): void {
+    add(source: OutboxSource, { document, hint }: Written): void {
       const known = entries.get(source) ?? new Map<string, OutboxEntry>()
       const entry = document && { ...source.read(document), ...hint }
       if (entry?.token === '') return

@@ -4,7 +4,7 @@ import { drawId } from '../../domain/identifier.ts'
 import type { Push } from '../../domain/push.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import { plainEntry } from '../../signing/audit-chain.ts'
-import type { OutboxHint } from '../../store/outbox.ts'
+import type { Written } from '../../store/outbox.ts'
 import { followCards, followConsents, followNotices } from '../chat/follow-cards.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { OutboxEntry, OutboxSource } from '../ports.ts'
@@ -40,10 +40,10 @@ const TURNS = 4
 /** Hands outbox entries on: events to webhooks, callbacks to deliveries, news to cards and browsers, audit entries to the trail. */
 export interface Relay {
   /**
-   * Reports a write, so that the relay looks soon: only into that collection if it is named, and only at that document if it
-   * is given as stored. Never throws, never waits.
+   * Reports a write, so that the relay looks soon: only into its collection, and only at its document if it is given; without
+   * a write, everywhere. Never throws, never waits.
    */
-  wake(collection?: string, document?: object, hint?: OutboxHint): void
+  wake(written?: Written): void
   /**
    * Looks for entries left by a process that died before its own relay ran: at the requests each time and at the other
    * collections in turns, at each within 40 s when called every 10 s. Never throws, never waits.
@@ -82,9 +82,9 @@ export function createRelay(deps: FlowDeps, loops: SendLoops): Relay {
   const quietly = (looking: Promise<void>): void => void looking.then(trouble.worked, trouble.failed)
   return {
     run,
-    wake(collection, document, hint) {
-      const source = deps.outbox.find(({ name }) => name === collection)
-      if (source !== undefined) wanted.add(source, document, hint)
+    wake(written) {
+      const source = deps.outbox.find(({ name }) => name === written?.outboxOf)
+      if (written !== undefined && source !== undefined) wanted.add(source, written)
       quietly(source === undefined ? run() : look().finally(recorder.soon))
     },
     sweep() {

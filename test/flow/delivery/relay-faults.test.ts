@@ -77,7 +77,7 @@ describe('B2: what cannot be carried on stands in nobody’s way', () => {
     const relay = relayWith({ trail: { ...trail, insert } })
     await expect(relay.run()).rejects.toThrow('full')
     full = false
-    relay.wake('users', {})
+    relay.wake({ outboxOf: 'users', document: {} })
     await expect.poll(waiting).toBe(0)
   })
 
