@@ -106,7 +106,7 @@ type Writer = ReturnType<typeof createWriter<AccountDocument, Account>>
 export function createAccountStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<AccountDocument>('Account', accountSchema, 'accounts')
   const writer = createWriter(model, wake, fromDocument)
-  const lookup = createLookup<AccountDocument>(connection, 'accounts')
+  const lookup = createLookup(model)
   const find = async (id: string): Promise<Account | undefined> => {
     const document = await lookup(id)
     return document && fromDocument(document)

@@ -66,12 +66,12 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
   const model: KeyModel = connection.model<KeyDocument>('ApiKey', keySchema, 'api_keys')
   const writer = createWriter(model, wake, recordOf)
   // Every look-up asks the store, so that a revocation takes effect at once; a revoked key is not found (T54).
-  const byHash = createLookup<KeyDocument>(connection, 'api_keys', {
+  const byHash = createLookup(model, {
     field: 'key_hash',
     only: { revoked_at: null },
   })
   return {
-    ...reads(model, createLookup<KeyDocument>(connection, 'api_keys')),
+    ...reads(model, createLookup(model)),
     ...writes(model, writer),
     ...bootstrapWrites(writer),
     /** Finds a key by its HMAC; a revoked key is not found. */

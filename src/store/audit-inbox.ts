@@ -17,8 +17,8 @@ export type AuditLog = ReturnType<typeof createAuditInbox>
  * in the trail; then they are deleted.
  */
 export function createAuditInbox(connection: StoreConnection, wake: Wake = noWake) {
-  connection.model('AuditInbox', inboxSchema, 'audit_inbox')
-  const insert = createInserter<InboxDocument>(connection, 'audit_inbox')
+  const model = connection.model<InboxDocument>('AuditInbox', inboxSchema, 'audit_inbox')
+  const insert = createInserter(model)
   return {
     /** Appends the entries in one write; repeating the call with the same entries changes nothing. */
     async append(...audit: AuditEntry[]): Promise<void> {

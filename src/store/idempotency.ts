@@ -78,7 +78,7 @@ interface HeldClaim {
  */
 export function createIdempotencyStore(connection: StoreConnection) {
   const model = connection.model<IdempotencyDocument>('Idempotency', idempotencySchema, 'idempotency')
-  const insert = createInserter<IdempotencyDocument>(connection, 'idempotency')
+  const insert = createInserter(model)
   return {
     /** Claims the key for this body. */
     async claim({ scope, key, bodySha256, subject, at }: NewClaim): Promise<ClaimState> {

@@ -60,8 +60,8 @@ export function createRequestStore(
   clock: Pick<Clock, 'now'> = { now: () => new Date() },
 ) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
-  const lookup = createLookup<RequestDocument>(connection, 'requests')
-  const insert = createInserter<RequestDocument>(connection, 'requests')
+  const lookup = createLookup(model)
+  const insert = createInserter(model)
   return {
     ...reads(model, lookup, clock),
     ...attentionReads(model),

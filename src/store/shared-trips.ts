@@ -1,4 +1,4 @@
-import { mongo } from 'mongoose'
+import { type Model, mongo } from 'mongoose'
 import type { StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 
@@ -70,11 +70,9 @@ async function answer<Ask, Answer>(
 
 /** Looks documents up by a unique field, by shared commands. On the driver: a read of plain documents needs no model. */
 export function createLookup<Document extends object>(
-  connection: StoreConnection,
-  collectionName: string,
+  { collection }: Model<Document>,
   { field = '_id', only = {} }: { field?: string; only?: object } = {},
 ): (value: string) => Promise<Document | undefined> {
-  const collection = connection.collection(collectionName)
   const find = async (values: readonly string[]) => {
     const wanted = [...new Set(values)]
     const filter = { ...only, [field]: wanted.length === 1 ? wanted[0] : { $in: wanted } }
@@ -91,11 +89,9 @@ export function createLookup<Document extends object>(
 export type Outcome = 'done' | 'taken' | Error
 
 /** Inserts by shared commands, on the driver: input was parsed where it came in. @returns false when the key is taken */
-export function createInserter<Document extends mongo.Document>(
-  connection: StoreConnection,
-  collectionName: string,
-): (document: Document) => Promise<boolean> {
-  const collection = connection.collection(collectionName)
+export function createInserter<Document extends mongo.Document>({
+  collection,
+}: Model<Document>): (document: Document) => Promise<boolean> {
   const insert = shareTrips((documents: readonly Document[]) =>
     outcomesOf(documents.length, () =>
       collection.insertMany([...documents], { ordered: false, ignoreUndefined: true }),

@@ -50,8 +50,8 @@ export interface UserChange {
 export function createUserStore(connection: StoreConnection, wake: Wake = noWake) {
   const users: Users = connection.model<UserDocument>('User', userSchema, 'users')
   const writer = createWriter(users, wake, fromDocument)
-  const lookup = createLookup<UserDocument>(connection, 'users')
-  const byAccount = createLookup<UserDocument>(connection, 'users', { field: 'account_id' })
+  const lookup = createLookup(users)
+  const byAccount = createLookup(users, { field: 'account_id' })
   return {
     ...reads(users, lookup),
     /** Finds the person whose own account this is. */

@@ -45,7 +45,7 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
   const writer = createWriter<WebhookDocument, Webhook>(model, wake, recordOf)
   return {
     insert: (webhook: Webhook) => writer.insert(documentOf(webhook)),
-    ...reads(model, createLookup<WebhookDocument>(connection, 'webhooks')),
+    ...reads(model, createLookup(model)),
     ...changes(writer),
     /** Removes the previous secrets that no longer sign at `now`. */
     async forgetPreviousSecrets(now: Date): Promise<void> {
