@@ -3,9 +3,10 @@ import { type AuditRecord, isByTime } from '../domain/audit.ts'
 import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold, isDamaged, isDuplicateKey, readSound } from './failures.ts'
+import { damageTold, isDuplicateKey } from './failures.ts'
 import { auditFields, number, text } from './fields.ts'
 import { beyond, during } from './filters.ts'
+import { isDamaged, readSound } from './sound-reads.ts'
 
 type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 

@@ -11,8 +11,8 @@ import {
   recipientKey,
 } from '../domain/chat.ts'
 import { given } from '../domain/given.ts'
+import { updateEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { updateEach } from './each.ts'
 import { date, noticeFields, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, type Wake, withOutbox } from './outbox.ts'

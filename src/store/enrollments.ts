@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
+import { deleteEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { deleteEach } from './each.ts'
 import { date, number, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 import { recordIn } from './record.ts'

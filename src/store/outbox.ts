@@ -3,10 +3,10 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
+import { deleteThese } from './bulk-writes.ts'
 import type { StoreConnection } from './connect.ts'
-import { deleteThese } from './each.ts'
-import { findSound } from './failures.ts'
 import { auditFields } from './fields.ts'
+import { findSound } from './sound-reads.ts'
 
 /**
  * Tells the relay that a write left an outbox entry. Stores call it after each such write, so that no verb can forget it; a

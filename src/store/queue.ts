@@ -3,12 +3,13 @@ import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
+import { deleteEach, type Outcome, outcomesOf, wasDone } from './bulk-writes.ts'
 import type { StoreConnection } from './connect.ts'
-import { deleteEach } from './each.ts'
-import { damageTold, findSound, leanSound, PASSED_OVER } from './failures.ts'
+import { damageTold } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, type OutboxToken, withOutbox } from './outbox.ts'
-import { failuresOf, type Outcome, outcomesOf, settled, shareTrips } from './shared-trips.ts'
+import { shareTrips } from './shared-trips.ts'
+import { findSound, leanSound, PASSED_OVER } from './sound-reads.ts'
 
 const { trusted } = mongoose
 
@@ -131,7 +132,7 @@ export function createQueue<D extends QueueDocument, R>(
           damaged.add(before._id, outcome)
           return []
         }
-        if (!settled(outcome)) return []
+        if (!wasDone(outcome)) return []
         const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
         // Still leased before this claim: the previous attempt never reported back.
         return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]
@@ -142,7 +143,7 @@ export function createQueue<D extends QueueDocument, R>(
       const { state, next_at, tries, attempts, audit, events } = result
       const $push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }
       const update = withOutbox({ $set: { state, next_at, tries }, $push }, audit, events)
-      return settled(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
+      return wasDone(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
     },
     /** Returns when the next matching document is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
@@ -160,18 +161,12 @@ export function createQueue<D extends QueueDocument, R>(
      * silently leaves out invalid documents: a document left out here would never be sent.
      */
     async insertNew(documents: readonly D[]): Promise<ReadonlySet<string>> {
-      const ids = documents.map(({ _id }) => _id)
-      if (documents.length === 0) return new Set()
-      try {
-        await collection.insertMany([...documents], { ordered: false })
-        return new Set(ids)
-      } catch (error) {
-        const failures = failuresOf(error)
-        // Another process, or an earlier attempt of ours, relayed the same outbox entry; the rest was inserted all the same.
-        if (failures.some(({ code }) => code !== 11000)) throw error
-        const refused = new Set(failures.map(({ index }) => index))
-        return new Set(ids.filter((_, index) => !refused.has(index)))
-      }
+      const outcomes = await outcomesOf(documents.length, () =>
+        collection.insertMany([...documents], { ordered: false }),
+      )
+      // Where a key is taken, another process, or an earlier attempt of ours, relayed the same outbox entry.
+      const inserted = documents.filter((_, index) => wasDone(outcomes[index] ?? 'taken'))
+      return new Set(inserted.map(({ _id }) => _id))
     },
   }
 }

@@ -1,9 +1,9 @@
-import mongoose, { Schema } from 'mongoose'
+import mongoose, { type mongo, Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
+import { deleteEach, type Outcome, outcomesOf, wasDone } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { deleteEach } from './each.ts'
 import { date, text } from './fields.ts'
-import { createTaker, type Upsert } from './shared-trips.ts'
+import { shareTrips } from './shared-trips.ts'
 
 /** A request that has reserved some of an approver's attention. */
 export interface Reservation {
@@ -54,7 +54,7 @@ type Taking = { _id: string; month: string; quota: number } | ({ _id: string; pe
  */
 export function createQuotaStore(connection: StoreConnection) {
   const model = connection.model<QuotaDocument>('Quota', quotaSchema, 'quotas')
-  const take = createTaker<Taking>(connection, 'quotas', counterOf, upsertOf)
+  const take = createTaker(connection)
   const reservations = (accountId: string, userId: string) => ({ _id: `${accountId}:${userId}` })
   return {
     /**
@@ -96,6 +96,91 @@ export function createQuotaStore(connection: StoreConnection) {
       await deleteEach(connection.collection('quotas'), { month: { $lt: month } })
     },
   }
+}
+
+/** A conditional upsert. When its condition does not hold, it fails on the `_id` of the existing document. */
+interface Upsert {
+  filter: { _id: string } & mongo.Document
+  update: mongo.Document
+}
+
+/** What one caller takes: `last` is taken only once all of `first` are. */
+interface Takings {
+  first: readonly Taking[]
+  last: Taking
+}
+
+/**
+ * Takes from counters that many callers use at once: all takings from one counter share a conditional upsert, and all
+ * counters share a command. If a counter has no room for all of its takings, each is tried with a condition of its own, so
+ * nothing is taken over the limit or refused below it.
+ * @returns a function that returns the refused takings: none, some of `first`, or `last`
+ */
+function createTaker(connection: StoreConnection): (takings: Takings) => Promise<readonly Taking[]> {
+  const collection = connection.collection<{ _id: string }>('quotas')
+  const upsert = async (upserts: readonly (Upsert | undefined)[], ordered: boolean): Promise<Outcome[]> => {
+    const operations = upserts.flatMap((one) => (one ? [{ updateOne: { ...one, upsert: true } }] : []))
+    const outcomes = await outcomesOf(operations.length, () => collection.bulkWrite(operations, { ordered }))
+    return upserts.map((one) => (one && outcomes.shift()) ?? 'taken')
+  }
+  /** Stops at the first refused group: nothing after it is taken. */
+  const takeInOrder = async (groups: readonly Group[]): Promise<Outcome[]> => {
+    const upserts = groups.map(upsertOf)
+    const never = upserts.indexOf(undefined)
+    const outcomes = await upsert(never < 0 ? upserts : upserts.slice(0, never), true)
+    const refused = outcomes.findIndex((outcome) => outcome !== 'done')
+    return refused < 0 ? outcomes : outcomes.slice(0, refused)
+  }
+  const takeEach = async (takings: readonly Taking[], outcomes: Map<Taking, Outcome>): Promise<void> => {
+    let groups = groupsOf(takings)
+    // The single takings get two rounds: when two of them create a counter at once, one is refused.
+    for (let attempt = 0; attempt < 3 && groups.length > 0; attempt += 1) {
+      // An error fails only these takings: other callers keep what they have taken by then.
+      const results = await upsert(groups.map(upsertOf), false).catch((error: unknown) =>
+        groups.map(() => asError(error)),
+      )
+      note(outcomes, groups, results)
+      groups = takings.filter((taking) => outcomes.get(taking) === 'taken').map((taking) => [taking])
+    }
+  }
+  const takeShared = shareTrips(async (asks: readonly Takings[]) => {
+    const outcomes = new Map<Taking, Outcome>()
+    const all = [asks.flatMap(({ first }) => first), asks.map(({ last }) => last)] as const
+    const groups = all.flatMap(groupsOf)
+    note(outcomes, groups, await takeInOrder(groups))
+    const open = (taking: Taking): boolean => outcomes.get(taking) !== 'done'
+    await takeEach(all[0].filter(open), outcomes)
+    const able = asks.filter(({ first }) => !first.some(open))
+    await takeEach(able.map(({ last }) => last).filter(open), outcomes)
+    return asks.map(({ first, last }) =>
+      (first.some(open) ? first : [last]).map((one) => [one, outcomes.get(one)] as const),
+    )
+  })
+  return async (takings) =>
+    (await takeShared(takings)).flatMap(([taking, outcome = 'taken']) => (wasDone(outcome) ? [] : [taking]))
+}
+
+function note(outcomes: Map<Taking, Outcome>, groups: readonly Group[], results: readonly Outcome[]): void {
+  for (const [index, group] of groups.entries())
+    for (const taking of group) outcomes.set(taking, results[index] ?? 'taken')
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** All takings from one counter. */
+type Group = readonly [Taking, ...Taking[]]
+
+function groupsOf(takings: readonly Taking[]): Group[] {
+  const groups = new Map<string, [Taking, ...Taking[]]>()
+  for (const taking of takings) {
+    const counter = counterOf(taking)
+    const group = groups.get(counter)
+    if (group === undefined) groups.set(counter, [taking])
+    else group.push(taking)
+  }
+  return [...groups.values()]
 }
 
 function counterOf(taking: Taking): string {

@@ -5,7 +5,6 @@ import { given } from '../domain/given.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
 import type { StoreConnection } from './connect.ts'
-import { leanSound } from './failures.ts'
 import {
   beforePosition,
   ENDING_FIRST,
@@ -22,6 +21,7 @@ import { noWake, type OutboxHint, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { createInserter, createLookup } from './shared-trips.ts'
+import { leanSound } from './sound-reads.ts'
 
 const { trusted } = mongoose
 

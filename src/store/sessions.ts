@@ -1,12 +1,12 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Session } from '../domain/user.ts'
+import { deleteEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { deleteEach } from './each.ts'
-import { leanSound } from './failures.ts'
 import { date, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf } from './record.ts'
+import { leanSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose

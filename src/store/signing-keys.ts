@@ -2,10 +2,11 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/keys.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold, leanSound } from './failures.ts'
+import { damageTold } from './failures.ts'
 import { date, number, text } from './fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordOf } from './record.ts'
+import { leanSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */

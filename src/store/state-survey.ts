@@ -1,9 +1,9 @@
 import type { AuditEntry, AuditType } from '../domain/audit.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { StoreConnection } from './connect.ts'
-import { findSound, isDamaged } from './failures.ts'
 import { WITH_OUTBOX } from './outbox.ts'
 import type { SealedKey } from './signing-keys.ts'
+import { findSound, isDamaged } from './sound-reads.ts'
 
 /** The part of a document with which the audit trail must agree. */
 export interface StateDocument {

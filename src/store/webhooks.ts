@@ -1,14 +1,14 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Webhook } from '../domain/webhook.ts'
+import { updateEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { updateEach } from './each.ts'
-import { leanSound } from './failures.ts'
 import { date, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
 import { createLookup } from './shared-trips.ts'
+import { leanSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose

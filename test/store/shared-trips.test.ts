@@ -8,12 +8,13 @@ import { createRelay, NO_LOOPS } from '../../src/flow/delivery/relay.ts'
 import { createDeliveryLoop } from '../../src/flow/delivery/send-deliveries.ts'
 import { revokeApiKey } from '../../src/flow/manage-api-keys.ts'
 import { createWebhook, deleteWebhook } from '../../src/flow/webhooks/manage-webhooks.ts'
+import { outcomesOf } from '../../src/store/bulk-writes.ts'
 import { connectStore } from '../../src/store/connect.ts'
 import { isUnavailable } from '../../src/store/failures.ts'
 import { createPushStore } from '../../src/store/pushes.ts'
 import { createQuotaStore } from '../../src/store/quotas.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
-import { failuresOf, shareTrips } from '../../src/store/shared-trips.ts'
+import { shareTrips } from '../../src/store/shared-trips.ts'
 import { decidedId, newCaller, send, stored, type TestCaller } from '../support/caller.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { ask, proofFor, setUpOwner } from '../support/live.ts'
@@ -301,12 +302,12 @@ it('a connection that is lost is told as such, never as something written', asyn
   expect(reasons).toEqual([true, true, true])
 })
 
-it('what ends a whole bulk write is no list of writes without a refusal, though the driver says it as one', () => {
+it('what ends a whole bulk write is no list of writes without a refusal, though the driver says it as one', async () => {
   const gone = new mongo.MongoNetworkError('gone')
   const result = { getWriteConcernError: () => undefined }
   const wrapped: unknown = Reflect.construct(mongo.MongoBulkWriteError, [gone, result])
   expect(wrapped).toMatchObject({ writeErrors: [] })
-  expect(() => failuresOf(wrapped)).toThrow(gone)
+  await expect(outcomesOf(1, () => Promise.reject(wrapped))).rejects.toBe(gone)
 })
 
 /** One request that reserves no attention. */

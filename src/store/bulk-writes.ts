@@ -1,6 +1,6 @@
-import type { Collection as MongooseCollection, mongo } from 'mongoose'
-import { damageTold, findSound, PASSED_OVER } from './failures.ts'
-import { outcomesOf } from './shared-trips.ts'
+import { type Collection as MongooseCollection, mongo } from 'mongoose'
+import { DUPLICATE_KEY, damageTold } from './failures.ts'
+import { findSound, PASSED_OVER } from './sound-reads.ts'
 
 type Collection = MongooseCollection<{ _id: string }>
 type Filter = mongo.Filter<{ _id: string }>
@@ -65,4 +65,40 @@ async function writeSound(
 async function idsOf(collection: Collection, filter: Filter, limit = 0): Promise<string[]> {
   const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
   return found.map(({ _id }) => _id)
+}
+
+/** The outcome of one write of a bulk write: done, refused because its unique key is taken, or failed with an error. */
+export type Outcome = 'done' | 'taken' | Error
+
+/** @returns whether the write was done @throws the outcome when it is an error */
+export function wasDone(outcome: Outcome): boolean {
+  if (outcome instanceof Error) throw outcome
+  return outcome === 'done'
+}
+
+/** Returns the outcome of each write of a bulk write. @throws an error that concerns the whole command */
+export async function outcomesOf(count: number, write: () => Promise<unknown>): Promise<Outcome[]> {
+  const outcomes: Outcome[] = Array.from({ length: count }, () => 'done')
+  if (count === 0) return outcomes
+  try {
+    await write()
+  } catch (error) {
+    const failures = failuresOf(error)
+    for (const { index, code, errmsg } of failures)
+      outcomes[index] = code === DUPLICATE_KEY ? 'taken' : Object.assign(new Error(errmsg), { code })
+  }
+  return outcomes
+}
+
+/**
+ * Returns the single writes that a bulk write reports as refused. The driver wraps an error that ends the whole command in the
+ * same class, without any write in it: then the outcome of every write is unknown.
+ * @throws an error that concerns the whole command
+ */
+function failuresOf(error: unknown): readonly mongo.WriteError[] {
+  if (!(error instanceof mongo.MongoBulkWriteError)) throw error
+  const failures = [error.writeErrors].flat()
+  if (failures.length > 0 && error.result.getWriteConcernError() === undefined) return failures
+  const cause: unknown = error.errorResponse
+  throw cause instanceof Error ? cause : error
 }
