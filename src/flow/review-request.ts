@@ -9,7 +9,7 @@ import type { Principal, Review, Waiting } from '../domain/views.ts'
 import type { EndPosition } from '../store/filters.ts'
 import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
-import { deciderFor, waiterFor } from './people/delegates.ts'
+import { deciderFor, inboxScopeOf } from './people/delegates.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**
@@ -109,7 +109,7 @@ export async function pendingForPerson(
   person: User,
   query: { limit: number; after?: EndPosition },
 ): Promise<PendingPage> {
-  const who = await waiterFor(deps, person)
+  const who = await inboxScopeOf(deps, person)
   const found = await deps.requests.pendingFor(who, query.limit + 1, query.after)
   const page = found.slice(0, query.limit)
   const settled = await Promise.all(page.map((request) => settleRequest(deps, request)))

@@ -10,7 +10,7 @@ type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 const inboxSchema = new Schema<InboxDocument>({ _id: text }, STRICT_SCHEMA)
 addOutbox(inboxSchema)
 
-export type AuditLog = ReturnType<typeof createAuditInbox>
+export type AuditInbox = ReturnType<typeof createAuditInbox>
 
 /**
  * Holds audit entries of changes without a document of their own (other entries travel inside their document) until they are

@@ -2,6 +2,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, text } from './fields.ts'
+import { withoutId } from './record.ts'
 
 const { trusted } = mongoose
 
@@ -89,21 +90,22 @@ export function createChatConversationStores(connection: StoreConnection) {
       async unasked({ limit, times }: { limit: number; times: number }): Promise<ChatConversation[]> {
         const few = trusted({ $not: { $gte: times } })
         const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
-        return (await model.find(query).limit(limit).lean<ConversationDocument[]>()).map(toConversation)
+        const found = await model.find(query).limit(limit).lean<ConversationDocument[]>()
+        return found.flatMap((document) => withoutId(document) ?? [])
       },
       async find(who: string): Promise<ChatConversation | undefined> {
-        return present(await model.findOne(named(who)).lean<ConversationDocument>())
+        return withoutId(await model.findOne(named(who)).lean<ConversationDocument>())
       },
       /** @returns the only person with that address; undefined when several have it: no card is addressed by a guess */
       async findByEmail(email: string): Promise<ChatConversation | undefined> {
         const people = { platform, tenant, email, kind: 'person' as const }
         const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
-        return found === undefined || others.length > 0 ? undefined : present(found)
+        return found === undefined || others.length > 0 ? undefined : withoutId(found)
       },
       /** Returns the conversation seen last, whose service address is the one to reach the tenant by. */
       async newest(): Promise<ChatConversation | undefined> {
         const query = model.findOne({ platform, tenant }).sort({ seen_at: -1 })
-        return present(await query.lean<ConversationDocument>())
+        return withoutId(await query.lean<ConversationDocument>())
       },
       async remove(who: string): Promise<void> {
         await model.deleteOne(named(who))
@@ -115,12 +117,4 @@ export function createChatConversationStores(connection: StoreConnection) {
       },
     }
   }
-}
-
-function present(document: ConversationDocument | null): ChatConversation | undefined {
-  return document === null ? undefined : toConversation(document)
-}
-
-function toConversation({ _id, ...conversation }: ConversationDocument): ChatConversation {
-  return conversation
 }

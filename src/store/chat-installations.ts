@@ -3,6 +3,7 @@ import type { ChatPlatform } from '../domain/chat.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { unlessTaken } from './failures.ts'
 import { date, text } from './fields.ts'
+import { withoutId } from './record.ts'
 
 const { trusted } = mongoose
 
@@ -63,16 +64,16 @@ export function createChatInstallationStore(connection: StoreConnection) {
       return (await change()) || (await unlessTaken(() => model.create({ _id, ...fresh }))) || change()
     },
     async find(platform: ChatPlatform, tenant: string): Promise<ChatInstallation | undefined> {
-      return present(await model.findById(`${platform}:${tenant}`).lean<InstallationDocument>())
+      return withoutId(await model.findById(`${platform}:${tenant}`).lean<InstallationDocument>())
     },
     async list(platform: ChatPlatform): Promise<ChatInstallation[]> {
       const found = await model.find({ platform }).sort({ _id: 1 }).lean<InstallationDocument[]>()
-      return found.flatMap((document) => present(document) ?? [])
+      return found.flatMap((document) => withoutId(document) ?? [])
     },
     /** Returns the account's installations, ordered by tenant. */
     async ofAccount(platform: ChatPlatform, accountId: string): Promise<ChatInstallation[]> {
       const query = model.find({ platform, account_ids: accountId }).sort({ _id: 1 })
-      return (await query.lean<InstallationDocument[]>()).flatMap((document) => present(document) ?? [])
+      return (await query.lean<InstallationDocument[]>()).flatMap((document) => withoutId(document) ?? [])
     },
     /**
      * Removes the account from an installation; one that no account has any more is deleted, with its tokens.
@@ -90,7 +91,7 @@ export function createChatInstallationStore(connection: StoreConnection) {
         .lean<InstallationDocument>()
       // An owner may have installed the app again since; then an account has it and it stays.
       await model.deleteOne({ _id, account_ids: trusted({ $size: 0 }) })
-      return present(before)
+      return withoutId(before)
     },
     /** Removes an installation, unless it was installed again since. @returns the removed one */
     async remove({
@@ -101,13 +102,7 @@ export function createChatInstallationStore(connection: StoreConnection) {
       ChatInstallation | undefined
     > {
       const known = { _id: `${platform}:${tenant}`, installed_at }
-      return present(await model.findOneAndDelete(known).lean<InstallationDocument>())
+      return withoutId(await model.findOneAndDelete(known).lean<InstallationDocument>())
     },
   }
-}
-
-function present(document: InstallationDocument | null): ChatInstallation | undefined {
-  if (document === null) return undefined
-  const { _id, ...installation } = document
-  return installation
 }

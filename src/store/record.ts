@@ -38,6 +38,13 @@ export function recordIn<D extends Kept>(document: D | null | undefined) {
   return document === null || document === undefined ? undefined : recordOf(document)
 }
 
+/** Returns the document found, if any, without its `_id`, which is made of its other fields. */
+export function withoutId<D extends { _id: string }>(document: D | null) {
+  if (document === null) return undefined
+  const { _id, ...rest } = document
+  return rest
+}
+
 /** Builds the update that sets these fields; `null` removes a field, undefined leaves it as it is. */
 export function replacing(fields: object): { $set?: object; $unset?: object } {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined)

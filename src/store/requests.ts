@@ -38,8 +38,8 @@ export interface ListQuery {
   before?: ListPosition
 }
 
-/** A person and those they stand in for; together they define which requests wait for the person. */
-export interface Waiter {
+/** Which requests wait for a person: their own, and those of whom they stand in for. */
+export interface InboxScope {
   user_id: string
   principals: readonly string[]
   /** Accounts in which the person may decide for their principals. */
@@ -110,13 +110,13 @@ function reads(
      * naming the person or one they stand in for, without that approver's vote and without any vote cast by the person; no
      * dry-runs. `after`: exclusive position, only requests that expire later.
      */
-    async pendingFor(who: Waiter, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
+    async pendingFor(who: InboxScope, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
       const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
       const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(recordOf)
     },
     /** Counts what `pendingFor` would return without a limit. */
-    async countPendingFor(who: Waiter): Promise<number> {
+    async countPendingFor(who: InboxScope): Promise<number> {
       return model.countDocuments(waitingFor(who))
     },
     /** Returns the version of each request that exists and is undamaged: one query for all waiters of a process. */
@@ -177,7 +177,7 @@ function attentionReads(model: RequestModel) {
 }
 
 /** The whole condition is in the query: filtering after the limit would let requests that do not need this person hide others. */
-function waitingFor({ user_id, principals, accounts }: Waiter): Filter {
+function waitingFor({ user_id, principals, accounts }: InboxScope): Filter {
   const named = 'requirement.approvers.user_id'
   const open = {
     status: 'pending' as const,

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { AuditLog } from '../../store/audit-inbox.ts'
+import type { AuditInbox } from '../../store/audit-inbox.ts'
 import type { Log } from '../ports.ts'
 
 /** A batch is written when this many entries wait, or after the pause: a flood of public verifications costs few writes (T68). */
@@ -17,7 +17,7 @@ export type VerificationLog = ReturnType<typeof createVerificationLog>
  * written to the audit log at once. Nothing is dropped: a batch that could not be written is kept unchanged and retried before
  * any other. The log recognises a batch by its first entry, so entries added to it in between would be lost.
  */
-export function createVerificationLog(audit: AuditLog, log: Log) {
+export function createVerificationLog(audit: AuditInbox, log: Log) {
   let batch: AuditEntry[] = []
   const waiting: AuditEntry[] = []
   const refused = new Map<string, AuditEntry>()

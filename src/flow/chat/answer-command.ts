@@ -8,7 +8,7 @@ import type { User } from '../../domain/user.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
 import { judgeTogether } from '../../signing/votes.ts'
 import type { FlowDeps } from '../deps.ts'
-import { partIn, waiterFor } from '../people/delegates.ts'
+import { inboxScopeOf, partIn } from '../people/delegates.ts'
 import {
   type Asker,
   logRefusedVerification,
@@ -120,7 +120,7 @@ const MOST_ROWS = 10
 export async function answerPending(deps: FlowDeps, person: User): Promise<ChatAnswer & { kind: 'pending' }> {
   const { requests, settings } = deps
   const { length: agents } = await deps.bootstraps.waitingFor(person.account_id)
-  const who = await waiterFor(deps, person)
+  const who = await inboxScopeOf(deps, person)
   const found = await requests.pendingFor(who, MOST_ROWS)
   const all = found.length < MOST_ROWS ? found.length : await requests.countPendingFor(who)
   return {

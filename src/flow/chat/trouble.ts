@@ -12,7 +12,7 @@ import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
-import { waiterFor } from '../people/delegates.ts'
+import { inboxScopeOf } from '../people/delegates.ts'
 import { makeCards } from './follow-cards.ts'
 
 /** Notes that the workspace or channel accepts nothing from the app, and tells webhooks and the account's owner once. */
@@ -181,7 +181,7 @@ export async function bringToPerson(deps: FlowDeps, person: User, platform: Chat
   const { id } = person
   try {
     const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: id } })
-    const requested = await requests.pendingFor(await waiterFor(deps, person), MOST_CARDS)
+    const requested = await requests.pendingFor(await inboxScopeOf(deps, person), MOST_CARDS)
     const waiting = [...requested, ...(await deps.bootstraps.waitingFor(person.account_id))]
     if (waiting.length > 0)
       await cards.renew(

@@ -6,7 +6,7 @@ import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
 import type { StandIn } from '../../domain/views.ts'
-import type { Waiter } from '../../store/requests.ts'
+import type { InboxScope } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
 import { changeFresh, changeOwn, personAudit } from './person.ts'
@@ -198,11 +198,11 @@ export async function partIn(
   return principalId === undefined ? undefined : { principalId }
 }
 
-/** As `deciderFor`, for all pending requests at once. */
-export async function waiterFor(
+/** As `deciderFor`, for all pending requests at once: which of them wait for the person. */
+export async function inboxScopeOf(
   deps: FlowDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
-): Promise<Waiter> {
+): Promise<InboxScope> {
   const principals = await deps.users.principalsOf(person.id, deps.clock.now())
   if (principals.length === 0) return { user_id: person.id, principals: [], accounts: [] }
   const open = await accountsOf(deps, person)

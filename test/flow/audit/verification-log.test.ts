@@ -2,14 +2,14 @@ import { expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
 import { createVerificationLog } from '../../../src/flow/audit/verification-log.ts'
 import type { Log } from '../../../src/flow/ports.ts'
-import { type AuditLog, createAuditInbox } from '../../../src/store/audit-inbox.ts'
+import { type AuditInbox, createAuditInbox } from '../../../src/store/audit-inbox.ts'
 import { makeIndexes } from '../../../src/store/indexes.ts'
 import { auditEntries } from '../../support/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { useTrailStore } from '../../support/trail-store.ts'
 
 /** A log over the real inbox, behind something that can fail. */
-async function useLog(around: (inbox: AuditLog) => Partial<AuditLog> = () => ({})) {
+async function useLog(around: (inbox: AuditInbox) => Partial<AuditInbox> = () => ({})) {
   const { connection } = await useTrailStore()
   const inbox = createAuditInbox(connection)
   await makeIndexes(connection)
@@ -23,7 +23,7 @@ async function useLog(around: (inbox: AuditLog) => Partial<AuditLog> = () => ({}
   }
   const batches: number[] = []
   const around_ = { ...inbox, ...around(inbox) }
-  const counted: AuditLog = {
+  const counted: AuditInbox = {
     append: (...entries) => {
       batches.push(entries.length)
       return around_.append(...entries)
