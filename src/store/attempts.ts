@@ -3,7 +3,7 @@ import mongoose, { Schema } from 'mongoose'
 import type { Clock, LimitState } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
-import { date, text } from './fields.ts'
+import { date, part, text } from './fields.ts'
 
 interface AttemptDocument {
   /** The kind of attempt, and who makes it or against whom. */
@@ -17,7 +17,7 @@ const attemptSchema = new Schema<AttemptDocument>(
   {
     _id: text,
     taken: {
-      type: [new Schema({ at: date, token: text }, { _id: false })],
+      type: [new Schema({ at: date, token: text }, part)],
       default: undefined,
     },
     expires_at: date,

@@ -11,7 +11,7 @@ export interface StoreClock extends Clock {
 const REFRESH_MS = 30_000
 
 /** Skew above which the operator is warned: receipts stay right, but the machine's own logs do not (T75). */
-const SKEW_WARNING_MS = 2_000
+export const SKEW_WARNING_MS = 2_000
 
 /**
  * A sample is off by at most half of its round trip. A sample that took longer than this, and longer than twice the quickest

@@ -2,7 +2,7 @@ import { Schema } from 'mongoose'
 import type { LinkedIdentity } from '../domain/chat.ts'
 import type { User } from '../domain/user.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { date, flag, number, text } from './fields.ts'
+import { date, flag, number, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** A person as stored: each chat identity carries its key, for the unique index. */
@@ -10,8 +10,6 @@ export type UserDocument = Omit<User, 'id' | 'chat'> & {
   _id: string
   chat: (LinkedIdentity & { key: string })[]
 } & OutboxToken
-
-const PART = { _id: false, id: false, strict: 'throw', minimize: false } as const
 
 const passkeyFields = new Schema(
   {
@@ -31,7 +29,7 @@ const passkeyFields = new Schema(
     last_used_at: { type: Date, default: null },
     suspended_at: { type: Date, default: null },
   },
-  PART,
+  part,
 )
 
 const totpFields = new Schema(
@@ -44,7 +42,7 @@ const totpFields = new Schema(
     locks: number,
     disabled_at: { type: Date, default: null },
   },
-  PART,
+  part,
 )
 
 const totpPendingFields = new Schema(
@@ -53,10 +51,10 @@ const totpPendingFields = new Schema(
     expires_at: date,
     tries: number,
   },
-  PART,
+  part,
 )
 
-const deviceFields = new Schema({ hash: text, created_at: date }, PART)
+const deviceFields = new Schema({ hash: text, created_at: date }, part)
 
 const identityFields = new Schema(
   {
@@ -65,9 +63,9 @@ const identityFields = new Schema(
     tenant: text,
     user: text,
     linked_at: date,
-    shown_as: new Schema({ person: text, workspace: text }, PART),
+    shown_as: new Schema({ person: text, workspace: text }, part),
   },
-  PART,
+  part,
 )
 
 const delegateFields = new Schema(
@@ -76,7 +74,7 @@ const delegateFields = new Schema(
     starts_at: date,
     ends_at: date,
   },
-  PART,
+  part,
 )
 
 /** People (`domain/user.ts`). The unique indexes guarantee one person per address, one holder per

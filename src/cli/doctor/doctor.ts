@@ -11,6 +11,7 @@ import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { redact } from '../../domain/redact.ts'
+import { SKEW_WARNING_MS } from '../../store/clock.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
   type Check,
@@ -126,9 +127,6 @@ async function modeOf(path: string): Promise<number | undefined> {
     return undefined
   }
 }
-
-/** Clock skew above which the service also warns (T75). */
-const SKEW_WARNING_MS = 2_000
 
 const UNWRITABLE = 'See the line about the data directory.'
 
