@@ -10,6 +10,7 @@ import { noWake, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
 import { isThere } from './sound-reads.ts'
+import { createTotpTries } from './totp-tries.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
 import { createWriter } from './writer.ts'
 
@@ -143,17 +144,7 @@ function factorUses(users: Users, writer: Writer) {
      * @returns false when another use was ahead, or the passkey is gone or suspended by now.
      */
     usePasskey: (use: PasskeyUse) => usePasskey(users, use),
-    /**
-     * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26). The try
-     * that uses up a round locks codes at once, the last try of all disables them; a right code undoes both by `takeTotpStep`.
-     * @returns the state after counting, or undefined when codes are locked, disabled or not set up.
-     */
-    takeTotpTry: (userId: string, at: Date) => takeTotpTry(users, userId, at),
-    /**
-     * Burns a time step, which must be greater than every earlier one (T25). Clears failures and locks. `tried` is the result
-     * of `takeTotpTry`: a try from before codes were disabled cannot enable them.
-     */
-    takeTotpStep: (userId: string, step: number, tried: Totp) => takeTotpStep(users, userId, step, tried),
+    ...createTotpTries(users),
     /** Takes one of five tries before a pending seed's first code is compared. @returns undefined when no seed or try is left. */
     async takePendingTotpTry(userId: string, at: Date): Promise<User | undefined> {
       const waiting = {
@@ -215,24 +206,6 @@ async function usePasskey(users: Users, use: PasskeyUse): Promise<boolean> {
   return (await users.updateOne(filter, update)).matchedCount === 1
 }
 
-async function takeTotpStep(users: Users, userId: string, step: number, tried: Totp): Promise<boolean> {
-  const filter = {
-    _id: userId,
-    'totp.last_step': trusted({ $lt: step }),
-    // Codes set up again since the try have another seed; codes disabled since the try stay disabled.
-    'totp.sealed_seed': tried.sealed_seed,
-    'totp.disabled_at': tried.disabled_at,
-  }
-  const fresh = {
-    'totp.last_step': step,
-    'totp.failures': 0,
-    'totp.locks': 0,
-    'totp.locked_until': null,
-    'totp.disabled_at': null,
-  }
-  return (await users.updateOne(filter, { $set: fresh, $inc: { version: 1 } })).modifiedCount === 1
-}
-
 /** Asserts the shape of a hash: an odd value in a filter would match people without the field (T62). */
 function hashed(hash: string): string {
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new TypeError('not a keyed hash')
@@ -245,70 +218,4 @@ function fromDocument({ _id, outbox_token: _token, chat, ...rest }: UserDocument
 
 function toUser(document: UserDocument | null | undefined): User | undefined {
   return document === null || document === undefined ? undefined : fromDocument(document)
-}
-
-/** The number of failures that ends a round with a lock, and the number that disables codes (T26; NIST allows 100). */
-const ROUND = 10
-const LAST = 50
-const LOCK_MS = 15 * 60_000
-
-/** Counts of failures just before a try that ends a round. */
-const BEFORE_LOCK = [9, 19, 29, 39, 49]
-
-/**
- * Counts one try. A try within a round is one conditional write. The try that ends a round also locks or disables codes in the
- * same write: if the lock were a second write, parallel guesses would slip in between.
- * @returns the state after counting, or undefined when codes are locked, disabled or not set up
- */
-async function takeTotpTry(
-  users: mongoose.Model<UserDocument>,
-  userId: string,
-  at: Date,
-): Promise<Totp | undefined> {
-  // Only a successful try between the read and the second write makes another pass necessary; it cannot go on for ever.
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    const within = trusted({ $nin: BEFORE_LOCK, $lt: LAST })
-    const counted = await update(users, open(userId, at, within), {
-      $inc: { 'totp.failures': 1, version: 1 },
-    })
-    if (counted !== undefined) return counted
-    const now = (await users.findById(userId).lean<UserDocument>())?.totp
-    if (now === undefined || !isOpen(now, at)) return undefined
-    const ended = await update(users, open(userId, at, now.failures), endRound(now.failures, at))
-    if (ended !== undefined) return ended
-  }
-  return undefined
-}
-
-function isOpen(totp: Totp, at: Date): boolean {
-  return totp.disabled_at === null && (totp.locked_until === null || totp.locked_until <= at)
-}
-
-function open(userId: string, at: Date, failures: number | { $nin: number[]; $lt: number }) {
-  return {
-    _id: userId,
-    'totp.failures': failures,
-    'totp.disabled_at': null,
-    $or: [{ 'totp.locked_until': null }, { 'totp.locked_until': trusted({ $lte: at }) }],
-  }
-}
-
-/** Builds the update that ends a round. Locks double: 15, 30, 60, 120 minutes; the fifth round disables codes. */
-function endRound(failures: number, at: Date) {
-  const count = { 'totp.failures': 1, version: 1 }
-  if (failures + 1 >= LAST) return { $inc: count, $set: { 'totp.disabled_at': at } }
-  const lock = LOCK_MS * 2 ** Math.floor(failures / ROUND)
-  return {
-    $inc: { ...count, 'totp.locks': 1 },
-    $set: { 'totp.locked_until': new Date(at.getTime() + lock) },
-  }
-}
-
-async function update(
-  users: mongoose.Model<UserDocument>,
-  filter: ReturnType<typeof open>,
-  change: mongoose.UpdateQuery<UserDocument>,
-): Promise<Totp | undefined> {
-  const query = users.findOneAndUpdate(filter, change, { returnDocument: 'after' })
-  return (await query.lean<UserDocument>())?.totp
 }
