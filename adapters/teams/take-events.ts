@@ -123,7 +123,7 @@ async function bringWhatWaits(
   const person = linked ?? (email === undefined ? undefined : await users.findByEmail(email))
   if (person === undefined) return
   const recipient = recipientKey({ platform, recipient: { kind: 'approver', user_id: person.id } })
-  await cards.wake({ recipient }, clock.now())
+  await cards.retryUnreachable({ recipient }, clock.now())
 }
 
 /** Notes that the app joined or left channels. Teams reports this once for a team, and it applies to all its channels. */

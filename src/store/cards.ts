@@ -197,25 +197,22 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
     /** Makes a card due now, because its message may show an older version than `shown` says; also if it waits for a retry. */
     async doubt(id: string, at: Date): Promise<void> {
       await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
-      const now = { $set: { state: 'due', next_at: at, tries: 0 } }
-      await model.updateOne({ _id: id, state: RESTING }, now)
-      await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, now)
+      await model.updateOne({ _id: id, state: RESTING }, dueAt(at))
+      await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, dueAt(at))
       wakeCards()
     },
     /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
     async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
       const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
       await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
-      const fresh = { $set: { state: 'due', next_at: at, tries: 0 } }
-      await updateEach(collection, { ...cards, state: RESTING }, fresh)
+      await updateEach(collection, { ...cards, state: RESTING }, dueAt(at))
       wakeCards()
     },
     /** Makes unreachable cards due again, because their recipient may be reachable now. */
-    async wake({ requestIds, ...which }: WokenCards, at: Date): Promise<void> {
+    async retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
-      const due = { $set: { state: 'due', next_at: at, tries: 0 } }
-      await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, due)
+      await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, dueAt(at))
       wakeCards()
     },
     /** Makes the account's failed cards on the platform due now. */
@@ -228,8 +225,13 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
   }
 }
 
+/** The update that makes a card due as if nothing had been tried yet. */
+function dueAt(at: Date) {
+  return { $set: { state: 'due', next_at: at, tries: 0 } }
+}
+
 /** Cards of these requests on a platform, or those of one `recipientKey`. */
-type WokenCards =
+type UnreachableCards =
   | { requestIds: readonly string[]; platform: ChatPlatform }
   | { requestIds?: undefined; recipient: string }
 
@@ -256,12 +258,11 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
     return { filter, update: { $push: { replies: added }, ...told } }
   })
   const hasToDo = { $or: [{ $expr: BEHIND }, { 'replies.state': 'due' }] }
-  const fresh = { $set: { state: 'due', next_at: at, tries: 0 } }
-  const wake = { filter: { request_id, state: RESTING, ...hasToDo }, update: fresh }
+  const resting = { filter: { request_id, state: RESTING, ...hasToDo }, update: dueAt(at) }
   // A failed card is retried at once with the change; a rate-limited one (no failure, so `tries` is 0) keeps waiting.
   const failed = { request_id, state: 'due', tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
   const hurry = { filter: failed, update: { $set: { next_at: at, tries: 0 } } }
-  return [...raise, ...queue, wake, hurry].map((updateMany) => ({ updateMany })) as CardWrites
+  return [...raise, ...queue, resting, hurry].map((updateMany) => ({ updateMany })) as CardWrites
 }
 
 async function finish(

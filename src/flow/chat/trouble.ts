@@ -51,7 +51,7 @@ async function bringTo(
 ): Promise<void> {
   if (channel === undefined) return cards.hurry(accountId, platform, clock.now())
   const recipient = recipientKey({ platform, recipient: { kind: 'channel', tenant, channel } })
-  await cards.wake({ recipient }, clock.now())
+  await cards.retryUnreachable({ recipient }, clock.now())
 }
 
 /**
@@ -165,7 +165,7 @@ export async function bringToAccount(
   const waiting = await deps.history.page({ account_id: accountId, status: 'pending', limit: MOST })
   await makeCards(deps, waiting)
   const ids = waiting.map(({ id }) => id)
-  await deps.cards.wake({ requestIds: ids, platform }, deps.clock.now())
+  await deps.cards.retryUnreachable({ requestIds: ids, platform }, deps.clock.now())
   await deps.cards.hurry(accountId, platform, deps.clock.now())
 }
 
@@ -189,7 +189,7 @@ export async function bringToPerson(deps: FlowDeps, person: User, platform: Chat
         recipient,
         clock.now(),
       )
-    await cards.wake({ recipient }, clock.now())
+    await cards.retryUnreachable({ recipient }, clock.now())
   } catch (error) {
     log.warn({ error, user_id: id }, 'cards that waited for a person were not brought')
   }
