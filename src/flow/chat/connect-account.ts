@@ -9,6 +9,7 @@ import type { ChatApps, ChatSetup } from '../../domain/views.ts'
 import { sha256Hex, toBase64Url } from '../../signing/encoding.ts'
 import type { ChatInstallation } from '../../store/chat-installations.ts'
 import type { FlowDeps } from '../deps.ts'
+import { accessTo } from '../people/accounts.ts'
 import { personAudit, undoIfReset } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { proveFactor } from '../people/step-up.ts'
@@ -32,7 +33,7 @@ export async function addChannel(
 ): Promise<AccountChannel> {
   if (link.channel === undefined) throw refusal('chat_link_invalid')
   if (link.user_id !== who.user.id) throw refusal('chat_link_not_yours')
-  const account = await ownAccount(deps, who)
+  const { account } = await accessTo(deps, who.user, 'manage')
   const full = account.channels.length >= MAX_CHANNELS
   if (full && !hasChannel(account, link.channel)) throw refusal('channel_limit')
   await proveFactor(deps, who, { operation: 'chat.channel', target: link.id }, proof, address)
@@ -79,17 +80,10 @@ export async function removeChannel(
   channel: ChatChannel,
   address: string,
 ): Promise<void> {
-  const account = await ownAccount(deps, who)
+  const { account } = await accessTo(deps, who.user, 'manage')
   const entry = channelAudit(deps, who, { type: 'channel.removed', channel, address })
   if (!(await deps.accounts.removeChannel(account.id, channel, entry))) throw refusal('not_found')
   deps.log.info({ account_id: account.id, ...channel }, 'channel removed')
-}
-
-/** Finds the account that this person owns. @throws Refusal `not_found` */
-export async function ownAccount({ accounts }: Pick<FlowDeps, 'accounts'>, who: SignedIn): Promise<Account> {
-  const account = await accounts.find(who.user.account_id)
-  if (account === undefined || account.owner_id !== who.user.id) throw refusal('not_found')
-  return account
 }
 
 function channelAudit(

@@ -4,11 +4,11 @@ import { makeBrowserKnown, openChatLink } from '../../flow/chat/chat-links.ts'
 import {
   addChannel,
   leaveInstallation,
-  ownAccount,
   readChatApps,
   removeChannel,
 } from '../../flow/chat/connect-account.ts'
 import { linkIdentity, unlinkIdentity } from '../../flow/chat/link-identity.ts'
+import { accessTo } from '../../flow/people/accounts.ts'
 import {
   type channelListAnswer,
   type chatAppsAnswer,
@@ -64,7 +64,8 @@ const removeIdentity: Endpoint<typeof okAnswer> = (deps) => async (request, resp
 }
 
 const channels: Endpoint<typeof channelListAnswer> = (deps) => async (_request, response) => {
-  const { channels, chat_troubles } = await ownAccount(deps, sessionOf(response))
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  const { channels, chat_troubles } = account
   const data = channels.map((channel) => presentChannel(channel, chat_troubles))
   response.json({ data, next_cursor: null })
 }
