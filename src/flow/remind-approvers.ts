@@ -10,7 +10,8 @@ import { type Caller, callerActor } from './authenticate-caller.ts'
 import { followCards } from './chat/follow-cards.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
-import { followPushes, whomToPush } from './push/follow-pushes.ts'
+import { whomItWaitsFor } from './people/delegates.ts'
+import { followPushes } from './push/follow-pushes.ts'
 import { findReadableRequest } from './read-request.ts'
 import { expireIfLapsed, settleDue } from './settle-request.ts'
 
@@ -122,7 +123,7 @@ async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId:
 
 /** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
 async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
-  const people = await whomToPush(deps, request, deps.clock.now())
+  const people = await whomItWaitsFor(deps, request, deps.clock.now())
   if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(request.id)).some(

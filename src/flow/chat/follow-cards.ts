@@ -9,8 +9,8 @@ import type { CardNews } from '../../store/cards.ts'
 import { quietPeople } from '../attention.ts'
 import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
+import { whomItWaitsFor } from '../people/delegates.ts'
 import type { OutboxEntry } from '../ports.ts'
-import { whomToPush } from '../push/follow-pushes.ts'
 
 /** The part of an outbox entry that may concern cards. */
 type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
@@ -199,7 +199,7 @@ async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Ca
 /** Returns all approvers named and the delegates that the request waits for. */
 async function whomToTell(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   const named = request.requirement.approvers.map(({ user_id }) => user_id)
-  return [...new Set([...named, ...(await whomToPush(deps, request, deps.clock.now()))])]
+  return [...new Set([...named, ...(await whomItWaitsFor(deps, request, deps.clock.now()))])]
 }
 
 /** Returns the platforms that serve the account, with its channels there. */

@@ -4,7 +4,14 @@ import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { type Delegate, factorsOf, isVouchedFor, MAX_DELEGATION_DAYS, type User } from '../../domain/user.ts'
+import {
+  type Delegate,
+  factorsOf,
+  isVouchedFor,
+  MAX_DELEGATION_DAYS,
+  standsIn,
+  type User,
+} from '../../domain/user.ts'
 import type { StandIn } from '../../domain/views.ts'
 import type { InboxScope } from '../../store/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
@@ -208,4 +215,30 @@ export async function inboxScopeOf(
   const open = await accountsOf(deps, person)
   const accounts = open.filter(({ role }) => may(role, 'decide')).map(({ account }) => account.id)
   return { user_id: person.id, principals: principals.map(({ id }) => id), accounts }
+}
+
+/**
+ * Whom a pending request waits for at `at`: all approvers named whose vote is missing, and the delegates who stand in for one of
+ * them and decide in that account (`deciderFor` says the same of one person). A person who has voted, for any approver, is
+ * not asked again.
+ * @returns user ids
+ */
+export async function whomItWaitsFor(
+  deps: Pick<FlowDeps, 'users' | 'accounts'>,
+  request: ApprovalRequest,
+  at: Date,
+): Promise<string[]> {
+  const counted = new Set(request.votes.map(({ on_behalf_of }) => on_behalf_of))
+  const acted = new Set(request.votes.map(({ user_id }) => user_id))
+  const named = request.requirement.approvers.map(({ user_id }) => user_id)
+  const missing = named.filter((id) => !counted.has(id))
+  const people = await deps.users.findMany(missing)
+  const delegates = people.flatMap(({ delegate }) =>
+    delegate !== undefined && standsIn(delegate, at) && !named.includes(delegate.user_id)
+      ? [delegate.user_id]
+      : [],
+  )
+  const account = delegates.length === 0 ? undefined : await deps.accounts.find(request.account_id)
+  const able = delegates.filter((id) => account !== undefined && may(roleIn(account, id), 'decide'))
+  return [...new Set([...missing, ...able])].filter((id) => !acted.has(id))
 }

@@ -1,13 +1,12 @@
-import { may, roleIn } from '../../domain/account.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { standsIn } from '../../domain/user.ts'
 import { quietPeople } from '../attention.ts'
 import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
+import { whomItWaitsFor } from '../people/delegates.ts'
 import type { OutboxEntry } from '../ports.ts'
 
 /** The part of an outbox entry that may concern a browser. */
@@ -99,7 +98,7 @@ async function newsOfRequest(
   const news = events.map(async (event): Promise<News[]> => {
     const kind = KINDS[event.type]
     if (kind === undefined) return []
-    const people = await whomToPush(deps, request, deps.clock.now())
+    const people = await whomItWaitsFor(deps, request, deps.clock.now())
     return [
       {
         event_id: event.id,
@@ -160,28 +159,4 @@ export function newPush(
     expires_at,
     ...dueNow(deps.clock.now()),
   }
-}
-
-type WhomDeps = Pick<FlowDeps, 'users' | 'accounts'>
-
-/**
- * Whom a pending request waits for at `at`: all approvers named whose vote is missing, and the delegates who stand in for one of
- * them and decide in that account (`deciderFor` says the same of one person). A person who has voted, for any approver, is
- * not asked again.
- * @returns user ids
- */
-export async function whomToPush(deps: WhomDeps, request: ApprovalRequest, at: Date): Promise<string[]> {
-  const counted = new Set(request.votes.map(({ on_behalf_of }) => on_behalf_of))
-  const acted = new Set(request.votes.map(({ user_id }) => user_id))
-  const named = request.requirement.approvers.map(({ user_id }) => user_id)
-  const missing = named.filter((id) => !counted.has(id))
-  const people = await deps.users.findMany(missing)
-  const delegates = people.flatMap(({ delegate }) =>
-    delegate !== undefined && standsIn(delegate, at) && !named.includes(delegate.user_id)
-      ? [delegate.user_id]
-      : [],
-  )
-  const account = delegates.length === 0 ? undefined : await deps.accounts.find(request.account_id)
-  const able = delegates.filter((id) => account !== undefined && may(roleIn(account, id), 'decide'))
-  return [...new Set([...missing, ...able])].filter((id) => !acted.has(id))
 }

@@ -18,8 +18,8 @@ import type { PushResult } from '../../store/pushes.ts'
 import { createSendLoop, holding, isTooLate, type SendLoop } from '../delivery/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../delivery/send-slots.ts'
 import type { FlowDeps } from '../deps.ts'
+import { whomItWaitsFor } from '../people/delegates.ts'
 import type { AttemptOutcome } from '../ports.ts'
-import { whomToPush } from './follow-pushes.ts'
 import { openSubscription } from './push-secrets.ts'
 
 /** Creates the loop that sends pushes that are due, with the limits of deliveries: no push service is flooded (T9). */
@@ -197,7 +197,7 @@ export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload 
     case 'reminder': {
       const request = await deps.requests.find(about.request_id)
       if (request?.status !== 'pending' || request.expires_at <= now) return undefined
-      if (!(await whomToPush(deps, request, now)).includes(user_id)) return undefined
+      if (!(await whomItWaitsFor(deps, request, now)).includes(user_id)) return undefined
       return requestPush(request, about.kind)
     }
   }
