@@ -12,7 +12,7 @@ import type { MessageRef } from '../../src/domain/chat.ts'
 import { invalidField, refusal } from '../../src/domain/errors.ts'
 import { given } from '../../src/domain/given.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
-import { visibleString } from '../../src/domain/text.ts'
+import { visibleLine } from '../../src/domain/text.ts'
 import { createBackground } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
@@ -336,6 +336,6 @@ function whyRefused(
 
 /** Prepares a tenant's id for the log: the sender may write anything into it. */
 function shown(tenant: string): string {
-  const visible = visibleString(tenant.slice(0, LONGEST_SHOWN)).replace(/\s+/g, ' ')
+  const visible = visibleLine(tenant.slice(0, LONGEST_SHOWN))
   return [...visible].slice(0, LONGEST_SHOWN).join('')
 }

@@ -83,6 +83,11 @@ export function visibleString(text: string): string {
     .join('')
 }
 
+/** Returns a name as one line of visible text: a line break in it could fake a line of ours. */
+export function visibleLine(name: string): string {
+  return visibleString(name).replace(/\s+/g, ' ')
+}
+
 interface Run {
   segment: Segment
   /** Number of characters that the segment stands for. */

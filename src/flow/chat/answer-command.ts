@@ -3,7 +3,7 @@ import { type ChatPlatform, identityKey } from '../../domain/chat.ts'
 import { Refusal } from '../../domain/errors.ts'
 import { readPaste } from '../../domain/read-paste.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { visibleString } from '../../domain/text.ts'
+import { visibleLine, visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { parseReceiptInput, type VerifyResult, verifyReceiptJson } from '../../signing/verify.ts'
 import { judgeTogether } from '../../signing/votes.ts'
@@ -137,7 +137,7 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
   return {
     request_id: request.id,
     action: visibleString(request.action),
-    requested_by: visibleString(`${key_name} (${account_name})`).replace(/\s+/g, ' '),
+    requested_by: visibleLine(`${key_name} (${account_name})`),
     high_impact: request.high_impact,
     expires_at: request.expires_at,
     url: `${baseUrl}/a/${request.id}`,

@@ -9,7 +9,7 @@ import {
 } from '../../domain/chat.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
-import { visibleString } from '../../domain/text.ts'
+import { visibleLine } from '../../domain/text.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -90,7 +90,7 @@ const LONGEST_NAME = 80
 
 /** Returns a name as one line of visible text: the platform and its users choose names, which must not pass for our words. */
 function shownName(name: string, fallback: string): string {
-  const characters = [...visibleString(name.trim()).replace(/\s+/g, ' ')]
+  const characters = [...visibleLine(name.trim())]
   if (characters.length === 0) return fallback
   if (characters.length <= LONGEST_NAME) return characters.join('')
   return `${characters.slice(0, LONGEST_NAME - 1).join('')}…`

@@ -8,7 +8,7 @@ import type {
   ConsentView,
 } from '../../domain/card-view.ts'
 import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
-import { hasHidden, visibleString } from '../../domain/text.ts'
+import { hasHidden, visibleLine, visibleString } from '../../domain/text.ts'
 import { mixedDirection } from '../../domain/text-direction.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
 
@@ -46,8 +46,8 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     action: visibleString(request.action),
     ...warnings([request.action, ...textsOf(context)]),
     requested_by: {
-      key_name: nameLine(request.requested_by.key_name),
-      account_name: nameLine(request.requested_by.account_name),
+      key_name: visibleLine(request.requested_by.key_name),
+      account_name: visibleLine(request.requested_by.account_name),
     },
     high_impact: request.high_impact,
     ...(request.reversibility === undefined
@@ -77,7 +77,7 @@ function peopleOf(
   if (!readsNames(to)) return { approvals: [], waits_for: [] }
   const { names, personId } = to
   const called = (id: string, reference: string) => ({
-    name: nameLine(names.get(id) ?? reference),
+    name: visibleLine(names.get(id) ?? reference),
     ...(id === personId ? { you: true as const } : {}),
   })
   const approvals = votes
@@ -113,17 +113,12 @@ function statusOf(request: ApprovalRequest, to: CardAudience): CardStatus {
   const principal = closing?.on_behalf_of === decider ? undefined : names.get(closing?.on_behalf_of ?? '')
   return {
     ...head,
-    ...(name === undefined ? {} : { by_name: nameLine(name) }),
-    ...(principal === undefined ? {} : { for_name: nameLine(principal) }),
+    ...(name === undefined ? {} : { by_name: visibleLine(name) }),
+    ...(principal === undefined ? {} : { for_name: visibleLine(principal) }),
     ...(decider === personId ? { by_you: true as const } : {}),
     comment,
     ...tail,
   }
-}
-
-/** Returns a name as one line: a line break in it could fake a line of ours. */
-function nameLine(name: string): string {
-  return visibleString(name).replace(/\s+/g, ' ')
 }
 
 /** Returns for whom the person is asked, and whether that is settled: they voted, or another person cast this vote. */
@@ -131,11 +126,12 @@ function placeOf(
   { votes }: ApprovalRequest,
   { personId, principalId, names }: CardAudience,
 ): Pick<CardView, 'on_behalf_of' | 'voted' | 'voted_by'> {
-  const principal = principalId === undefined ? {} : { on_behalf_of: nameLine(names.get(principalId) ?? '') }
+  const principal =
+    principalId === undefined ? {} : { on_behalf_of: visibleLine(names.get(principalId) ?? '') }
   const own = votes.find((vote) => vote.user_id === personId)
   const cast = own ?? votes.find((vote) => vote.on_behalf_of === (principalId ?? personId))
   if (cast === undefined) return principal
-  const other = own === undefined ? { voted_by: nameLine(names.get(cast.user_id) ?? '') } : {}
+  const other = own === undefined ? { voted_by: visibleLine(names.get(cast.user_id) ?? '') } : {}
   return { ...principal, voted: cast.decision, ...other }
 }
 
@@ -238,7 +234,7 @@ export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView 
     version: bootstrap.version,
     audience: 'approver',
     status: consentStatus(bootstrap),
-    client_name: visibleString(bootstrap.client_name).replace(/\s+/g, ' '),
+    client_name: visibleLine(bootstrap.client_name),
     ...(look_alike === undefined ? {} : { look_alike }),
     scopes: bootstrap.scopes,
     requested_from: bootstrap.requester.address,
