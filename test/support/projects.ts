@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /** What changes the state of a whole process: its clocks, its console, its environment. */
 const GLOBAL_STATE =
-  /\bvi\.(?:useFakeTimers\(\)|stub\w+\(|mock\()|Object\.assign\(process\.env|process\.chdir\(/
+  /\bvi\.(?:useFakeTimers\(\)|stub\w+\(|mock\(|spyOn\()|Object\.assign\(process\.env|process\.chdir\(/
 
 /** Which test files run how, found by looking at them: a list would be forgotten. */
 export function readSuite(root: string): {
