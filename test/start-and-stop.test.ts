@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { packagePath } from '../src/config/package-path.ts'
-import { useWorker } from './jobs/worker.ts'
 import { cli, useDataDir } from './support/cli.ts'
 import { freePort, startService, useService } from './support/service.ts'
 import { spawnByNpm, spawnService, startServiceProcess } from './support/service-process.ts'
+import { useWorker } from './support/worker.ts'
 
 /** Whether that port of 127.0.0.1 takes connections. */
 function answers(port: number): Promise<boolean> {

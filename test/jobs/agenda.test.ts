@@ -3,9 +3,9 @@ import type { Clock } from '../../src/flow/ports.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
+import { useWorker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
 import { feelPulse } from './pulse.ts'
-import { useWorker } from './worker.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -3,8 +3,8 @@ import type { Bootstrap } from '../../src/domain/bootstrap.ts'
 import { handOutKey } from '../../src/flow/bootstrap/poll-bootstrap.ts'
 import { startBootstrap } from '../../src/flow/bootstrap/start-bootstrap.ts'
 import { cleanUp } from '../../src/flow/clean-up.ts'
+import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { feelPulse } from './pulse.ts'
-import { newRequester, useWorker, type Worker } from './worker.ts'
 
 const requester = { address: '192.0.2.1', user_agent: '' }
 

@@ -2,7 +2,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
-import { newRequester, useWorker, type Worker } from './worker.ts'
+import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 
 /** The same worker at another time. */
 function at(worker: Worker, time: string): Worker {

@@ -3,7 +3,7 @@ import type { AuditType } from '../../src/domain/audit.ts'
 import { findMade } from '../../src/flow/create-request.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
 import type { Receiver } from '../support/receiver.ts'
-import { newRequester, type Worker } from './worker.ts'
+import { newRequester, type Worker } from '../support/worker.ts'
 
 const EACH = 5
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
 import { feelPulse } from './pulse.ts'
-import { newRequester, useWorker, type Worker } from './worker.ts'
 
 const COUNT = 240
 const SPREAD_MS = 8_000

@@ -12,8 +12,8 @@ import { startReceiver } from '../support/receiver.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri } from '../support/service.ts'
 import { spoil, spoilIndexes } from '../support/spoil.ts'
+import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { leaveDuties } from './duties.ts'
-import { newRequester, useWorker, type Worker } from './worker.ts'
 
 /** How late a duty may be after a loss, on a machine that is slow: without the watchdog it would never be done. */
 const LATE_SECONDS = 60

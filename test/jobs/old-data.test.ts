@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from 'vitest'
 import type { Delivery, Webhook } from '../../src/domain/webhook.ts'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { toldDatabase } from '../support/store-commands.ts'
-import { useWorker, type Worker } from './worker.ts'
+import { useWorker, type Worker } from '../support/worker.ts'
 
 const NOW = new Date('2030-06-01T12:00:00.000Z')
 const DAY = 86_400_000

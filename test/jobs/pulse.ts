@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import type { Worker } from './worker.ts'
+import type { Worker } from '../support/worker.ts'
 
 /** What a healthy machine and store never need for one beat; only a halt of everything takes longer. */
 const HALT_MS = 250

@@ -2,8 +2,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { findMade } from '../../src/flow/create-request.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { newRequester, useWorker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
-import { newRequester, useWorker } from './worker.ts'
 
 /** As many as go to one host at once: what waits for its turn is late for another reason. */
 const COUNT = 4

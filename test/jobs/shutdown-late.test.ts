@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startWork } from '../../src/compose/start-work.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
-import { newRequester, useWorker } from './worker.ts'
+import { newRequester, useWorker } from '../support/worker.ts'
 
 it('gives back what is under way when stopping takes too long, before the store is let go', async () => {
   const receiver = await startReceiver()

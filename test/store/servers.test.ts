@@ -5,9 +5,9 @@ import { packagePath } from '../../src/config/package-path.ts'
 import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { isDuplicateKey } from '../../src/store/failures.ts'
 import { checkServer, inWords, ownInWords } from '../../src/store/server.ts'
-import { useWorker } from '../jobs/worker.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
+import { useWorker } from '../support/worker.ts'
 
 let proxy: StoreProxy
 let connection: StoreConnection

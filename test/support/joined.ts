@@ -1,4 +1,5 @@
 import { stored } from './caller.ts'
+import { asMembers } from './members.ts'
 import type { TestService } from './service.ts'
 
 /** Makes somebody a member of an account, as if they had been invited and had accepted. */
@@ -9,9 +10,7 @@ export async function joinAccount(
   role: 'approver' | 'auditor',
   state: 'active' | 'invited' = 'active',
 ): Promise<void> {
-  const at = new Date()
   const { members = [] } = Object(await stored(service, 'accounts').findOne({ _id: accountId }))
-  const joined_at = state === 'active' ? at : null
-  const joined = [...members, { user_id: userId, role, state, invited_at: at, joined_at }]
+  const joined = [...members, ...asMembers([userId], role, state)]
   await stored(service, 'accounts').updateOne({ _id: accountId }, { $set: { members: joined } })
 }

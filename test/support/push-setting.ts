@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest'
 import type { User } from '../../src/domain/user.ts'
 import { addPushDevice } from '../../src/flow/push/manage-devices.ts'
-import { newRequester, useWorker, type Worker, type WorkerOptions } from '../jobs/worker.ts'
 import { type FakeBrowser, type PushService, startPushService } from './push-service.ts'
+import { newRequester, useWorker, type Worker, type WorkerOptions } from './worker.ts'
 
 /** An account whose owner decides, and a push service. */
 export interface PushSetting {

@@ -126,7 +126,8 @@ export function stopFollowing(clock: Clock): void {
   clock.stop()
 }
 
-function collectingLog(lines: TestService['logged']): Log {
+/** A log that can be looked at. */
+export function collectingLog(lines: TestService['logged']): Log {
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, message, fields })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }

@@ -3,8 +3,9 @@ import { createSlackPort } from '../../../adapters/slack/port.ts'
 import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/web-calls.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
 import type { SlackSettings } from '../../../src/config/slack.ts'
-import type { ChatPort, Log, Vault } from '../../../src/flow/ports.ts'
+import type { ChatPort, Vault } from '../../../src/flow/ports.ts'
 import type { ChatInstallation, ChatInstallationStore } from '../../../src/store/chat-installations.ts'
+import { collectingLog, type TestService } from '../../support/service.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
 
 /** Twenty times as fast as Slack would allow. */
@@ -17,16 +18,10 @@ export function ratesTimes(speed: number): SlackRates {
   return { conversation: faster(conversation), posts: faster(posts), method: faster(method) }
 }
 
-interface LogLine {
-  level: string
-  message: string
-  fields: Record<string, unknown>
-}
-
 export interface PortSetting {
   port: ChatPort
   workspaces: Workspaces
-  logged: LogLine[]
+  logged: TestService['logged']
 }
 
 /** The sending half by itself, with the one token of that workspace. */
@@ -50,8 +45,8 @@ function assemble(
   installed: ChatInstallation[],
   rates: SlackRates,
 ): PortSetting {
-  const logged: LogLine[] = []
-  const log = logInto(logged)
+  const logged: TestService['logged'] = []
+  const log = collectingLog(logged)
   const settings: SlackSettings = {
     apiUrl,
     workspaces: kind,
@@ -60,12 +55,6 @@ function assemble(
   const parts = { installations: storeOf(installed), vault: OPEN_VAULT, log }
   const workspaces = createWorkspaces(settings, parts)
   return { port: createSlackPort(workspaces, { log, rates }), workspaces, logged }
-}
-
-function logInto(lines: LogLine[]): Log {
-  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
-    void lines.push({ level, message, fields })
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 /** Reads a list as the store reads its collection. */

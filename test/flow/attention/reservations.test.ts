@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MOST_PENDING } from '../../../src/domain/attention.ts'
-import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'
 import { asMembers } from '../../support/members.ts'
+import { newRequester, useWorker, type Worker } from '../../support/worker.ts'
 
 type Requester = Awaited<ReturnType<typeof newRequester>>
 

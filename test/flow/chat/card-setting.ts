@@ -7,9 +7,9 @@ import type { Outcome } from '../../../src/domain/receipt.ts'
 import type { ApprovalRequest, RequestChange } from '../../../src/domain/request.ts'
 import type { User } from '../../../src/domain/user.ts'
 import { newPerson } from '../../../src/flow/people/person.ts'
-import { newRequester, useWorker, type Worker, type WorkerOptions } from '../../jobs/worker.ts'
 import { type ChatPlatform, createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
+import { newRequester, useWorker, type Worker, type WorkerOptions } from '../../support/worker.ts'
 
 /** An account whose requests several people decide, all of them on one platform. */
 export interface CardSetting {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { handOutKey } from '../../../src/flow/bootstrap/poll-bootstrap.ts'
 import { settleBootstrap } from '../../../src/flow/bootstrap/settle-bootstrap.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
-import { newRequester, useWorker, type Worker } from '../../jobs/worker.ts'
 import { createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
+import { newRequester, useWorker, type Worker } from '../../support/worker.ts'
 
 const requester = { address: '192.0.2.1', user_agent: 'curl' }
 

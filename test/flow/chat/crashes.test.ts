@@ -3,9 +3,9 @@ import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
-import { useWorker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { FIRST } from '../../support/first-claim.ts'
+import { useWorker } from '../../support/worker.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 /** Claims the next card as a process does that will not finish it in time. */

@@ -4,9 +4,9 @@ import type { User } from '../../../src/domain/user.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { personAudit } from '../../../src/flow/people/person.ts'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
-import { newRequester, useWorker } from '../../jobs/worker.ts'
 import { createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
 import { usePushService } from '../../support/push-setting.ts'
+import { newRequester, useWorker } from '../../support/worker.ts'
 
 const AT = new Date('2026-11-01T08:00:00Z')
 const identity = (platform: 'slack' | 'teams', user: string) => ({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { newRequester } from '../../jobs/worker.ts'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
+import { newRequester } from '../../support/worker.ts'
 import { addApprover, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const cardsOf = (setting: Awaited<ReturnType<typeof useCardSetting>>, id: string) =>

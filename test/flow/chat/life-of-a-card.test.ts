@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { cancelRequest } from '../../../src/flow/cancel-request.ts'
 import { expireRequests } from '../../../src/flow/settle-request.ts'
-import { newRequester } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { newRequester } from '../../support/worker.ts'
 import { untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 it('sends every approver one card that asks, with where to decide', async () => {

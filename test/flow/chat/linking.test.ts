@@ -6,10 +6,10 @@ import { answerCommand } from '../../../src/flow/chat/answer-command.ts'
 import { openChatLink } from '../../../src/flow/chat/chat-links.ts'
 import { linkIdentity } from '../../../src/flow/chat/link-identity.ts'
 import { startSession } from '../../../src/flow/people/sessions.ts'
-import type { Worker } from '../../jobs/worker.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newSpeaker } from '../../support/chat-speaker.ts'
 import { linkToken } from '../../support/enrolled.ts'
+import type { Worker } from '../../support/worker.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const SEED = Uint8Array.from({ length: 20 }, (_, index) => index)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { remindApprovers, remindAutomatically } from '../../../src/flow/remind-approvers.ts'
-import { newRequester } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { newRequester } from '../../support/worker.ts'
 import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const remind = ({ worker, requester }: CardSetting, id: string) =>

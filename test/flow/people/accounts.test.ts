@@ -27,7 +27,7 @@ async function useAccount() {
   const id = (name: string) => people.get(name)?.id
   const members = [
     ...MEMBER_ROLES.flatMap((role) => asMembers([id(role)], role)),
-    ...asMembers([id('invited')]).map((member) => ({ ...member, state: 'invited' as const })),
+    ...asMembers([id('invited')], 'approver', 'invited'),
   ]
   await deps.accounts.insert({ ...account, members })
   return { deps, account, people }

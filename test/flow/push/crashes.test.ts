@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { createPushLoop } from '../../../src/flow/push/send-pushes.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
-import { useWorker } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { decryptPush } from '../../support/decrypt-push.ts'
 import { FIRST } from '../../support/first-claim.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
+import { useWorker } from '../../support/worker.ts'
 
 const statesOf = async ({ worker }: PushSetting) =>
   (await worker.stored('pushes').find({}).toArray()).map(({ state }) => state)

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { createRequest } from '../../../src/flow/create-request.ts'
-import { newRequester } from '../../jobs/worker.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
+import { newRequester } from '../../support/worker.ts'
 import { vote } from '../chat/card-setting.ts'
 
 /** Asks with these words and carries what that leaves as far as the browsers. */

@@ -11,15 +11,15 @@ import type { Caller } from '../../src/flow/authenticate-caller.ts'
 import { createRequest } from '../../src/flow/create-request.ts'
 import { createApiKey } from '../../src/flow/manage-api-keys.ts'
 import { newPerson } from '../../src/flow/people/person.ts'
-import type { ChatPort, Log } from '../../src/flow/ports.ts'
-import { databaseUri, stopFollowing, TEST_SECRETS } from '../support/service.ts'
+import type { ChatPort } from '../../src/flow/ports.ts'
+import { collectingLog, databaseUri, stopFollowing, TEST_SECRETS, type TestService } from './service.ts'
 
 /** A process of the service without its HTTP side: a composition, and its background work when started. */
 export interface Worker {
   deps: Composition['deps']
   composition: Composition
   database: string
-  logged: { level: string; message: string; fields: Record<string, unknown> }[]
+  logged: TestService['logged']
   /** Starts the background work; it ends with the test. */
   start(): Promise<Work>
   /** A collection, for moving time and for looking. */
@@ -73,12 +73,6 @@ export async function useWorker(options: WorkerOptions = {}): Promise<Worker> {
 
 function stored({ connection }: Composition, name: string) {
   return connection.collection<{ _id: string; [field: string]: unknown }>(name)
-}
-
-function collectingLog(lines: Worker['logged']): Log {
-  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
-    void lines.push({ level, message, fields })
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 interface RequestFields {
