@@ -74,6 +74,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
     may: /^src\/(outbound|domain)\//,
     types: /^src\/flow\/ports\.ts$/,
   },
+  { room: /^src\/cli\//, may: /^(adapters|embedded-mongo|src)\/(?!http\/(?!api\/))/ },
   {
     room: /^adapters\/shared\//,
     may: /^(adapters\/shared|src\/domain)\//,
