@@ -42,12 +42,16 @@ export async function addChannel(
   const { channel: name, workspace } = link.shown_as
   const channel = { ...link.channel, ...(name === undefined ? {} : { name }), workspace }
   const detail = { identity: identityKey(link.identity) }
-  const entry = channelAudit(deps, who, { type: 'channel.added', channel, address, detail })
+  const entry = channelAudit(deps, who.user, { type: 'channel.added', channel, address, detail })
   const added = await deps.accounts.addChannel(account.id, channel, MAX_CHANNELS, entry)
   if (added === 'full') throw refusal('channel_limit')
   if (added !== 'added') return channel
   await undoIfReset(deps, who.user, () => {
-    const removal = channelAudit(deps, who, { type: 'channel.removed', channel, actor: { kind: 'service' } })
+    const removal = channelAudit(deps, who.user, {
+      type: 'channel.removed',
+      channel,
+      actor: { kind: 'service' },
+    })
     return deps.accounts.removeChannel(account.id, channel, removal)
   })
   deps.log.info({ account_id: account.id, ...link.channel }, 'channel added')
@@ -81,14 +85,15 @@ export async function removeChannel(
   address: string,
 ): Promise<void> {
   const { account } = await accessTo(deps, who.user, 'manage')
-  const entry = channelAudit(deps, who, { type: 'channel.removed', channel, address })
+  const entry = channelAudit(deps, who.user, { type: 'channel.removed', channel, address })
   if (!(await deps.accounts.removeChannel(account.id, channel, entry))) throw refusal('not_found')
   deps.log.info({ account_id: account.id, ...channel }, 'channel removed')
 }
 
-function channelAudit(
+/** Makes an audit entry about a channel of the person's own account. */
+export function channelAudit(
   deps: FlowDeps,
-  { user }: SignedIn,
+  person: Pick<User, 'id' | 'account_id'>,
   about: {
     type: AuditType
     channel: ChatChannel
@@ -98,9 +103,9 @@ function channelAudit(
   },
 ): AuditEntry {
   const { platform, tenant, channel } = about.channel
-  return personAudit(deps, about.type, user, {
+  return personAudit(deps, about.type, person, {
     ...given({ address: about.address, actor: about.actor }),
-    subject: user.account_id,
+    subject: person.account_id,
     detail: { platform, tenant, channel, ...about.detail },
   })
 }

@@ -1,28 +1,22 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Account, Member } from '../../domain/account.ts'
-import type { AuditActor } from '../../domain/audit.ts'
 import type { Authenticators } from '../../domain/authenticator.ts'
-import type { ChatPlatform } from '../../domain/chat.ts'
-import { fieldRequired, invalidField, Refusal, refusal } from '../../domain/errors.ts'
+import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
-import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { isVouchedFor, nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
 import type { Enrollment } from '../../store/enrollments.ts'
 import type { UserChange } from '../../store/users.ts'
-import { withdraw } from '../cancel-request.ts'
-import { leaveInstallation } from '../chat/connect-account.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { revokeApiKey } from '../manage-api-keys.ts'
 import { removeAllDevices } from '../push/manage-devices.ts'
-import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
-import { joinByEnrolling, memberAudit } from './members.ts'
+import { joinByEnrolling } from './members.ts'
 import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from './person.ts'
 import { registerPasskey, registrationOptions } from './register-passkey.ts'
 import { type Client, endAllSessions, type SessionGrant, startSession } from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
+import { takeOver } from './take-over.ts'
 
 /** An open link and, for an invitation, the person it is for. */
 export interface OpenEnrollment {
@@ -257,16 +251,6 @@ function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): b
   return account_id === undefined && !isVouchedFor(person)
 }
 
-/**
- * Empties the account, then confirms the address. Webhooks, keys and channels of the earlier holder would still receive events,
- * or ask, on behalf of the account. The address counts for the person only afterwards: should the service stop before, nothing
- * reaches them by it, and another link from the operator starts again.
- */
-async function takeOver(deps: FlowDeps, person: User, address: string): Promise<void> {
-  await emptyAccount(deps, person, address)
-  await changeFresh(deps.users, person.id, () => ({ fields: { invited_by_account: null }, audit: [] }))
-}
-
 /** Fields with which a person who enrols in place of another begins. */
 const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
 
@@ -284,74 +268,4 @@ async function insertOwner(
   await deps.accounts.insert(account)
   await deps.users.insert(enrolled)
   return enrolled
-}
-
-/** Requests withdrawn at a time. */
-const BATCH = 100
-
-const PLATFORMS: readonly ChatPlatform[] = ['slack', 'teams']
-
-/**
- * Removes from a person's own account what an earlier holder may have left there to read along or to make requests:
- * webhooks, keys and the pending requests made with them, workspaces, channels, members and the policy that names them.
- * May be interrupted and repeated at any point.
- */
-async function emptyAccount(
-  deps: FlowDeps,
-  person: Pick<User, 'id' | 'account_id'>,
-  address: string,
-): Promise<void> {
-  const { id, account_id: accountId } = person
-  const actor = { kind: 'user', id, address } as const
-  const owner = { accountId, actor }
-  for (const webhook of await deps.webhooks.list(accountId))
-    await unlessGone(deleteWebhook(deps, owner, webhook.id))
-  for (const key of await deps.apiKeys.list(accountId)) {
-    if (key.internal === true) continue
-    if (key.revoked_at === null) await unlessGone(revokeApiKey(deps, key.id, accountId, actor))
-    await withdrawAll(deps, key.id, actor)
-  }
-  for (const platform of PLATFORMS)
-    for (const { tenant } of await deps.installations.ofAccount(platform, accountId))
-      await unlessGone(leaveInstallation(deps, owner, platform, tenant))
-  const { channels = [] } = (await deps.accounts.find(accountId)) ?? {}
-  for (const { platform, tenant, channel } of channels) {
-    const detail = { platform, tenant, channel }
-    const entry = personAudit(deps, 'channel.removed', person, { actor, subject: accountId, detail })
-    await deps.accounts.removeChannel(accountId, detail, entry)
-  }
-  await changeFresh(deps.accounts, accountId, (account) => withoutOthers(deps, account, actor))
-}
-
-/** Withdraws the key's requests: a callback would hand its caller a receipt in the name of the account's new holder. */
-async function withdrawAll(deps: FlowDeps, api_key_id: string, actor: AuditActor): Promise<void> {
-  for (;;) {
-    const waiting = await deps.requests.list({ api_key_id, status: 'pending', limit: BATCH })
-    await Promise.all(waiting.map((request) => withdraw(deps, request, actor)))
-    if (waiting.length < BATCH) return
-  }
-}
-
-/** Ignores `not_found`, which means that another process ended the same thing at that moment. */
-async function unlessGone(ending: Promise<unknown>): Promise<void> {
-  try {
-    await ending
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
-  }
-}
-
-/** Plans the removal of members and policy. @returns undefined when the account has neither members nor a policy of its own */
-function withoutOthers(deps: FlowDeps, account: Account, actor: AuditActor) {
-  const { id: account_id, owner_id, members, policy } = account
-  const { authenticators, ...rest } = policy
-  const plain =
-    authenticators === undefined && JSON.stringify(rest) === JSON.stringify({ ...rest, ...DEFAULT_POLICY })
-  if (plain && members.length === 0) return undefined
-  const { quorum, passkey_only, high_impact } = DEFAULT_POLICY
-  const detail = { quorum, passkey_only, high_impact, approvers: owner_id }
-  const about = { actor, subject: account_id, detail }
-  const changed = plain ? [] : [personAudit(deps, 'policy.changed', { id: owner_id, account_id }, about)]
-  const removed = members.map((member) => memberAudit(deps, 'member.removed', account, member, actor))
-  return { fields: { members: [], policy: DEFAULT_POLICY }, audit: [...changed, ...removed] }
 }
