@@ -1,3 +1,6 @@
+import { given } from './given.ts'
+import { drawId } from './identifier.ts'
+
 /** Everything that the audit trail records (closed list). */
 export const AUDIT_TYPES = [
   'approval.created',
@@ -105,6 +108,20 @@ export interface AuditEntry {
   subject: string
   /** A few small facts, never secret. */
   detail?: Record<string, string | number | boolean>
+}
+
+/** What an entry says; `undefined` stands for a field that it lacks. */
+interface EntryFacts extends Omit<AuditEntry, 'eid' | 'account_id' | 'detail'> {
+  account_id?: AuditEntry['account_id'] | undefined
+  detail?: AuditEntry['detail'] | undefined
+}
+
+/** Makes an entry, with an id of its own. */
+export function drawEntry(
+  deps: Parameters<typeof drawId>[0],
+  { account_id, detail, ...facts }: EntryFacts,
+): AuditEntry {
+  return { eid: drawId(deps, 'evt'), ...facts, ...given({ account_id, detail }) }
 }
 
 /** An entry at its place in the audit trail. The first record has `seq` 1. */

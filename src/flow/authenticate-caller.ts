@@ -1,7 +1,6 @@
 import { type ApiKey, isWellFormedApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
-import type { AuditActor } from '../domain/audit.ts'
+import { type AuditActor, drawEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
-import { drawId } from '../domain/identifier.ts'
 import { isVouchedFor, normaliseEmail } from '../domain/user.ts'
 import { equalHex } from '../signing/encoding.ts'
 import type { FlowDeps } from './deps.ts'
@@ -66,14 +65,14 @@ export async function authenticateInternal(
   const user = normalised === undefined ? undefined : await deps.users.findByEmail(normalised)
   if (user === undefined || !isVouchedFor(user)) throw refusal('approver_not_found')
   const key = await internalKeyOf(deps, user.account_id)
-  await deps.audit.append({
-    eid: drawId(deps, 'evt'),
+  const used = drawEntry(deps, {
     type: 'internal_token.used',
     at: deps.clock.now(),
     actor: { kind: 'internal', id: key.id, address },
     account_id: user.account_id,
     subject: user.id,
   })
+  await deps.audit.append(used)
   return { key, scopes: SCOPES, address, internal_user_id: user.id }
 }
 

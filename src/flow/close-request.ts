@@ -1,4 +1,4 @@
-import type { AuditActor, AuditEntry } from '../domain/audit.ts'
+import { type AuditActor, type AuditEntry, drawEntry } from '../domain/audit.ts'
 import { drawEvent } from '../domain/event.ts'
 import { decidedData } from '../domain/event-data.ts'
 import { drawId } from '../domain/identifier.ts'
@@ -74,7 +74,7 @@ export function auditEntry(
   actor: AuditActor,
   at: Date,
 ): AuditEntry {
-  return { eid: drawId(deps, 'evt'), type, at, actor, account_id: request.account_id, subject: request.id }
+  return drawEntry(deps, { type, at, actor, account_id: request.account_id, subject: request.id })
 }
 
 function votedEntry(

@@ -1,6 +1,5 @@
-import type { AuditActor } from '../domain/audit.ts'
+import { type AuditActor, drawEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
-import { drawId } from '../domain/identifier.ts'
 import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
 import {
   hasSeed,
@@ -249,7 +248,7 @@ function keyEntry(
   actor: AuditActor,
   at: Date,
 ) {
-  return { eid: drawId(deps, 'evt'), type, at, actor, subject: kid, detail: { purpose } }
+  return drawEntry(deps, { type, at, actor, subject: kid, detail: { purpose } })
 }
 
 function sealKey(

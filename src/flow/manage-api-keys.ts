@@ -1,6 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import { type ApiKey, formatApiKey, keyPrefix, RAW_KEY_BYTES, SCOPES, type Scope } from '../domain/api-key.ts'
-import type { AuditActor, AuditEntry, AuditType } from '../domain/audit.ts'
+import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../domain/audit.ts'
 import { invalidField, refusal } from '../domain/errors.ts'
 import { drawEvent } from '../domain/event.ts'
 import { keyData } from '../domain/event-data.ts'
@@ -146,8 +146,8 @@ function outboxOf(
   const from = actor.kind === 'public' ? actor.address : undefined
   const collected = consentId === undefined ? undefined : { consent_id: consentId, collected_from: from }
   const event = drawEvent(deps, type, at, { ...keyData(key), ...collected })
-  const entry = { eid: drawId(deps, 'evt'), type, at, actor, account_id: key.account_id, subject: key.id }
-  const audit = consentId === undefined ? entry : { ...entry, detail: { consent_id: consentId } }
+  const detail = consentId === undefined ? undefined : { consent_id: consentId }
+  const audit = drawEntry(deps, { type, at, actor, account_id: key.account_id, subject: key.id, detail })
   return { event, audit }
 }
 

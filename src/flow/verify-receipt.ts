@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { AuditActor, AuditEntry } from '../domain/audit.ts'
-import { drawId, isId } from '../domain/identifier.ts'
+import { type AuditActor, type AuditEntry, drawEntry } from '../domain/audit.ts'
+import { isId } from '../domain/identifier.ts'
 import type { DecisionIntent } from '../domain/intent.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import type { ApprovalRequest, RequestStatus, Vote } from '../domain/request.ts'
@@ -62,15 +62,14 @@ function verifiedEntry(
   about: { id: string; account_id?: string },
   result: string,
 ): AuditEntry {
-  return {
-    eid: drawId(deps, 'evt'),
+  return drawEntry(deps, {
     type: 'approval.verified',
     at: deps.clock.now(),
     actor: asker,
-    ...(about.account_id === undefined ? {} : { account_id: about.account_id }),
+    account_id: about.account_id,
     subject: loggedId(about.id),
     detail: { result },
-  }
+  })
 }
 
 /** Shortens an id to be recorded, as a stranger may send any text; no character is cut in half. */

@@ -1,6 +1,5 @@
-import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
-import { drawId } from '../../domain/identifier.ts'
 import type { FlowDeps } from '../deps.ts'
 import { settleDue } from '../settle-request.ts'
 
@@ -73,6 +72,5 @@ export function bootstrapAudit(
   { id, account_id }: Pick<Bootstrap, 'id' | 'account_id'>,
   facts: { actor: AuditActor; at: Date; detail?: NonNullable<AuditEntry['detail']> },
 ): AuditEntry {
-  const account = account_id === undefined ? {} : { account_id }
-  return { eid: drawId(deps, 'evt'), type, ...facts, ...account, subject: id }
+  return drawEntry(deps, { type, ...facts, account_id, subject: id })
 }

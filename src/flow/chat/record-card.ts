@@ -1,8 +1,7 @@
-import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import type { Card, CardAttempt } from '../../domain/chat.ts'
 import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
 import { given } from '../../domain/given.ts'
-import { drawId } from '../../domain/identifier.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
 import type { CardResult } from '../../store/cards.ts'
 import type { FlowDeps } from '../deps.ts'
@@ -113,7 +112,7 @@ function auditOf(
     const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
     const detail = { request_id, platform, recipient: to }
     const actor = { kind: 'service' } as const
-    return { eid: drawId(deps, 'evt'), type, at, actor, account_id, subject: card.id, detail }
+    return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
   }
   const wasUnreachable = card.attempts.at(-1)?.outcome === 'unreachable'
   const lost = typeof step !== 'string' && step.state === 'unreachable' && !wasUnreachable

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../domain/audit.ts'
+import { drawEntry } from '../../domain/audit.ts'
 import { type Card, type ChatPlatform, recipientKey } from '../../domain/chat.ts'
 import {
   type ChatPlace,
@@ -9,7 +9,6 @@ import {
 } from '../../domain/chat-trouble.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
-import { drawId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inboxScopeOf } from '../people/delegates.ts'
@@ -89,15 +88,14 @@ function tell(
   // An entry that names the owner is also a notice to them (`domain/factor-notice.ts`).
   const where = channel === undefined ? '' : `, ${trouble.name ?? channel}`
   const name = `${PLATFORM_NAMES[platform]}${where}: ${reason}`
-  const audit: AuditEntry = {
-    eid: drawId(deps, 'evt'),
+  const audit = drawEntry(deps, {
     type,
     at,
     actor: { kind: 'service' },
     account_id: id,
     subject: id,
     detail: { platform, tenant, ...given({ channel }), reason, user_id: owner_id, name },
-  }
+  })
   return { audit, event: drawEvent(deps, type, at, data) }
 }
 

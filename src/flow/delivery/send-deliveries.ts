@@ -1,6 +1,5 @@
-import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
-import { drawId } from '../../domain/identifier.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
 import type { Busy, DeliveryResult } from '../../store/deliveries.ts'
@@ -186,9 +185,10 @@ function exhaustedEvent(
 async function disable(deps: FlowDeps, delivery: Delivery, at: Date): Promise<void> {
   const { target, account_id } = delivery
   if (target.kind !== 'webhook') return
-  const eid = drawId(deps, 'evt')
-  const entry = { eid, type: 'webhook.disabled', at, actor: { kind: 'service' }, account_id } as const
-  await deps.webhooks.disable(target.webhook_id, at, { ...entry, subject: target.webhook_id })
+  const { webhook_id: subject } = target
+  const actor = { kind: 'service' } as const
+  const disabled = drawEntry(deps, { type: 'webhook.disabled', at, actor, account_id, subject })
+  await deps.webhooks.disable(subject, at, disabled)
 }
 
 function audit(
@@ -198,13 +198,12 @@ function audit(
   at: Date,
   detail: NonNullable<AuditEntry['detail']> = {},
 ): AuditEntry {
-  const { target, account_id, event_id, request_id } = delivery
+  const { id, target, account_id, event_id, request_id } = delivery
   const about = {
     event_id,
     target: target.kind === 'callback' ? 'callback' : target.webhook_id,
     ...(request_id === undefined ? {} : { request_id }),
   }
-  const eid = drawId(deps, 'evt')
   const actor = { kind: 'service' } as const
-  return { eid, type, at, actor, account_id, subject: delivery.id, detail: { ...about, ...detail } }
+  return drawEntry(deps, { type, at, actor, account_id, subject: id, detail: { ...about, ...detail } })
 }

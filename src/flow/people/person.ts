@@ -1,5 +1,5 @@
 import { type Account, DEFAULT_MONTHLY_QUOTA } from '../../domain/account.ts'
-import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
@@ -67,14 +67,14 @@ export function personAudit(
   more: { actor?: AuditActor; address?: string; subject?: string; detail?: AuditEntry['detail'] } = {},
 ): AuditEntry {
   const self: AuditActor = { kind: 'user', id: user.id, ...given({ address: more.address }) }
-  return {
-    eid: drawId(deps, 'evt'),
+  return drawEntry(deps, {
     type,
     at: deps.clock.now(),
     actor: more.actor ?? self,
+    account_id: user.account_id,
     subject: more.subject ?? user.id,
-    ...given({ account_id: user.account_id, detail: more.detail }),
-  }
+    detail: more.detail,
+  })
 }
 
 /** Lost races in a row before giving up. */

@@ -1,4 +1,4 @@
-import { drawId } from '../../domain/identifier.ts'
+import { drawEntry } from '../../domain/audit.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
 import type { PushKeyStore, SealedPushKey } from '../../store/push-keys.ts'
 import type { Clock, Log, PushSender, Random, VapidKeys, Vault } from '../ports.ts'
@@ -52,18 +52,13 @@ export function createPushKeyKeeper(deps: KeyDeps) {
 async function make(deps: KeyDeps): Promise<VapidKeys> {
   const keys = await deps.sender.newKeys()
   const at = deps.clock.now()
-  const audit = {
-    eid: drawId(deps, 'evt'),
-    type: 'push_key.created' as const,
-    at,
-    actor: { kind: 'service' as const },
-    subject: 'vapid',
-  }
+  const actor = { kind: 'service' } as const
+  const made = drawEntry(deps, { type: 'push_key.created', at, actor, subject: 'vapid' })
   const won = await deps.store.insert({
     public_key: keys.public_key,
     sealed_private_key: deps.vault.seal(Buffer.from(keys.private_key, 'utf8'), AAD),
     created_at: at,
-    audit: [audit],
+    audit: [made],
   })
   if (won) {
     deps.log.info({}, 'made the key for push notifications')

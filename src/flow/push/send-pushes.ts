@@ -1,6 +1,5 @@
-import type { AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditEntry, drawEntry } from '../../domain/audit.ts'
 import { isWaiting } from '../../domain/bootstrap.ts'
-import { drawId } from '../../domain/identifier.ts'
 import {
   consentPush,
   noticePush,
@@ -145,10 +144,11 @@ function auditOf(
 ): AuditEntry[] {
   // The person who asked for a test sees its outcome.
   if (step.state === 'due' || push.about.kind === 'test') return []
-  const { about, user_id, device_id } = push
-  const subject = 'request_id' in about ? { request_id: about.request_id } : {}
-  const detail = { about: about.kind, ...subject, recipient: user_id, device: device_id, outcome }
-  return [entry(deps, push, step.state === 'sent' ? 'push.sent' : 'push.failed', push.id, detail, at)]
+  const { id, account_id, about, user_id, device_id } = push
+  const type = step.state === 'sent' ? 'push.sent' : 'push.failed'
+  const request = 'request_id' in about ? { request_id: about.request_id } : {}
+  const detail = { about: about.kind, ...request, recipient: user_id, device: device_id, outcome }
+  return [drawEntry(deps, { type, at, actor: { kind: 'service' }, account_id, subject: id, detail })]
 }
 
 /** Removes a device whose subscription the push service no longer knows: permission was withdrawn, or the browser is gone. */
@@ -156,24 +156,15 @@ async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
   const { device_id, user_id } = push
   const device = await deps.pushDevices.find(device_id)
   if (device === undefined) return
-  const about = { account_id: device.account_id }
-  const detail = { user_id, reason: 'gone' }
-  await deps.pushDevices.remove(
-    device_id,
-    user_id,
-    entry(deps, about, 'push.device_removed', device_id, detail, at),
-  )
-}
-
-function entry(
-  deps: Pick<FlowDeps, 'random'>,
-  { account_id }: { account_id: string },
-  type: AuditType,
-  subject: string,
-  detail: NonNullable<AuditEntry['detail']>,
-  at: Date,
-): AuditEntry {
-  return { eid: drawId(deps, 'evt'), type, at, actor: { kind: 'service' }, account_id, subject, detail }
+  const removed = drawEntry(deps, {
+    type: 'push.device_removed',
+    at,
+    actor: { kind: 'service' },
+    account_id: device.account_id,
+    subject: device_id,
+    detail: { user_id, reason: 'gone' },
+  })
+  await deps.pushDevices.remove(device_id, user_id, removed)
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../domain/api-key.ts'
-import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
+import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawEvent, type EventType } from '../../domain/event.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
@@ -131,8 +131,7 @@ export function ownerAudit(
   subject: string,
   at: Date,
 ): AuditEntry {
-  const eid = drawId(deps, 'evt')
-  return { eid, type, at, actor: owner.actor, account_id: owner.accountId, subject }
+  return drawEntry(deps, { type, at, actor: owner.actor, account_id: owner.accountId, subject })
 }
 
 /** Milliseconds for which no other process may take the test: its one attempt is shorter. */
