@@ -16,6 +16,7 @@ import { createRequest } from '../dist/src/flow/create-request.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { createChatConversationStores } from '../dist/src/store/chat-conversations.js'
+import { silent } from './support/set-up.mjs'
 
 const PEOPLE = 3
 const REQUESTS = 20
@@ -24,7 +25,6 @@ const POSTED_WITHIN_MS = 30_000
 /** A call has ten seconds, its token included. */
 const GIVEN_UP_MS = [9_000, 13_000]
 const MOVED = { kind: 'moved' }
-const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 
 const teams = await startTeams()
 const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))

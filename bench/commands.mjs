@@ -3,14 +3,8 @@
 // process with a store of its own counts in memory, has a column of its own.
 // Bounded: a fixed number of operations each. Usage: npm run build && node bench/commands.mjs [--list]
 // --list: which commands.
-import { spawn } from 'node:child_process'
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { generateSync, ScureBase32Plugin } from 'otplib'
 import { readConfig } from '../dist/src/config/config.js'
 import { createRelay, NO_LOOPS } from '../dist/src/flow/delivery/relay.js'
@@ -19,35 +13,26 @@ import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { startSession } from '../dist/src/flow/people/sessions.js'
 import { serve } from '../dist/src/serve.js'
+import { drawSecrets, monitored, silent, startStore } from './support/set-up.mjs'
 
 const ALONE = 12
 const TOGETHER = 64
 const BURSTS = 10
 /** Accounts that the burst spreads over: before one approver only 250 requests of an account wait. */
 const ACCOUNTS = 20
-const root = fileURLToPath(new URL('..', import.meta.url))
-const silent = { debug() {}, info() {}, warn: console.error, error: console.error }
 
-const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const store = spawn(process.execPath, [join(root, 'bin/countersign.mjs'), 'store', '--json'], {
-  env: { PATH: process.env.PATH, DATA_DIR: dataDir },
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-process.once('exit', () => store.kill('SIGKILL'))
-const [firstLine] = await once(store.stdout, 'data')
-const uri = JSON.parse(String(firstLine)).mongodb_uri
-const secrets = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
+const store = await startStore()
 const origin = 'http://localhost:3972'
 const config = readConfig({
-  DATA_DIR: dataDir,
+  ...drawSecrets(),
+  DATA_DIR: store.dataDir,
   BASE_URL: origin,
   PORT: '0',
-  MONGODB_URI: `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`,
+  MONGODB_URI: monitored(store.uri),
   CALLBACK_ALLOW_PRIVATE: '1',
   TRUST_PROXY: '1',
-  ...Object.fromEntries(secrets.map((name) => [name, randomBytes(32).toString('base64')])),
 })
-const service = await serve(config, { log: silent, work: false })
+const service = await serve(config, { log: { ...silent, warn: console.error }, work: false })
 const { deps, connection } = service.composition
 const commands = []
 const rows = []
@@ -70,9 +55,7 @@ try {
 } finally {
   receiver.close()
   await service.close()
-  store.kill('SIGTERM')
-  await once(store, 'exit')
-  await rm(dataDir, { recursive: true, force: true })
+  await store.stop()
 }
 
 /** What follows a write, as `startWork` has it, without what the clock brings. */

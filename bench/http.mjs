@@ -4,7 +4,7 @@
 // And whether time tells a known e-mail address from an unknown one when an agent asks for a key.
 // Bounded: a fixed number of requests each. Usage: npm run build && node bench/http.mjs [--live]
 // --live: only creates of live requests, without a chat platform, and reads of them.
-import { fork, spawn } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { generateKeyPairSync, sign, verify as verifyNatively } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -20,6 +20,7 @@ import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
+import { silent, startProcess } from './support/set-up.mjs'
 
 const CREATE = '/api/v1/approvals/request'
 const REQUESTS = 1_500
@@ -34,7 +35,6 @@ const ADDRESSES = Array.from({ length: 40 }, (_, index) => `known${index}@exampl
 const AN_HOUR = 5
 const GOALS = { 'create, of the floor': 0.6, 'verify, of native checks of one core': 0.15 }
 const live = process.argv.includes('--live')
-const root = fileURLToPath(new URL('..', import.meta.url))
 const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
 /** Whose CPU counts: the service, the floor, and this process with its clients. */
 const pids = [process.pid]
@@ -85,23 +85,14 @@ async function runFloor() {
 
 async function runBench() {
   const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-  const env = {
-    PATH: process.env.PATH,
-    DATA_DIR: dataDir,
-    PORT: String(PORT),
-    LOG_LEVEL: 'warn',
-    TRUST_PROXY: '1',
-  }
+  const env = { DATA_DIR: dataDir, PORT: String(PORT), LOG_LEVEL: 'warn', TRUST_PROXY: '1' }
   // As `npm start` has it.
   const flags = process.env.BENCH_NODE_OPTIONS?.split(' ') ?? ['--max-semi-space-size=4']
-  const service = spawn(process.execPath, [...flags, join(root, 'bin/start.mjs')], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const service = startProcess(['bin/start.mjs'], env, flags)
   const floor = fork(fileURLToPath(import.meta.url), ['floor'])
   pids.push(service.pid, floor.pid)
   try {
-    await Promise.all([listening(service), once(floor, 'message')])
+    await Promise.all([service.says(/\/setup#/), once(floor, 'message')])
     const keys = await makeKeys(dataDir)
     const rows = []
     const judged = []
@@ -112,8 +103,7 @@ async function runBench() {
     if (!live) console.table([await compareAddresses()])
   } finally {
     floor.disconnect()
-    service.kill('SIGTERM')
-    await Promise.all([once(service, 'exit'), once(floor, 'exit')])
+    await Promise.all([service.stop(), once(floor, 'exit')])
     await rm(dataDir, { recursive: true, force: true })
   }
 }
@@ -309,7 +299,6 @@ function call(method, path, { key, body, turn = 0, port = PORT }) {
 
 /** Enough keys that none meets its limit of 60 creates a minute, of as many accounts as a hundred keys each need. */
 async function makeKeys(dataDir) {
-  const silent = { debug() {}, info() {}, warn() {}, error: console.error }
   const config = readConfig({ DATA_DIR: dataDir, PORT: String(PORT) })
   const { deps, close } = await compose(config, { log: silent, shareStore: true })
   for (const email of ADDRESSES) await inviteUser(deps, { email }, { kind: 'cli' })
@@ -321,17 +310,6 @@ async function makeKeys(dataDir) {
   }
   await close()
   return keys
-}
-
-async function listening(service) {
-  let output = ''
-  await new Promise((resolve) => {
-    // Listened to until the end: a service whose output goes nowhere ends with its first warning.
-    service.stdout.on('data', (chunk) => {
-      output += chunk
-      if (output.includes('/setup#')) resolve()
-    })
-  })
 }
 
 function expect(condition) {

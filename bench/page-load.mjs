@@ -9,7 +9,6 @@
 // `interactive`, and from the press to the frame that says it is recorded, less the time the authenticator's prompt was open.
 // Usage: npm run build && node bench/page-load.mjs [slow-down of the CPU, 4 if left out]
 import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
@@ -21,6 +20,7 @@ import { readConfig } from '../dist/src/config/config.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { serve } from '../dist/src/serve.js'
+import { drawSecrets, silent } from './support/set-up.mjs'
 
 const RUNS = 5
 const WAITING = 20
@@ -74,8 +74,7 @@ else await runBench(Math.min(20, Math.max(1, Number(process.argv[2] ?? 4))))
 
 /** The service in a process of its own; it tells its parent the link and the key of the one person in it. */
 async function runService() {
-  const log = { debug() {}, info() {}, warn() {}, error: console.error }
-  const { deps } = (await serve(readConfig(process.env), { log })).composition
+  const { deps } = (await serve(readConfig(process.env), { log: silent })).composition
   const { user, link } = await inviteUser(deps, { email: 'bench@example.com' }, { kind: 'cli' })
   const input = { accountId: user.account_id, name: 'bench', sandbox: false }
   const { raw_key: key } = await createApiKey(deps, input, { kind: 'cli' })
@@ -118,9 +117,7 @@ async function runBench(slowdown) {
 }
 
 function environment(dataDir) {
-  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
-  const secrets = Object.fromEntries(names.map((name) => [name, randomBytes(32).toString('base64')]))
-  return { ...secrets, PATH: process.env.PATH, DATA_DIR: dataDir, PORT: String(PORT), BASE_URL: ORIGIN }
+  return { ...drawSecrets(), PATH: process.env.PATH, DATA_DIR: dataDir, PORT: String(PORT), BASE_URL: ORIGIN }
 }
 
 /** `there`: everything stands. `press` and `answered`: what is done then, and how its effect shows. */

@@ -1,18 +1,13 @@
 // What more service processes on one store bring: requests a second of 1, 2 and 4 services behind the same clients, on one
 // `countersign store` and, where MONGODB_URI is set, on that server, in a database of its own that is dropped in the end.
 // Bounded: a fixed number of requests each. Usage: npm run build && [MONGODB_URI=…] node bench/processes.mjs
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
+import { drawSecrets, silent, startProcess, startStore } from './support/set-up.mjs'
 
 const COUNTS = [1, 2, 4]
 const REQUESTS = 900
@@ -20,16 +15,12 @@ const CLIENTS = 32
 const FIRST_PORT = 3976
 /** Of a key's 60 creates a minute. */
 const PER_KEY = 50
-const root = fileURLToPath(new URL('..', import.meta.url))
-const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
 
-const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const store = run(['bin/countersign.mjs', 'store'], { DATA_DIR: dataDir })
+const store = await startStore()
 const rows = []
 try {
-  const [, embedded] = await store.says(/MONGODB_URI=(.*)\n/)
-  await measureOn('countersign store', embedded)
+  await measureOn('countersign store', store.uri)
   if (process.env.MONGODB_URI) {
     const own = new URL(process.env.MONGODB_URI)
     own.pathname = `/bench_${randomBytes(6).toString('hex')}`
@@ -38,20 +29,17 @@ try {
   console.table(rows)
 } finally {
   await store.stop()
-  await rm(dataDir, { recursive: true, force: true })
 }
 
 async function measureOn(name, uri) {
-  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
-  const secrets = Object.fromEntries(names.map((secret) => [secret, randomBytes(32).toString('base64')]))
   const base = { BASE_URL: `http://localhost:${FIRST_PORT}`, LOG_LEVEL: 'info' }
-  const env = { ...secrets, ...base, DATA_DIR: dataDir, MONGODB_URI: uri }
+  const env = { ...drawSecrets(), ...base, DATA_DIR: store.dataDir, MONGODB_URI: uri }
   const bench = await compose(readConfig(env), { log: silent })
   try {
     for (const count of COUNTS) {
       const keys = await makeKeys(bench.deps, REQUESTS / PER_KEY)
       const ports = Array.from({ length: count }, (_, index) => FIRST_PORT + index)
-      const services = ports.map((port) => run(['bin/start.mjs'], { ...env, PORT: String(port) }))
+      const services = ports.map((port) => startProcess(['bin/start.mjs'], { ...env, PORT: String(port) }))
       try {
         for (const service of services) await service.says(/Countersign is running/)
         rows.push({ store: name, services: count, ...(await measure(keys, ports)) })
@@ -128,33 +116,4 @@ function call(method, path, { port, key, body }) {
     request.on('error', reject)
     request.end(text)
   })
-}
-
-/** A process of the package, and what it says. */
-function run([file, ...words], its) {
-  const env = { PATH: process.env.PATH, ...its }
-  const child = spawn(process.execPath, [root + file, ...words], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const ended = once(child, 'exit')
-  let said = ''
-  child.stdout.on('data', (chunk) => {
-    said += chunk
-  })
-  return {
-    async says(pattern) {
-      while (!pattern.test(said))
-        await Promise.race([once(child.stdout, 'data'), ended.then(() => fail(file, said))])
-      return pattern.exec(said)
-    },
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
-}
-
-function fail(file, said) {
-  throw new Error(`${file} ended:\n${said}`)
 }

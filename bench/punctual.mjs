@@ -1,14 +1,9 @@
 // How late the service does what is due at a moment: expiry, automatic reminders, retries, and its jobs themselves. The built service runs as a
 // process on an embedded store of its own; what it did is seen from outside, in the store and at the receiver, by one clock.
 // Needs a quiet machine for a minute. Usage: npm run build && node bench/punctual.mjs
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
 import { drawId } from '../dist/src/domain/identifier.js'
@@ -17,6 +12,7 @@ import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { autoDecideSandbox } from '../dist/src/flow/settle-request.js'
 import { createJobs } from '../dist/src/jobs/start-jobs.js'
+import { drawSecrets, silent, startProcess, startStore } from './support/set-up.mjs'
 
 const COUNT = 240
 /** Of what is due at a moment; a sweep looks at least every 20 s, and so knows of the first by then. */
@@ -29,13 +25,17 @@ const HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
 const AT_ONCE = 4
 const RETRIES_MS = [1_000, 5_000]
 const WAKE_UPS = 40
-const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 
-const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const store = start(['bin/countersign.mjs', 'store'], { DATA_DIR: dataDir })
-const [, uri] = await store.says(/MONGODB_URI=(.*)/)
-const env = environment(dataDir, uri)
-const service = start(['bin/start.mjs'], env)
+const store = await startStore()
+const env = {
+  ...drawSecrets(),
+  PORT: '3975',
+  BASE_URL: 'http://localhost:3975',
+  CALLBACK_ALLOW_PRIVATE: '1',
+  DATA_DIR: store.dataDir,
+  MONGODB_URI: store.uri,
+}
+const service = startProcess(['bin/start.mjs'], env)
 await service.says(/Countersign is running/)
 const bench = await compose(readConfig(env), { log: silent })
 try {
@@ -65,39 +65,6 @@ try {
   await bench.close()
   await service.stop()
   await store.stop()
-  await rm(dataDir, { recursive: true, force: true })
-}
-
-function environment(folder, storeUri) {
-  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
-  const secrets = Object.fromEntries(names.map((name) => [name, randomBytes(32).toString('base64')]))
-  const base = { PORT: '3975', BASE_URL: 'http://localhost:3975', CALLBACK_ALLOW_PRIVATE: '1' }
-  return { ...secrets, ...base, DATA_DIR: folder, MONGODB_URI: storeUri }
-}
-
-/** A process of the package, and what it says. */
-function start([file, ...words], its) {
-  const root = fileURLToPath(new URL('..', import.meta.url))
-  const child = spawn(process.execPath, [root + file, ...words], {
-    env: { PATH: process.env.PATH, ...its },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let said = ''
-  child.stdout.on('data', (chunk) => {
-    said += chunk
-  })
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  return {
-    async says(pattern) {
-      for (; !pattern.test(said); await pause(LOOK_MS))
-        if (child.exitCode !== null) throw new Error(`${file} ended:\n${said}`)
-      return pattern.exec(said)
-    },
-    stop() {
-      child.kill('SIGTERM')
-      return ended
-    },
-  }
 }
 
 async function newCaller(sandbox) {

@@ -2,13 +2,9 @@
 // HTTP. Times run from sending the change, which includes making it, and from its answer; "at once" is one write of all.
 // Bounded: a fixed number of samples each. Usage: npm run build && node bench/waiting.mjs [waiters, at most 10000]
 // With more than 1000 only changes among all of them are measured; both processes need as many file descriptors (ulimit -n).
-import { fork, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { compose } from '../dist/src/compose/compose.js'
@@ -18,6 +14,7 @@ import { createRequest } from '../dist/src/flow/create-request.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { serve } from '../dist/src/serve.js'
+import { drawSecrets, monitored, silent, startStore } from './support/set-up.mjs'
 
 const SAMPLES = 60
 const PORTS = [3973, 3974]
@@ -28,7 +25,6 @@ const LOOK_MS = 20
 const OPENED_AT_ONCE = 250
 const FEW = 1_000
 const GOALS = { ms: 500, mb: 300 }
-const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 
 if (process.argv[2] === 'serve') await runService()
 else await runBench(Math.min(10_000, Number(process.argv[2] ?? 600)))
@@ -58,18 +54,14 @@ async function runService() {
 }
 
 async function runBench(many) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-  const store = spawn(
-    process.execPath,
-    [fileURLToPath(new URL('../bin/countersign.mjs', import.meta.url)), 'store'],
-    {
-      env: { PATH: process.env.PATH, DATA_DIR: dataDir },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
-  const [line] = await once(store.stdout, 'data')
-  const uri = /^MONGODB_URI=(.*)$/m.exec(String(line))[1]
-  const env = environment(dataDir, uri)
+  const store = await startStore()
+  const env = {
+    ...drawSecrets(),
+    PATH: process.env.PATH,
+    DATA_DIR: store.dataDir,
+    MONGODB_URI: monitored(store.uri),
+    BASE_URL: `http://localhost:${PORTS[0]}`,
+  }
   const services = []
   try {
     for (const port of PORTS) services.push(await startService({ ...env, PORT: String(port) }))
@@ -80,19 +72,8 @@ async function runBench(many) {
     await parent.close()
   } finally {
     for (const service of services) service.disconnect()
-    store.kill('SIGTERM')
-    await once(store, 'exit')
-    await rm(dataDir, { recursive: true, force: true })
+    await store.stop()
   }
-}
-
-function environment(dataDir, uri) {
-  const secret = () => randomBytes(32).toString('base64')
-  const names = ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET']
-  const secrets = Object.fromEntries(names.map((name) => [name, secret()]))
-  const monitored = `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
-  const base = `http://localhost:${PORTS[0]}`
-  return { ...secrets, PATH: process.env.PATH, DATA_DIR: dataDir, MONGODB_URI: monitored, BASE_URL: base }
 }
 
 async function startService(env) {

@@ -2,14 +2,9 @@
 // Bounded: a fixed number of decisions each. Usage: npm run build && node bench/webhooks.mjs [sends] [latency] [retries]
 // Nothing named: all three. --long: also the retry after 30 s. --commands: which store commands, how many for each callback.
 // --quick: of the sends those of one service to receivers that answer at once, 64 at a time.
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { loadavg } from 'node:os'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
 import { drawId } from '../dist/src/domain/identifier.js'
@@ -17,8 +12,9 @@ import { createRequest } from '../dist/src/flow/create-request.js'
 import { createApiKey } from '../dist/src/flow/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/people/invite-user.js'
 import { readOwnRequest } from '../dist/src/flow/read-request.js'
-import { postPlainly, startService } from './webhook-processes.mjs'
-import { startReceivers } from './webhook-receivers.mjs'
+import { drawSecrets, monitored, silent, startStore } from './support/set-up.mjs'
+import { postPlainly, startService } from './support/webhook-processes.mjs'
+import { startReceivers } from './support/webhook-receivers.mjs'
 
 const SENDS = 800
 /** Before a rate is measured: what a service has run often enough is compiled. */
@@ -30,33 +26,20 @@ const RETRIED = 16
 const HOSTS = 16
 const PER_HOST = 4
 const quick = process.argv.includes('--quick')
-const root = fileURLToPath(new URL('..', import.meta.url))
 
-const dataDir = await mkdtemp(join(tmpdir(), 'countersign-bench-'))
-const store = spawn(process.execPath, [join(root, 'bin/countersign.mjs'), 'store', '--json'], {
-  env: { PATH: process.env.PATH, DATA_DIR: dataDir },
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
 // However this ends, nothing goes on running.
-process.once('exit', () => store.kill('SIGKILL'))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
-const [firstLine] = await once(store.stdout, 'data')
+const store = await startStore()
 const env = {
-  DATA_DIR: dataDir,
+  ...drawSecrets(),
+  DATA_DIR: store.dataDir,
   BASE_URL: 'http://localhost:3970',
   PORT: '0',
-  MONGODB_URI: withMonitoring(JSON.parse(String(firstLine)).mongodb_uri),
+  MONGODB_URI: monitored(store.uri),
   CALLBACK_ALLOW_PRIVATE: '1',
   TRUST_PROXY: '1',
-  ...Object.fromEntries(
-    ['API_KEY_PEPPER', 'TOKEN_SECRET', 'SEALING_KEY', 'WEBHOOK_MASTER_SECRET'].map((name) => [
-      name,
-      randomBytes(32).toString('base64'),
-    ]),
-  ),
 }
 const receivers = await startReceivers(HOSTS)
-const silent = { debug() {}, info() {}, warn() {}, error: console.error }
 /** Writes requests and decisions without carrying them on: that is left to the services. */
 const author = await compose(readConfig({ ...env, PORT: '3970' }), { log: silent, shareStore: true })
 try {
@@ -64,9 +47,7 @@ try {
 } finally {
   await author.close()
   await receivers.close()
-  store.kill('SIGTERM')
-  await once(store, 'exit')
-  await rm(dataDir, { recursive: true, force: true })
+  await store.stop()
 }
 
 async function run() {
@@ -368,8 +349,4 @@ function idOf({ headers }) {
 
 function load() {
   return Number(loadavg()[0].toFixed(1))
-}
-
-function withMonitoring(uri) {
-  return `${uri}${uri.includes('?') ? '&' : '?'}monitorCommands=true`
 }

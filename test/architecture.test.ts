@@ -133,7 +133,7 @@ describe('import rules', () => {
 
   it('lets benchmarks and scripts take from the built service only what its sources export', () => {
     const wanted = ['bench', 'scripts'].flatMap((folder) =>
-      readdirSync(join(ROOT, folder))
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.mjs'))
         .flatMap((name) => builtImports(`${folder}/${name}`)),
     )
@@ -225,7 +225,7 @@ function readPackage(folder: string): z.infer<typeof packageSchema> {
 /** What a script takes from `dist`, by the path of the source it is built from. */
 function builtImports(script: string): { script: string; path: string; name: string }[] {
   const text = readFileSync(join(ROOT, script), 'utf8')
-  return [...text.matchAll(/^import \{([^}]+)\} from '\.\.\/dist\/(src\/[^']+)\.js'/gm)].flatMap(
+  return [...text.matchAll(/^import \{([^}]+)\} from '(?:\.\.\/)+dist\/(src\/[^']+)\.js'/gm)].flatMap(
     ([, names = '', path = '']) =>
       names
         .split(',')

@@ -1,11 +1,11 @@
-// The other processes of bench/webhooks.mjs: a service that counts its store commands, and a plain loop of posts.
+// The other processes of ../webhooks.mjs: a service that counts its store commands, and a plain loop of posts.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { startWork } from '../dist/src/compose/start-work.js'
-import { readConfig } from '../dist/src/config/config.js'
-import { serve } from '../dist/src/serve.js'
+import { startWork } from '../../dist/src/compose/start-work.js'
+import { readConfig } from '../../dist/src/config/config.js'
+import { serve } from '../../dist/src/serve.js'
 
 const self = fileURLToPath(import.meta.url)
 const roles = { service: runService, plain: runPlain }
