@@ -1,6 +1,7 @@
 import { CloudAdapter, ConfigurationBotFrameworkAuthentication, type TurnContext } from 'botbuilder'
 import type { TeamsSettings } from '../../src/config/teams.ts'
 import { refusal } from '../../src/domain/errors.ts'
+import { given } from '../../src/domain/given.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { eventOf, readActivity } from './activity.ts'
 import type { BotCalls, BotEvents, BotMessage, BotUser, ClickAnswer, TeamsBot } from './bot-port.ts'
@@ -204,7 +205,7 @@ function userOf(member: object): BotUser {
   }
   const email = read('email') ?? read('userPrincipalName')
   const name = read('name')
-  return { ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) }
+  return given({ email, name })
 }
 
 /** The answer to Teams. */

@@ -1,4 +1,5 @@
 import type { Authenticators } from './authenticator.ts'
+import { given } from './given.ts'
 
 /** An account's rules for who decides its requests, and how. */
 export interface Policy {
@@ -71,7 +72,7 @@ export function policyFor(account: { owner_id: string; policy: Policy }, key: Ke
     passkey_only: policy.passkey_only || key?.passkey_only === true,
     high_impact: policy.high_impact || key?.high_impact === true,
     confirmed_only: policy.confirmed_only,
-    ...(policy.authenticators === undefined ? {} : { authenticators: policy.authenticators }),
+    ...given({ authenticators: policy.authenticators }),
     reminders: policy.reminders,
   }
 }
@@ -115,7 +116,7 @@ export function requirementFor(policy: Policy, people: ApproverFactors[]): Requi
     quorum,
     passkey_only,
     ...(confirmed_only ? { confirmed_only } : {}),
-    ...(authenticators === undefined ? {} : { authenticators }),
+    ...given({ authenticators }),
   }
 }
 
@@ -137,6 +138,6 @@ export function shownPolicy({ approvers, passkey_only, confirmed_only, authentic
     approvers: approvers.map(({ approver }) => approver),
     passkey_only,
     ...(confirmed_only ? { confirmed_only } : {}),
-    ...(authenticators === undefined ? {} : { authenticators }),
+    ...given({ authenticators }),
   }
 }

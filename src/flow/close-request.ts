@@ -1,6 +1,7 @@
 import { type AuditActor, type AuditEntry, drawEntry } from '../domain/audit.ts'
 import { drawEvent } from '../domain/event.ts'
 import { decidedData } from '../domain/event-data.ts'
+import { given } from '../domain/given.ts'
 import { drawId } from '../domain/identifier.ts'
 import { buildPayload, type Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../domain/request.ts'
@@ -35,7 +36,7 @@ export async function closingChange(
     decision: outcome,
     method: closing.method,
     approver: closing.approver,
-    ...(closing.delegate === undefined ? {} : { delegate: closing.delegate }),
+    ...given({ delegate: closing.delegate }),
     decided_at: closing.at,
     comment: closing.comment,
     receipt: closing.receipt,
@@ -47,7 +48,7 @@ export async function closingChange(
     vote: closing,
     signed_votes: signed,
     decision,
-    ...(callback === undefined ? {} : { callback }),
+    ...given({ callback }),
     events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
     audit: [
       votedEntry(deps, request, closing, actor),

@@ -1,5 +1,6 @@
 import { may, roleIn } from '../domain/account.ts'
 import { invalidField } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
 import { type ApprovalRequest, contextOf, type RequestStatus } from '../domain/request.ts'
 import { foldText, holdsText, LONGEST_LOOK_MS, MOST_LOOKED_AT } from '../domain/search.ts'
@@ -72,7 +73,7 @@ export async function* exportHistory(
   const goOn = await exportGuard(deps, who, query.account)
   let before: ListPosition | undefined
   for (;;) {
-    const page = { ...query, limit: BATCH, ...(before === undefined ? {} : { before }) }
+    const page = { ...query, limit: BATCH, ...given({ before }) }
     const { requests, next } = await readHistory(deps, who.user, page)
     if (requests.length > 0) yield requests
     if (next === undefined) return
@@ -149,7 +150,7 @@ async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Pr
   let next: ListPosition | undefined
   const end = deps.clock.now().getTime() + LONGEST_LOOK_MS
   for (let looked = 0; looked < MOST_LOOKED_AT; looked += LOOK) {
-    const query = { ...scope, limit: LOOK, ...(before === undefined ? {} : { before }) }
+    const query = { ...scope, limit: LOOK, ...given({ before }) }
     const outlines = await deps.history.outlines(query)
     hits.push(...outlines.filter(test))
     before = outlines.at(-1)

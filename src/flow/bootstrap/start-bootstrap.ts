@@ -7,6 +7,7 @@ import {
 } from '../../domain/bootstrap.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { consentRequestedData } from '../../domain/event-data.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
@@ -63,12 +64,12 @@ function build(
     id: drawId(deps, 'bst'),
     version: 1,
     secret_hash: bootstrapHash(deps, bootstrapId),
-    ...(accountId === undefined ? {} : { account_id: accountId }),
+    ...given({ account_id: accountId }),
     status: 'pending',
     client_name: input.clientName,
     code: drawMatchingCode(deps.random),
     scopes: [...BOOTSTRAP_SCOPES],
-    ...(input.codeChallenge === undefined ? {} : { code_challenge: input.codeChallenge }),
+    ...given({ code_challenge: input.codeChallenge }),
     requester: input.requester,
     wrong_codes: 0,
     created_at: at,

@@ -40,7 +40,7 @@ export async function addChannel(
   if (!hasChannel(account, link.channel)) await greet(deps, account, link.id, link.channel)
   await useUp(deps, link)
   const { channel: name, workspace } = link.shown_as
-  const channel = { ...link.channel, ...(name === undefined ? {} : { name }), workspace }
+  const channel = { ...link.channel, ...given({ name }), workspace }
   const detail = { identity: identityKey(link.identity) }
   const entry = channelAudit(deps, who.user, { type: 'channel.added', channel, address, detail })
   const added = await deps.accounts.addChannel(account.id, channel, MAX_CHANNELS, entry)

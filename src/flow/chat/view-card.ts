@@ -7,6 +7,7 @@ import type {
   ConsentStatus,
   ConsentView,
 } from '../../domain/card-view.ts'
+import { given } from '../../domain/given.ts'
 import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
 import { hasHidden, visibleLine, visibleString } from '../../domain/text.ts'
 import { mixedDirection } from '../../domain/text-direction.ts'
@@ -235,7 +236,7 @@ export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView 
     audience: 'approver',
     status: consentStatus(bootstrap),
     client_name: visibleLine(bootstrap.client_name),
-    ...(look_alike === undefined ? {} : { look_alike }),
+    ...given({ look_alike }),
     scopes: bootstrap.scopes,
     requested_from: bootstrap.requester.address,
     created_at: bootstrap.created_at,
@@ -247,7 +248,7 @@ export function viewConsent(bootstrap: Bootstrap, baseUrl: string): ConsentView 
 function consentStatus({ status, consent, collected }: Bootstrap): ConsentStatus {
   if (collected !== undefined) {
     const { at, address } = collected
-    return { kind: 'collected', at, ...(address === undefined ? {} : { address }) }
+    return { kind: 'collected', at, ...given({ address }) }
   }
   if (status === 'pending' || status === 'expired') return { kind: status }
   if (consent === undefined) return { kind: 'rejected' }

@@ -1,5 +1,6 @@
 import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
 import type { Busy, DeliveryResult } from '../../store/deliveries.ts'
@@ -172,7 +173,7 @@ function exhaustedEvent(
     delivery_id: delivery.id,
     target: target.kind,
     ...(target.kind === 'webhook' ? { webhook_id: target.webhook_id } : {}),
-    ...(request_id === undefined ? {} : { request_id }),
+    ...given({ request_id }),
     event_id: delivery.event_id,
     event_type: delivery.event_type,
     attempts,
@@ -202,7 +203,7 @@ function audit(
   const about = {
     event_id,
     target: target.kind === 'callback' ? 'callback' : target.webhook_id,
-    ...(request_id === undefined ? {} : { request_id }),
+    ...given({ request_id }),
   }
   const actor = { kind: 'service' } as const
   return drawEntry(deps, { type, at, actor, account_id, subject: id, detail: { ...about, ...detail } })

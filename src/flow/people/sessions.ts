@@ -1,5 +1,6 @@
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { Session, User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
@@ -63,8 +64,7 @@ export async function renewSession(
 ): Promise<SessionGrant> {
   await endAllSessions(deps, user, { kind: 'user', id: user.id, address: client.address }, 'factor_changed')
   const { expires_at, proven_at } = old
-  const proven = proven_at === undefined ? {} : { proven_at }
-  return openSession(deps, user, client, { expires_at, ...proven }, 'renewal')
+  return openSession(deps, user, client, { expires_at, ...given({ proven_at }) }, 'renewal')
 }
 
 async function openSession(
@@ -85,7 +85,7 @@ async function openSession(
     last_seen_at: now,
     ...times,
     user_agent: client.user_agent.slice(0, 200),
-    ...(user.factor_epoch === undefined ? {} : { factor_epoch: user.factor_epoch }),
+    ...given({ factor_epoch: user.factor_epoch }),
   }
   const about = { address: client.address, subject: session.id, detail: { method } }
   await deps.sessions.insert(session, personAudit(deps, 'session.created', user, about))
