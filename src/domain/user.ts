@@ -92,6 +92,8 @@ export interface Session {
   expires_at: Date
   /** When the person last proved presence in this session, by a passkey or a code. */
   proven_at?: Date
+  /** By what: the passkey's `credential_id`, or `totp`. The proof counts only while this factor does. */
+  proven_by?: string
   user_agent: string
   /** The person's `factor_epoch` when the session began; absent means 0. */
   factor_epoch?: number

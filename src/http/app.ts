@@ -74,7 +74,7 @@ function createEdge(deps: HttpDeps): Edge {
       if (found === undefined) return undefined
       const { user, session } = found
       applyLimit(response, await deps.limiter.take('person', user.id))
-      const proven = isRecentlyProven(deps, found)
+      const proven = await isRecentlyProven(deps, found)
       return { sessionId: session.id, proven, user, owner: asOwner(request, found) }
     },
     page: (about, handler) => page(deps, about, handler),

@@ -31,6 +31,7 @@ const sessionSchema = new Schema<SessionDocument>(
     user_agent: { type: String, default: '' },
     factor_epoch: Number,
     proven_at: Date,
+    proven_by: String,
   },
   STRICT_SCHEMA,
 )
@@ -105,8 +106,9 @@ function uses(model: SessionModel, writer: Writer, limits: SessionLimits) {
       return found.map(({ _id }) => _id)
     },
     /** Notes a proof of presence. @returns false when the session has ended */
-    async noteProof(id: string, at: Date): Promise<boolean> {
-      const { matchedCount } = await model.updateOne({ _id: id, ended_at: null }, { $set: { proven_at: at } })
+    async noteProof(id: string, at: Date, by: string): Promise<boolean> {
+      const proof = { proven_at: at, proven_by: by }
+      const { matchedCount } = await model.updateOne({ _id: id, ended_at: null }, { $set: proof })
       return matchedCount === 1
     },
     /** Notes a use of the session, at most once a minute; `last_seen_at` is the value just read. */

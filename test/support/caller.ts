@@ -1,5 +1,6 @@
 import type { Scope } from '../../src/domain/api-key.ts'
 import type { User } from '../../src/domain/user.ts'
+import { drawSeed } from '../../src/flow/people/codes.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
 import { addKey, addPerson } from './people.ts'
 import type { TestService } from './service.ts'
@@ -94,10 +95,19 @@ export function callerWith(service: TestService, user: User, token: string, keyI
   }
 }
 
-/** A session JWT of that person, without a ceremony. */
+/** A session JWT of that person, without a ceremony, proven by codes; a person without a factor gets some. */
 export async function signIn(service: TestService, user: User): Promise<string> {
+  const { deps } = service.composition
+  const { passkeys = [], totp } = (await deps.users.find(user.id)) ?? {}
+  if (passkeys.length === 0 && totp === undefined) {
+    const { sealed_seed } = drawSeed(deps, user)
+    const state = { last_step: 0, failures: 0, locked_until: null, locks: 0, disabled_at: null }
+    const codes = { sealed_seed, confirmed_at: deps.clock.now(), ...state }
+    await alter(service, 'users', user.id, { totp: codes })
+  }
   const client = { address: '127.0.0.1', user_agent: 'test' }
-  return (await startSession(service.composition.deps, user, client, 'test')).token
+  const by = passkeys[0]?.credential_id ?? 'totp'
+  return (await startSession(deps, user, client, 'test', by)).token
 }
 
 /** A collection of the service's own database, for moving time and for tampering. */

@@ -136,7 +136,8 @@ export async function enrollWithPasskey(
     authenticators: await ruleOf(deps, open),
   })
   const change = (user: { passkeys: (typeof passkey)[] }) => ({ passkeys: [...user.passkeys, passkey] })
-  return finishEnrollment(deps, open, challenge.profile, { method: 'passkey', change }, client)
+  const factor = { method: 'passkey', by: passkey.credential_id, change } as const
+  return finishEnrollment(deps, open, challenge.profile, factor, client)
 }
 
 /**
@@ -174,7 +175,7 @@ export async function enrollWithTotp(
   const backup = drawBackupCodes(deps, pending.user_id)
   const owner = { email: pending.email, name: pending.name, id: pending.user_id }
   const change = () => ({ totp, totp_pending: null, backup_codes: backup.hashes })
-  const grant = await finishEnrollment(deps, open, owner, { method: 'totp', change }, client)
+  const grant = await finishEnrollment(deps, open, owner, { method: 'totp', by: 'totp', change }, client)
   return { ...grant, backup_codes: backup.codes }
 }
 
@@ -191,14 +192,14 @@ interface NewOwner {
  * The link is used up first: were it last, two parallel enrolments by one link could both succeed. The person's earlier sessions
  * and notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
  * invitation to an account accepts it; should the service stop before that, the person is asked again when they sign in.
- * @param factor the factor to store, given what the person has
+ * @param factor the factor to store, given what the person has, and its name in `Session.proven_by`
  * @throws Refusal `enrollment_invalid` when another enrolment was faster, even one by another set-up link
  */
 export async function finishEnrollment(
   deps: FlowDeps,
   { enrollment, user }: OpenEnrollment,
   owner: NewOwner | undefined,
-  factor: { method: 'passkey' | 'totp'; change: (user: User) => UserChange },
+  factor: { method: 'passkey' | 'totp'; by: string; change: (user: User) => UserChange },
   client: Client,
 ): Promise<EnrollmentGrant> {
   if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
@@ -243,7 +244,7 @@ export async function finishEnrollment(
   const joining = { userId: enrolled.id, address: client.address }
   if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
-  return { ...(await startSession(deps, enrolled, client, factor.method)), device: device.token }
+  return { ...(await startSession(deps, enrolled, client, factor.method, factor.by)), device: device.token }
 }
 
 /** Is an earlier holder replaced? The operator vouches for the link's recipient, not for a person who enrolled before. */

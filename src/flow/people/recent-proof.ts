@@ -1,5 +1,8 @@
 import { refusal } from '../../domain/errors.ts'
+import { factorsOf, type User, usablePasskeys } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
+import { ownRule } from './accounts.ts'
+import { countsToday } from './authenticator-models.ts'
 import type { SignedIn } from './sessions.ts'
 import { type Proof, proveFactor } from './step-up.ts'
 
@@ -9,13 +12,30 @@ import { type Proof, proveFactor } from './step-up.ts'
  */
 const RECENT_MINUTES = 15
 
-/** Checks whether the person proved presence in this session within the last `RECENT_MINUTES`. */
-export function isRecentlyProven(
-  { clock }: Pick<PeopleDeps, 'clock'>,
-  { session }: Pick<SignedIn, 'session'>,
-): boolean {
-  const since = clock.now().getTime() - RECENT_MINUTES * 60_000
-  return session.proven_at !== undefined && session.proven_at.getTime() > since
+type ProofDeps = Pick<PeopleDeps, 'accounts' | 'clock' | 'models'>
+
+/** Checks whether the person proved presence in this session within the last `RECENT_MINUTES`, by a factor that still counts. */
+export async function isRecentlyProven(deps: ProofDeps, { session, user }: SignedIn): Promise<boolean> {
+  const { proven_at: at, proven_by: by } = session
+  const since = deps.clock.now().getTime() - RECENT_MINUTES * 60_000
+  return at !== undefined && by !== undefined && at.getTime() > since && stillCounts(deps, user, { by, at })
+}
+
+/**
+ * Checks whether the person still has the factor of an earlier proof, and whether their own account counts it now. Otherwise a
+ * copy of a passkey, found out meanwhile, or a passkey from before a stricter rule would go on to make keys (T30, T88).
+ * @param proof as `Session.proven_by` and `proven_at`
+ */
+async function stillCounts(
+  deps: Pick<ProofDeps, 'accounts' | 'models'>,
+  user: User,
+  { by, at }: { by: string; at: Date },
+): Promise<boolean> {
+  const rule = await ownRule(deps, user)
+  if (by !== 'totp')
+    return usablePasskeys(user).some((one) => one.credential_id === by && countsToday(deps.models, rule, one))
+  const { totp } = user
+  return rule === undefined && totp !== undefined && factorsOf(user).has_totp && totp.confirmed_at <= at
 }
 
 /**
@@ -23,8 +43,8 @@ export function isRecentlyProven(
  * (T34). A change of who decides needs more: a proof for that change alone (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */
-export function requireRecentProof(deps: Pick<PeopleDeps, 'clock'>, who: SignedIn): void {
-  if (isRecentlyProven(deps, who)) return
+export async function requireRecentProof(deps: ProofDeps, who: SignedIn): Promise<void> {
+  if (await isRecentlyProven(deps, who)) return
   throw refusal('proof_required', {
     detail: `This needs a sign-in or a confirmation within the last ${RECENT_MINUTES} minutes. To confirm, ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,
   })
@@ -40,8 +60,8 @@ export async function proveSession(
   proof: Proof | undefined,
   address: string,
 ): Promise<Date> {
-  await proveFactor(deps, who, { operation: 'session.prove' }, proof, address)
+  const by = await proveFactor(deps, who, { operation: 'session.prove' }, proof, address)
   const at = deps.clock.now()
-  if (!(await deps.sessions.noteProof(who.session.id, at))) throw refusal('not_signed_in')
+  if (!(await deps.sessions.noteProof(who.session.id, at, by))) throw refusal('not_signed_in')
   return new Date(at.getTime() + RECENT_MINUTES * 60_000)
 }

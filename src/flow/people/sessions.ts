@@ -37,18 +37,21 @@ export interface SessionGrant {
   expires_in: number
 }
 
-/** Signs a person in, always with a new id and cookie (T23). `how` is for the trail; a backup code proves no presence. */
+/**
+ * Signs a person in, always with a new id and cookie (T23). `how` is for the trail.
+ * @param provenBy the factor by which they proved presence (`Session.proven_by`); a backup code proves none
+ */
 export async function startSession(
   deps: PeopleDeps,
   user: User,
   client: Client,
   how: string,
-  proves = how !== 'backup_code',
+  provenBy?: string,
 ): Promise<SessionGrant> {
   if (client.previous !== undefined) await endOneSession(deps, client.previous, client.address, 'replaced')
   const now = deps.clock.now()
   const expires_at = new Date(now.getTime() + deps.sessions.limits.mostMs)
-  const proven = proves ? { proven_at: now } : {}
+  const proven = provenBy === undefined ? {} : { proven_at: now, proven_by: provenBy }
   return openSession(deps, user, client, { expires_at, ...proven }, how)
 }
 
@@ -63,15 +66,15 @@ export async function renewSession(
   client: Client,
 ): Promise<SessionGrant> {
   await endAllSessions(deps, user, { kind: 'user', id: user.id, address: client.address }, 'factor_changed')
-  const { expires_at, proven_at } = old
-  return openSession(deps, user, client, { expires_at, ...given({ proven_at }) }, 'renewal')
+  const { expires_at, proven_at, proven_by } = old
+  return openSession(deps, user, client, { expires_at, ...given({ proven_at, proven_by }) }, 'renewal')
 }
 
 async function openSession(
   deps: PeopleDeps,
   user: User,
   client: Client,
-  times: Pick<Session, 'expires_at' | 'proven_at'>,
+  kept: Pick<Session, 'expires_at' | 'proven_at' | 'proven_by'>,
   method: string,
 ): Promise<SessionGrant> {
   const now = deps.clock.now()
@@ -83,7 +86,7 @@ async function openSession(
     account_id: user.account_id,
     created_at: now,
     last_seen_at: now,
-    ...times,
+    ...kept,
     user_agent: client.user_agent.slice(0, 200),
     ...given({ factor_epoch: user.factor_epoch }),
   }

@@ -6,8 +6,6 @@ import { Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/encoding.ts'
 import type { PeopleDeps } from '../deps.ts'
-import { ownRule } from './accounts.ts'
-import { countsToday } from './authenticator-models.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { backupCodeHash, verifyTotp } from './codes.ts'
 import { personAudit } from './person.ts'
@@ -37,14 +35,12 @@ export async function signInWithPasskey(
   if (user === undefined) throw refusal('sign_in_failed')
   const input = { user, response, expectedChallenge, discoverable: true, authenticators: undefined }
   const { passkey } = await verifyAssertion(deps, input).catch(asFailed)
-  return signIn(deps, user, client, 'passkey', countsToday(deps.models, await ownRule(deps, user), passkey))
+  return signIn(deps, user, client, 'passkey', passkey.credential_id)
 }
 
 /**
  * Starts a session for a person who has proved a factor of `user` as read then. A session begun during a change of factors is
  * worth nothing (`factor_epoch`), so it is ended at once, and its browser told (T23).
- * @param proves false for a factor that the person's own account does not count: it signs them in, so that they can add one that
- * counts, but proves nothing for the account
  * @throws Refusal `sign_in_failed` when the factors changed in between
  */
 async function signIn(
@@ -52,9 +48,9 @@ async function signIn(
   user: User,
   client: Client,
   how: string,
-  proves: boolean,
+  provenBy?: string,
 ): Promise<SessionGrant> {
-  const grant = await startSession(deps, user, client, how, proves)
+  const grant = await startSession(deps, user, client, how, provenBy)
   const now = await deps.users.find(user.id)
   if (now !== undefined && now.factor_epoch === user.factor_epoch) return grant
   await endOneSession(deps, grant, client.address, 'factor_changed')
@@ -88,8 +84,7 @@ export async function signInWithTotp(
 ): Promise<SessionGrant> {
   const user = await personOnThisBrowser(deps, input)
   await verifyTotp(deps, { user, code: input.code, address: client.address }).catch(asFailed)
-  const proves = (await ownRule(deps, user)) === undefined
-  return signIn(deps, user, client, 'totp', proves)
+  return signIn(deps, user, client, 'totp', 'totp')
 }
 
 /**
@@ -108,7 +103,7 @@ export async function signInWithBackupCode(
   const entry = personAudit(deps, 'factor.backup_code_used', user, { address: client.address })
   if (hash === undefined || !(await deps.users.takeBackupCode(user.id, hash, entry)))
     throw refusal('sign_in_failed')
-  return signIn(deps, user, client, 'backup_code', false)
+  return signIn(deps, user, client, 'backup_code')
 }
 
 /**

@@ -56,7 +56,7 @@ export async function startStepUp(
 }
 
 /**
- * Checks that the person proves presence now, by a factor other than the one removed (T34).
+ * Checks that the person proves presence now, by a factor other than the one removed (T34). @returns by what: `Session.proven_by`
  * @throws Refusal `proof_required`, `challenge_invalid`, `passkey_refused`, `totp_refused`, `totp_locked`,
  * `totp_disabled`, and those of `checkOperation` and `ruleFor`
  */
@@ -66,19 +66,20 @@ export async function proveFactor(
   stepUp: StepUp,
   proof: Proof | undefined,
   address: string,
-): Promise<void> {
+): Promise<string> {
   checkOperation(user, stepUp)
   if (proof === undefined) throw refusal('proof_required')
   const authenticators = await ruleFor(deps, user, stepUp)
   if ('totp' in proof) {
     if (!proofMethods(user, stepUp, authenticators).includes('totp')) throw refusal('proof_required')
     await verifyTotp(deps, { user, code: proof.totp, address })
-    return
+    return 'totp'
   }
   const belongs = { user_id: user.id, session_id: session.id, subject: subjectOf(stepUp) }
   const { expectedChallenge } = await takeChallenge(deps, proof.passkey, 'step-up', belongs)
   const others = { ...user, passkeys: otherPasskeys(user, stepUp) }
   await verifyAssertion(deps, { user: others, response: proof.passkey, expectedChallenge, authenticators })
+  return proof.passkey.id
 }
 
 /** Operations for an account. Those on the person's own factors take any factor, or nobody could add the first that counts. */

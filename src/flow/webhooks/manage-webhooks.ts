@@ -201,7 +201,7 @@ export async function readAccountSecrets(
   who: SignedIn,
   address: string,
 ): Promise<KeySecret[]> {
-  requireRecentProof(deps, who)
+  await requireRecentProof(deps, who)
   const { id, account_id } = who.user
   const live = (await deps.apiKeys.list(account_id)).filter((key) => key.revoked_at === null)
   const actor = { kind: 'user', id, address } as const

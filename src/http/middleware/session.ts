@@ -58,10 +58,10 @@ export async function findSignedIn(
   return readSession(deps, credential, use)
 }
 
-/** Lets through a session in which the person proved presence a short while ago. Only behind `requireSession`. */
-export function recentProof(deps: Pick<PeopleDeps, 'clock'>): RequestHandler {
-  return (_request, response, next) => {
-    requireRecentProof(deps, sessionOf(response))
+/** Lets through a session with a proof of the last minutes. Behind `requireSession` and `jsonBody`: a held-back body must gain nothing. */
+export function recentProof(deps: PeopleDeps): RequestHandler {
+  return async (_request, response, next) => {
+    await requireRecentProof(deps, sessionOf(response))
     next()
   }
 }

@@ -71,7 +71,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
   // Sessions only, never an API key: a key must not make keys.
   router.get('/api-keys', session, list(deps))
-  router.post('/api-keys', person, recentProof(deps), jsonBody, create(deps))
+  router.post('/api-keys', person, jsonBody, recentProof(deps), create(deps))
   router.patch('/api-keys/:id', person, jsonBody, change(deps))
   router.delete('/api-keys/:id', person, revoke(deps))
   // The members of the signed-in person's own account, and its policy.

@@ -59,7 +59,7 @@ export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', owner, list(deps))
-  router.post('/', owner, recentProof(deps), jsonBody, create(deps))
+  router.post('/', owner, jsonBody, recentProof(deps), create(deps))
   router.get('/:id', owner, read(deps))
   router.delete('/:id', owner, recentProof(deps), change(deps, deleteWebhook))
   router.post('/:id/enable', owner, recentProof(deps), change(deps, enableWebhook))

@@ -2,9 +2,10 @@ import { expect, it, onTestFinished } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { createStateSurvey } from '../../../src/store/state-survey.ts'
 import { alter, newCaller, stored } from '../../support/caller.ts'
+import { enrolWithPasskey } from '../../support/enrolled.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { useService } from '../../support/service.ts'
-import { newWebhookOwner } from '../../support/webhook-owner.ts'
+import { webhookOwnerWith } from '../../support/webhook-owner.ts'
 
 it('T86: webhooks and deliveries in every final state have their entries, and a state without one is found', async () => {
   const receiver = await startReceiver()
@@ -13,7 +14,10 @@ it('T86: webhooks and deliveries in every final state have their entries, and a 
   const service = await useService({ work: true, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
   const { deps, connection } = service.composition
   const check = () => checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) })
-  const owner = await newWebhookOwner(service)
+  // Enrolled over HTTP: a factor that a test has put into the store would be one that the trail does not tell of.
+  const { userId, token } = await enrolWithPasskey(service, 'owner@example.com')
+  const user = (await deps.users.find(userId)) ?? expect.unreachable()
+  const owner = webhookOwnerWith(service, user, token)
   const good = await owner.made(receiver.url('/good'))
   const gone = await owner.made(receiver.url('/gone'))
   const caller = await newCaller(service, { user: owner.user })

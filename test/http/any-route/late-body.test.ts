@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTimelyServer } from '../../../src/serve.ts'
-import { newCaller, send, signIn } from '../../support/caller.ts'
+import { alter, newCaller, send, signIn } from '../../support/caller.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -68,6 +68,16 @@ describe('a body that comes long after its head', () => {
     expect((await send(service, '/api/v1/session', { method: 'DELETE', token })).status).toBe(200)
     expect(await finish()).toEqual([401, 'not_signed_in'])
     expect(await apiKeys.list(user.account_id)).toEqual([])
+  })
+
+  it('T34: makes no key after the factor of the last proof was taken away in between', async () => {
+    const user = await addPerson(service, 'copied@example.com')
+    const token = await signIn(service, user)
+    const letIn = nextLookUp(service.composition.deps.users, 'find')
+    const finish = begin('/api/v1/account/api-keys', token, { name: 'late' })
+    await letIn
+    await alter(service, 'users', user.id, { 'totp.disabled_at': new Date() })
+    expect(await finish()).toEqual([403, 'proof_required'])
   })
 
   it('T54: does nothing for an API key that was revoked in between', async () => {

@@ -173,7 +173,7 @@ describe('an invitation by an owner', () => {
     const joining = { email: 'moment@example.com', role: 'auditor' } as const
     const other = await inviteMemberByOperator(deps, eve.accountId, joining)
     await enrolByLink(service, other.link.url)
-    const factor = { method: 'passkey' as const, change: () => ({ passkeys: [] }) }
+    const factor = { method: 'passkey' as const, by: 'none', change: () => ({ passkeys: [] }) }
     const client = { address: '127.0.0.1', user_agent: 'test' }
     const late = finishEnrollment(deps, open, undefined, factor, client)
     await expect(late).rejects.toMatchObject({ code: 'enrollment_invalid', status: 410 })
