@@ -29,7 +29,10 @@ export async function verifyTotp(
   const giveBack = await takeAddressTry(deps, input.address)
   const at = deps.clock.now()
   const tried = await deps.users.takeTotpTry(input.user.id, at)
-  if (tried === undefined) throw await whyNoTry(deps, input.user.id, at)
+  if (tried === undefined) {
+    await giveBack()
+    throw await whyNoTry(deps, input.user.id, at)
+  }
   // If codes were set up again meanwhile, they have another seed: the fresh state counts, not the one read earlier.
   const step = matchTotp(deps.vault.open(tried.sealed_seed, totpAad(input.user.id)), input.code, at)
   if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) {
@@ -41,9 +44,9 @@ export async function verifyTotp(
 }
 
 /**
- * Takes one of the address's tries. Each wrong code keeps its try, so at most as many wrong codes as there are tries are
+ * Takes one of the address's tries. Each wrong code that is compared keeps its try, so at most as many as there are tries are
  * compared in any 15 minutes, even in parallel.
- * @returns a function that gives the try back after a right code
+ * @returns a function that gives the try back after a right code, or one that locked codes left without a comparison (T27)
  * @throws Refusal `totp_locked`
  */
 async function takeAddressTry(deps: PeopleDeps, address?: string): Promise<() => Promise<void>> {

@@ -211,6 +211,21 @@ describe('T26: wrong codes', () => {
     expect(await countOf(deps, address)).toBe(100)
   })
 
+  it('T27: for locked codes are not compared and leave the address its tries: nobody locks out their office', async () => {
+    const [ada, bob] = [await enrol(), await enrol()]
+    const address = '192.0.2.40'
+    await used(ada.deps, address, 98)
+    await fail(ada, 10)
+    const code = wrongCodeAt(ada.secret, ada.deps.clock.now())
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      await expect(verifyTotp(ada.deps, { user: ada.user, code, address })).rejects.toMatchObject({
+        code: 'totp_locked',
+      })
+    expect(await countOf(ada.deps, address)).toBe(98)
+    const right = codeAt(bob.secret, bob.deps.clock.now())
+    await expect(verifyTotp(bob.deps, { user: bob.user, code: right, address })).resolves.toMatchObject({})
+  })
+
   it('from one address in parallel, over people, are compared no more often than it has tries left', async () => {
     const people = await Promise.all([enrol(), enrol(), enrol()])
     const address = '192.0.2.30'
