@@ -137,7 +137,7 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
     const joins =
       user.enrolled_at === null
         ? SEND_LINK
-        : 'They have enrolled before: by this link, or in the dashboard, they sign in and accept.'
+        : 'They have enrolled before: by this link they sign in and accept.'
     return {
       value: { user_id: user.id, account_id: accountId, role, enroll_url: link.url },
       text: linkText(`Invited ${user.email} (${user.id}) into account ${accountId} as ${role}.`, joins, link),
@@ -160,7 +160,7 @@ function readMembership({ account, role, renew }: InviteOptions): {
 } {
   if (renew)
     throw usageError(
-      '--renew is for a link of their own; leave out --account and --role. A new link into an account is made by its owner: Members, “New link”.',
+      '--renew is for a link of their own; leave out --account and --role. For a new link into an account leave out --renew; if they have enrolled, its owner makes it: Members, “New link”.',
     )
   if (account === undefined || role === undefined)
     throw usageError('--account and --role go together: into which account, and as what.')
@@ -170,7 +170,7 @@ function readMembership({ account, role, renew }: InviteOptions): {
 }
 
 function whyNotMember(email: string, accountId: string) {
-  const there = `${email} is already in account ${accountId}, or already invited; a new link is made by its owner: Members, “New link”.`
+  const there = `${email} is already in account ${accountId}, or is invited and has enrolled; a new link is made by its owner: Members, “New link”.`
   const none = `There is no account ${accountId}; see: countersign user list`
   return inWords({ not_found: ['account_not_found', none], member_exists: ['member_exists', there] })
 }

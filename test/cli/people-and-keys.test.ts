@@ -117,12 +117,6 @@ describe('countersign user', () => {
     })
     const made = await cli(['user', 'invite', 'new@example.com', ...into, 'auditor'], { env })
     expect(made.stdout).toMatch(/^Invited new@example\.com \(usr_\S+\) into account acc_\S+ as auditor\.\n/)
-    const twice = await cli(['user', 'invite', 'bob@example.com', ...into, 'auditor', '--json'], { env })
-    expect(twice.code).toBe(1)
-    expect(twice.error()).toEqual({
-      error: 'member_exists',
-      message: `bob@example.com is already in account ${account_id}, or already invited; a new link is made by its owner: Members, “New link”.`,
-    })
     const listed = await cli(['user', 'list', '--json'], { env })
     const { data } = listed.json()
     expect(data.map((user: { accounts: unknown }) => user.accounts)).toEqual([
@@ -135,6 +129,34 @@ describe('countersign user', () => {
         { id: data[2].account_id, role: 'owner', state: 'active' },
         { id: account_id, role: 'auditor', state: 'invited' },
       ],
+    ])
+  })
+
+  it('invites again whoever has enrolled no factor, by a new link that gives one and ends the lost one', async () => {
+    const database = `test_${randomBytes(6).toString('hex')}`
+    const service = await useService({ database })
+    const env = {
+      MONGODB_URI: databaseUri(inject('storeUri'), database),
+      BASE_URL: service.url,
+      ...TEST_SECRETS,
+    }
+    const { account_id } = (await cli(['user', 'invite', 'ada@example.com', '--json'], { env })).json()
+    const invite = (role: string) =>
+      cli(['user', 'invite', 'ann@example.com', '--account', account_id, '--role', role, '--json'], { env })
+    const lost = (await invite('approver')).json()
+    const again = (await invite('auditor')).json()
+    expect(again.user_id).toBe(lost.user_id)
+    await expect(enrolByLink(service, lost.enroll_url)).rejects.toThrow('enrollment_invalid')
+    const ann = await enrolByLink(service, again.enroll_url)
+    const { accounts } = (await ann.browser.get('/api/v1/session')).body
+    expect(accounts).toMatchObject([{ id: account_id, role: 'auditor' }, { role: 'owner' }])
+    const member = await invite('approver')
+    expect([member.code, member.error()]).toEqual([
+      1,
+      {
+        error: 'member_exists',
+        message: `ann@example.com is already in account ${account_id}, or is invited and has enrolled; a new link is made by its owner: Members, “New link”.`,
+      },
     ])
   })
 

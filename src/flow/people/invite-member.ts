@@ -43,13 +43,14 @@ export async function inviteMember(
   address: string,
 ): Promise<InvitedMember> {
   const { account_id: accountId, id } = who.user
-  await refuseKnown(deps, accountId, input.email)
+  await refuseKnown(deps, accountId, input.email, 'owner')
   await proveFactor(deps, who, { operation: 'member.invite', target: input.email }, input.proof, address)
   return addMember(deps, input, { kind: 'owner', accountId, actor: { kind: 'user', id, address } })
 }
 
 /**
- * Invites on the operator's word, by the command line: as `inviteMember`, but the link enrols anyone who has not enrolled yet.
+ * Invites on the operator's word, by the command line: as `inviteMember`, but the link enrols anyone who has not enrolled yet, and
+ * such a person can be invited again: an owner's new link would not enrol a person whom the operator made.
  * @throws Refusal `not_found` for an unknown account, `invalid_field`, `member_exists`, `member_limit`
  */
 export async function inviteMemberByOperator(
@@ -57,7 +58,7 @@ export async function inviteMemberByOperator(
   accountId: string,
   input: MemberInvitation,
 ): Promise<InvitedMember> {
-  await refuseKnown(deps, accountId, input.email)
+  await refuseKnown(deps, accountId, input.email, 'operator')
   return addMember(deps, input, { kind: 'operator', accountId, actor: { kind: 'cli' } })
 }
 
@@ -66,17 +67,24 @@ async function refuseKnown(
   deps: Pick<PeopleDeps, 'accounts' | 'users'>,
   accountId: string,
   address: string,
+  by: Inviter['kind'],
 ): Promise<void> {
   const account = await deps.accounts.find(accountId)
   if (account === undefined) throw refusal('not_found')
   const known = await deps.users.findByEmail(readEmail(address))
-  refuseMember(account, known?.id)
+  othersIn(account, known, by)
 }
 
-function refuseMember(account: Account, userId: string | undefined): void {
-  const known = account.owner_id === userId || account.members.some(({ user_id }) => user_id === userId)
+/** Returns the members besides the person invited. @throws Refusal `member_exists`, `member_limit` */
+function othersIn(account: Account, user: User | undefined, by: Inviter['kind']): Member[] {
+  const again = by === 'operator' && user?.enrolled_at === null
+  const others = account.members.filter(
+    ({ user_id, state }) => !(again && state === 'invited' && user_id === user.id),
+  )
+  const known = account.owner_id === user?.id || others.some(({ user_id }) => user_id === user?.id)
   if (known) throw refusal('member_exists')
-  if (account.members.length >= MAX_MEMBERS) throw refusal('member_limit')
+  if (others.length >= MAX_MEMBERS) throw refusal('member_limit')
+  return others
 }
 
 async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter): Promise<InvitedMember> {
@@ -92,9 +100,9 @@ async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter)
     name,
   }
   await changeFresh(deps.accounts, by.accountId, (account) => {
-    refuseMember(account, user.id)
+    const others = othersIn(account, user, by.kind)
     const audit = [memberAudit(deps, 'member.invited', account, member, by.actor)]
-    return { fields: { members: [...account.members, member] }, audit }
+    return { fields: { members: [...others, member] }, audit }
   })
   const link = await issueMemberLink(deps, { user_id: user.id, account_id: by.accountId }, by.kind)
   return { member, user, link }
