@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Bootstrap, POLL_LEAST_MS, POLL_SECONDS, REPLACE_SECONDS } from '../../domain/bootstrap.ts'
 import { refusal } from '../../domain/errors.ts'
-import { factorsOf, usablePasskeys } from '../../domain/user.ts'
 import type { PollAnswer } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import { drawKey, redrawSecret } from '../manage-api-keys.ts'
+import { stillCounts } from '../people/recent-proof.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
 import { bootstrapHash } from './start-bootstrap.ts'
 
@@ -46,17 +46,15 @@ export async function pollBootstrap(
 }
 
 /**
- * Checks whether the owner still has the factor that consented, and whether it counts (T30). The thief of a factor could have
+ * Checks whether the owner still has the factor that consented, and whether it counts (T30, T88). The thief of a factor could have
  * consented to a key of their own, and would collect it after the factor was taken away (T23).
  */
-async function stillStands({ users }: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
+async function stillStands(deps: FlowDeps, { consent }: Bootstrap): Promise<boolean> {
   if (consent === undefined) return false
-  const owner = await users.find(consent.user_id)
+  const owner = await deps.users.find(consent.user_id)
   if (owner === undefined) return false
   const { at, evidence } = consent
-  if (evidence.type === 'passkey')
-    return usablePasskeys(owner).some((one) => one.credential_id === evidence.credential_id)
-  return factorsOf(owner).has_totp && owner.totp !== undefined && owner.totp.confirmed_at <= at
+  return stillCounts(deps, owner, { by: evidence.type === 'passkey' ? evidence.credential_id : 'totp', at })
 }
 
 /** Checks whether the key was collected, or there is still time to collect it. */

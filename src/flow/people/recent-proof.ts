@@ -26,7 +26,7 @@ export async function isRecentlyProven(deps: ProofDeps, { session, user }: Signe
  * copy of a passkey, found out meanwhile, or a passkey from before a stricter rule would go on to make keys (T30, T88).
  * @param proof as `Session.proven_by` and `proven_at`
  */
-async function stillCounts(
+export async function stillCounts(
   deps: Pick<ProofDeps, 'accounts' | 'models'>,
   user: User,
   { by, at }: { by: string; at: Date },

@@ -215,14 +215,25 @@ describe('collecting the key of a bootstrap', () => {
   })
 
   it.each([
-    { factor: 'passkey', enrol: newOwner, say: consent, ended: 'passkeys.0.suspended_at' },
-    { factor: 'codes', enrol: newOwnerWithCodes, say: consentByCode, ended: 'totp.disabled_at' },
-  ])('T30: makes no key once the $factor that consented ceased to count', async (by) => {
+    { factor: 'passkey', enrol: newOwner, say: consent, ended: { 'passkeys.0.suspended_at': new Date() } },
+    {
+      factor: 'codes',
+      enrol: newOwnerWithCodes,
+      say: consentByCode,
+      ended: { 'totp.disabled_at': new Date() },
+    },
+    { factor: 'passkey', enrol: newOwner, say: consent, rule: 'attested' },
+    { factor: 'codes', enrol: newOwnerWithCodes, say: consentByCode, rule: 'attested' },
+  ])('T30: makes no key once the $factor that consented ceased to count (rule: $rule)', async (by) => {
     const owner = await by.enrol()
     const begun = await begin(service, owner.email)
     expectStatus(await by.say(service, owner, begun), 200)
-    const users = service.composition.connection.collection<{ _id: string }>('users')
-    await users.updateOne({ _id: owner.userId }, { $set: { [by.ended]: new Date() } })
+    const { connection } = service.composition
+    const users = connection.collection<{ _id: string }>('users')
+    if (by.ended !== undefined) await users.updateOne({ _id: owner.userId }, { $set: by.ended })
+    const rules = { 'policy.authenticators': by.rule }
+    if (by.rule !== undefined)
+      await connection.collection('accounts').updateOne({ owner_id: owner.userId }, { $set: rules })
     expect((await nextPoll(begun.secret)).body).toEqual(ended('not_collected'))
     expect(await keysOf(owner)).toEqual([])
   })
