@@ -146,7 +146,10 @@ function isJson(request: Request): boolean {
   return type?.trim().toLowerCase() === 'application/json'
 }
 
-/** Runs only the steps for a JWT or, without an `Authorization` header, a session cookie; passes other requests on. */
+/**
+ * Runs only the steps for a JWT or, without an `Authorization` header, a session cookie; passes other requests on, also with an
+ * internal token, which may hold dots.
+ */
 export function whenSession<Params extends Record<string, string>>(
   baseUrl: string,
   steps: RequestHandler<Params>[],
@@ -155,7 +158,8 @@ export function whenSession<Params extends Record<string, string>>(
   return (request, response, next) => {
     const bare = request.get('Authorization') === undefined
     const byCookie = bare && readCookie(request, 'session', baseUrl) !== undefined
-    if (byCookie || /^[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request))) inner(request, response, next)
+    if (byCookie || /^(?!internal-)[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request)))
+      inner(request, response, next)
     else next()
   }
 }

@@ -5,7 +5,8 @@ import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const PATH = '/api/v1/approvals/request'
-const SECRET = 'a-token-of-more-than-32-characters'
+/** In three parts, as a JWT: no route may take it for a session. */
+const SECRET = 'a.token.of-more-than-32-characters'
 const TOKEN = `internal-${SECRET}`
 
 let service: TestService
