@@ -63,16 +63,27 @@ function newStoreText(dataDir: string): string {
   return `There was no store in ${dataDir}; a new one was made there. If your service has another, set its DATA_DIR or MONGODB_URI and try again.\n`
 }
 
+/** Requests named after a reset, at most. */
+const NAMED = 20
+
 /** `countersign user reset`: takes a person's factors and sessions away, when one is lost or stolen or they must not decide. */
 export function runResetUser(address: string): Promise<CommandResult> {
   const email = checkEmail(address)
   return withService(async (deps) => {
     const reset = resetPerson(deps, { email }, { kind: 'cli' })
     const { before, sessions } = await reset.catch(unknownPerson(email))
+    const open = await deps.requests.withVoteOf(before.id, NAMED + 1)
+    const open_votes = open.slice(0, NAMED)
+    const more = open.length > NAMED ? ' and more' : ''
     return {
-      value: { user_id: before.id, email, taken: presentTaken({ before, sessions }) },
+      value: { user_id: before.id, email, taken: presentTaken({ before, sessions }), open_votes },
       text: [
         `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
+        ...(open.length === 0
+          ? []
+          : [
+              `Their votes still count in pending requests: ${open_votes.join(', ')}${more}. The owner of the account can withdraw these.`,
+            ]),
         `They sign in and decide again only after a new link: countersign user invite ${email} --renew`,
         `API keys of their account keep working: countersign key list --owner ${email}`,
       ].join('\n'),

@@ -115,6 +115,19 @@ function reads(
       const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
       return found.map(recordOf)
     },
+    /**
+     * Returns pending requests with a vote that the person cast, also as a delegate, the first to expire first. It looks through
+     * all on which they ever voted: for the operator alone.
+     */
+    async withVoteOf(userId: string, limit: number): Promise<string[]> {
+      const filter = { 'votes.user_id': userId, status: 'pending', $expr: UNEXPIRED } as const
+      const found = await model
+        .find(filter, { _id: 1 })
+        .sort(ENDING_FIRST)
+        .limit(limit)
+        .lean<{ _id: string }[]>()
+      return found.map(({ _id }) => _id)
+    },
     /** Counts what `pendingFor` would return without a limit. */
     async countPendingFor(who: InboxScope): Promise<number> {
       return model.countDocuments(waitingFor(who))

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { describe, expect, inject, it } from 'vitest'
-import { newCaller } from '../support/caller.ts'
+import { alter, newCaller } from '../support/caller.ts'
 import { cli, useDataDir } from '../support/cli.ts'
-import { assertWith, type EnrolledPerson } from '../support/enrolled.ts'
+import { assertWith, type EnrolledPerson, enrolWithPasskey, expectStatus } from '../support/enrolled.ts'
 import { createHttpClient } from '../support/http-client.ts'
 import { enrolByLink } from '../support/invited.ts'
 import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
+import { asMembers } from '../support/members.ts'
 import { databaseUri, TEST_SECRETS, type TestService, useService } from '../support/service.ts'
 
 const USER_ID = /^usr_[0-9a-z]{26}$/
@@ -265,6 +266,30 @@ describe('countersign user reset', () => {
       },
     ])
   })
+})
+
+it('names the open requests that a vote of the person counts in: a reset takes back no vote', async () => {
+  const database = `test_${randomBytes(6).toString('hex')}`
+  const service = await useService({ database })
+  const env = { MONGODB_URI: databaseUri(inject('storeUri'), database), ...TEST_SECRETS }
+  const setting = await setUpOwner(service, 'ann@example.com')
+  const bob = await enrolWithPasskey(service, 'bob@example.com')
+  const both = [setting.owner.userId, bob.userId]
+  const policy = { approvers: both, quorum: 2, passkey_only: false, high_impact: false }
+  const { account_id } = (await service.composition.deps.users.find(both[0] ?? '')) ?? expect.unreachable()
+  await alter(service, 'accounts', account_id, { policy, members: asMembers([bob.userId]) })
+  const decided = await ask(setting)
+  // The soonest to end is named first.
+  const [late, soon] = [await ask(setting, { ttl_seconds: 7_200 }), await ask(setting, { ttl_seconds: 600 })]
+  const open = [soon, late]
+  for (const id of [decided, ...open]) expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
+  expectStatus(await decideByPasskey({ service, owner: bob }, decided, 'approved'), 200)
+  const reset = ['user', 'reset', 'ann@example.com']
+  expect((await cli(reset, { env })).stdout).toContain(
+    `\nTheir votes still count in pending requests: ${open.join(', ')}. The owner of the account can withdraw these.\n`,
+  )
+  expect((await cli([...reset, '--json'], { env })).json().open_votes).toEqual(open)
+  expect((await cli(['user', 'reset', 'bob@example.com', '--json'], { env })).json().open_votes).toEqual([])
 })
 
 async function signIn(service: TestService, person: EnrolledPerson) {

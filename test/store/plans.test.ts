@@ -86,6 +86,7 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   for (const path of lists) await get(path)
   for (const path of account) await get(`/account${path}`)
   for (const path of me) await get(`/me${path}`)
+  expect(await service.composition.deps.requests.withVoteOf(owner.userId, 1)).toEqual([])
   for (const path of ['review', 'deliveries']) await get(`/approvals/${approved}/${path}`)
   expect(reports.filter(({ index }) => index !== undefined).length).toBeGreaterThan(100)
   expect(scans().filter((scan) => scan !== READ_WHOLE)).toEqual([])
