@@ -90,6 +90,9 @@ export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
   if (type === 'chat.unavailable')
     return 'Requests wait in the inbox meanwhile. Your integrations say what to do; then the cards come by themselves.'
   if (type === 'chat.restored') return 'What waited is on its way.'
+  // The sessions that the copy may have begun go on: the person's own may rest on the same passkey, and could be their last.
+  if (type === 'factor.passkey_suspended')
+    return 'Open your account, end the other sessions and add another passkey.'
   return 'If this was not you, open your account, remove what you do not know and end the other sessions.'
 }
 
