@@ -70,10 +70,18 @@ deliverySchema.index(
 
 const NO_TEST = trusted({ $ne: 'webhook.test' as const })
 
-/** Hosts and accounts with enough attempts under way, which a claim of deliveries or pushes leaves out. */
+/** Hosts, accounts, and accounts at a host with enough attempts under way: a claim of deliveries or pushes leaves them out. */
 export interface Busy {
   busyHosts: readonly string[]
   busyAccounts: readonly string[]
+  busyPairs: readonly { host: string; account_id: string }[]
+}
+
+/** The filter for what is not busy. */
+export function noneBusy({ busyHosts, busyAccounts, busyPairs }: Busy) {
+  const others = { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }
+  // Not left to whoever chooses: the backlog of a pair could fill every read of a claim.
+  return busyPairs.length === 0 ? others : { ...others, $nor: [...busyPairs] }
 }
 
 export type DeliveryResult = AttemptResult<Delivery['state']> & { events: OutboxEvent[] }
@@ -102,8 +110,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       return recordIn(await model.findById(id).lean<DeliveryDocument>())
     },
     /** Leases the chosen among the deliveries longest due, or with a lapsed lease, until `leaseEnds`. */
-    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Delivery>) =>
-      queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
+    claim: (query: Lease & Busy & Choice<Delivery>) => queue.claim(query, noneBusy(query)),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
       const kept = await queue.finish(delivery.id, delivery.fence, result)

@@ -1,7 +1,7 @@
 import { Schema } from 'mongoose'
 import type { Push } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { attemptFields, type Busy } from './deliveries.ts'
+import { attemptFields, type Busy, noneBusy } from './deliveries.ts'
 import { date, noticeFields, part, text } from './fields.ts'
 import { noWake, type Wake } from './outbox.ts'
 import {
@@ -11,7 +11,6 @@ import {
   indexResting,
   type Lease,
   makeQueue,
-  noneOf,
   type QueueToken,
 } from './queue.ts'
 import { documentOf, recordOf } from './record.ts'
@@ -58,8 +57,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
       return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)
     },
     /** Leases the chosen among the pushes longest due until `leaseEnds`, as deliveries do. */
-    claim: ({ busyHosts, busyAccounts, ...lease }: Lease & Busy & Choice<Push>) =>
-      queue.claim(lease, { ...noneOf('host', busyHosts), ...noneOf('account_id', busyAccounts) }),
+    claim: (query: Lease & Busy & Choice<Push>) => queue.claim(query, noneBusy(query)),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
     async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
       const kept = await queue.finish(id, fence, result)

@@ -35,14 +35,16 @@ function result(more: Partial<DeliveryResult> = {}): DeliveryResult {
   return { state: 'delivered', next_at: at(0), tries: 1, attempts, events: [], audit: [], ...more }
 }
 
+type Pair = Pick<Delivery, 'host' | 'account_id'>
+
 const store = () => service.composition.deps.deliveries
 const claimMany = (
   now: number,
   leaseEnds: number,
-  { hosts = [], accounts = [] }: { hosts?: string[]; accounts?: string[] } = {},
+  { hosts = [], accounts = [], pairs = [] }: { hosts?: string[]; accounts?: string[]; pairs?: Pair[] } = {},
   choice: Choice<Delivery> = FIRST,
 ) => {
-  const busy = { busyHosts: hosts, busyAccounts: accounts }
+  const busy = { busyHosts: hosts, busyAccounts: accounts, busyPairs: pairs }
   return store().claim({ ...choice, now: at(now), leaseEnds: at(leaseEnds), ...busy })
 }
 const claim = async (...query: Parameters<typeof claimMany>) => (await claimMany(...query))[0]
@@ -115,6 +117,23 @@ it('passes over accounts that have enough under way', async () => {
   expect(await claim(5, 35, { accounts: ['acc_a', 'acc_b'] })).toBeUndefined()
   const busy = { hosts: ['other.example.com'], accounts: ['acc_a'] }
   expect((await claim(5, 35, busy))?.record.id).toBe('dlv_2')
+})
+
+it('passes over an account that has enough under way at a host, and neither the account nor the host', async () => {
+  const host = 'calm.example.com'
+  await store().insertNew([
+    delivery(1),
+    delivery(2, { host }),
+    delivery(3, { account_id: 'acc_b' }),
+    delivery(4, { account_id: 'acc_b', host }),
+  ])
+  const pairs = [
+    { host: 'hooks.example.com', account_id: 'acc_a' },
+    { host, account_id: 'acc_b' },
+  ]
+  expect((await claim(5, 35, { pairs }))?.record.id).toBe('dlv_2')
+  expect((await claim(5, 35, { pairs }))?.record.id).toBe('dlv_3')
+  expect(await claim(5, 35, { pairs })).toBeUndefined()
 })
 
 it('has an index for claims that answers for host and account, and one by request of those that have one', async () => {

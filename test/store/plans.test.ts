@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
 import { expectStatus } from '../support/enrolled.ts'
+import { NONE_BUSY } from '../support/first-claim.ts'
 import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -98,8 +99,8 @@ it('asks a queue for its states in the very words of the partial index that is t
   const lease = { now, leaseEnds: now, limit: 1, choose: () => [] }
   asked.splice(0)
   reports.splice(0)
-  await deliveries.claim({ ...lease, busyHosts: [], busyAccounts: [] })
-  await pushes.claim({ ...lease, busyHosts: [], busyAccounts: [] })
+  await deliveries.claim({ ...lease, ...NONE_BUSY })
+  await pushes.claim({ ...lease, ...NONE_BUSY })
   await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [], busyAccounts: [] })
   for (const queue of [deliveries, pushes]) {
     await queue.nextDue()

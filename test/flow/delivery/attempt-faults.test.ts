@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
 import { attemptDelivery } from '../../../src/flow/delivery/send-deliveries.ts'
 import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
-import { FIRST } from '../../support/first-claim.ts'
+import { FIRST, NONE_BUSY } from '../../support/first-claim.ts'
 import { addPerson } from '../../support/people.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { sampleDelivery } from '../../support/sample-delivery.ts'
@@ -37,7 +37,7 @@ async function claimed(path: string, leaseMs: number): Promise<Delivery> {
   await deps.deliveries.insertNew([delivery])
   const leaseEnds = new Date(now.getTime() + leaseMs)
   return (
-    (await deps.deliveries.claim({ ...FIRST, now, leaseEnds, busyHosts: [], busyAccounts: [] }))[0]?.record ??
+    (await deps.deliveries.claim({ ...FIRST, ...NONE_BUSY, now, leaseEnds }))[0]?.record ??
     expect.unreachable()
   )
 }

@@ -296,6 +296,33 @@ describe('the loop of deliveries', () => {
     await loop.drain()
   })
 
+  it('T8: one account cannot keep others from a host by a backlog of slow paths there', async () => {
+    const [second, third] = [await newCaller(service), await newCaller(service)]
+    const { deps } = service.composition
+    const { loop, open, sent } = loopWith({ total: 64, perHost: 4 })
+    await makeDue(['shared.test'], 70)
+    loop.wake()
+    await eventually(() => open.length).toBe(4)
+    await makeDue(['shared.test'], 2, second.user.account_id)
+    loop.wake()
+    // Each goes out while nothing of the first account is answered.
+    for (let answered = 1; answered <= 2; answered += 1) {
+      await eventually(() => open.length).toBe(5)
+      open.pop()?.answer()
+      await eventually(delivered).toBe(answered)
+    }
+    await loop.enter([dueAt('shared.test', second.user.account_id)], deps.deliveries.insertNew)
+    await eventually(() => open.length).toBe(5)
+    // All places are taken; the next one that becomes free is for whoever has none.
+    const last = dueAt('shared.test', third.user.account_id)
+    await loop.enter([last], deps.deliveries.insertNew)
+    open.shift()?.answer()
+    await eventually(() => sent.length).toBe(8)
+    expect(sent[7]).toBe(last.event_id)
+    while ((await delivered()) < 74) open.shift()?.answer()
+    await loop.drain()
+  })
+
   it('outlives a store that fails to claim', async () => {
     await makeDue(['one.test'], 1)
     const { deps } = service.composition

@@ -26,11 +26,17 @@ it('keeps all limits, whichever hosts and accounts come, and lets in whatever is
         ).length
       for (const { kind, pick } of walk) {
         const { host, account_id } = ALL[pick % ALL.length] ?? expect.unreachable()
+        const there = count({ host })
+        // One more than `perHost`, for an account that has none there.
+        const newcomer = there === perHost && count({ host, account_id }) === 0
         const within =
-          running.length < total && count({ host }) < perHost && count({ account_id }) < perAccount
+          running.length < total && (there < perHost || newcomer) && count({ account_id }) < perAccount
         const busy = slots.busy(NOW)
         expect([slots.room(), slots.fits({ host, account_id })]).toEqual([total - running.length, within])
-        expect(busy.busyHosts.includes(host)).toBe(count({ host }) === perHost)
+        expect(busy.busyHosts.includes(host)).toBe(there > perHost)
+        expect(
+          busy.busyPairs.filter((pair) => pair.host === host && pair.account_id === account_id).length,
+        ).toBe(there === perHost && !newcomer ? 1 : 0)
         expect(busy.busyAccounts.includes(account_id)).toBe(count({ account_id }) === perAccount)
         if (kind === 'come' && within) {
           slots.take({ host, account_id })

@@ -5,7 +5,7 @@ import { createPushLoop } from '../../../src/flow/push/send-pushes.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { decryptPush } from '../../support/decrypt-push.ts'
-import { FIRST } from '../../support/first-claim.ts'
+import { FIRST, NONE_BUSY } from '../../support/first-claim.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'
 import { useWorker } from '../../support/worker.ts'
 
@@ -54,10 +54,9 @@ describe('a process that dies', () => {
     const at = worker.deps.clock.now()
     const query = {
       ...FIRST,
+      ...NONE_BUSY,
       now: at,
       leaseEnds: new Date(at.getTime() + 1),
-      busyHosts: [],
-      busyAccounts: [],
     }
     const [dead] = await worker.deps.pushes.claim(query)
     await worker.start()
