@@ -2,6 +2,7 @@ import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Watch } from '../store/change-signal.ts'
 import type { Caller } from './authenticate-caller.ts'
+import { createCount } from './delivery/send-slots.ts'
 import type { FlowDeps } from './deps.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
@@ -155,11 +156,11 @@ function nextDeadline(
 
 /**
  * Slots for open waits, streams and files (T67): few per key or person, and bounded, so that idle connections cannot exhaust
- * the process.
+ * the process. An account with very many keys or people may hold them all; a tenth more is for accounts that hold few.
  */
 export interface WaitSlots {
-  /** @returns a function that gives the slot back. @throws Refusal `too_many_waits` */
-  take(holder: string): () => void
+  /** @returns a function that gives the key's or person's slot back. @throws Refusal `too_many_waits` */
+  take(holder: { id: string; account_id: string }): () => void
 }
 
 /** Slots for waits and streams of one key or person. */
@@ -176,7 +177,8 @@ export function createWaitSlots(
   most: { each: number; process: number },
   crowded: (many: boolean) => void = () => {},
 ): WaitSlots {
-  const open = new Map<string, number>()
+  const holders = createCount(most.each)
+  const accounts = createCount(most.each)
   let total = 0
   let many = false
   const count = (change: 1 | -1): void => {
@@ -187,18 +189,17 @@ export function createWaitSlots(
     crowded(many)
   }
   return {
-    take(holder) {
-      const held = open.get(holder) ?? 0
-      if (held >= most.each || total >= most.process)
+    take({ id, account_id }) {
+      const room = accounts.fits(account_id) ? most.process + Math.floor(most.process / 10) : most.process
+      if (!holders.fits(id) || total >= room)
         throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
-      open.set(holder, held + 1)
-      count(1)
-      return () => {
-        const left = (open.get(holder) ?? 1) - 1
-        if (left === 0) open.delete(holder)
-        else open.set(holder, left)
-        count(-1)
+      const change = (by: 1 | -1): void => {
+        holders.add(id, by)
+        accounts.add(account_id, by)
+        count(by)
       }
+      change(1)
+      return () => change(-1)
     },
   }
 }

@@ -8,7 +8,7 @@ import type { HttpDeps } from './http-deps.ts'
 /** A file of rows. */
 interface FileOfRows<Row> {
   /** The person who downloads the file; the number of open downloads per person is limited. */
-  personId: string
+  person: { id: string; account_id: string }
   /** The beginning of the file's name: letters and hyphens. */
   name: string
   format: 'ndjson' | 'csv'
@@ -25,7 +25,7 @@ export async function exportFile<Row>(
   batches: AsyncGenerator<readonly Row[], void, undefined>,
 ): Promise<void> {
   const { format, columns, cells } = file
-  const giveBack = deps.exportSlots.take(file.personId)
+  const giveBack = deps.exportSlots.take(file.person)
   try {
     // Reading the first batch may throw a refusal; after it the response begins and can no longer be refused.
     const first = await batches.next()

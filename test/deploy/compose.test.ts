@@ -104,7 +104,7 @@ it('files and connections suffice for the waits that the service takes, two conn
   const { MAX_OPEN_WAITS = '' } = service('countersign').environment ?? {}
   expect(MAX_OPEN_WAITS).toBe('')
   const number = (name: string) => Number(new RegExp(`${name} (\\d+);`).exec(shipped('nginx.conf'))?.[1])
-  expect(number('worker_connections')).toBeGreaterThan(2 * readConfig({}).maxOpenWaits)
+  expect(number('worker_connections')).toBeGreaterThan(2 * 1.1 * readConfig({}).maxOpenWaits)
   expect(number('worker_rlimit_nofile')).toBeGreaterThan(number('worker_connections'))
   for (const name of ['proxy', 'countersign'])
     expect(service(name).ulimits?.nofile.hard).toBeGreaterThanOrEqual(number('worker_rlimit_nofile'))

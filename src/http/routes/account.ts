@@ -129,7 +129,7 @@ const exportRequests: Endpoint = (deps) => async (request, response) => {
     return requests.map((one) => presentExportedRow(one, names))
   })
   const file = {
-    personId: who.user.id,
+    person: who.user,
     name: 'requests',
     format,
     columns: EXPORT_COLUMNS,

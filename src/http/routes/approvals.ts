@@ -106,7 +106,7 @@ const read: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, r
 const wait: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
   const caller = callerOf(response)
   const { timeout } = parseBody(waitQuery, request.query)
-  const giveBack = deps.waitSlots.take(caller.key.id)
+  const giveBack = deps.waitSlots.take(caller.key)
   const gone = clientGone(response)
   try {
     const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
@@ -149,7 +149,7 @@ const STREAM_MS = 3_600_000
 /** `GET /:id/events`: sends the request as server-sent events until it is decided, withdrawn or expired. */
 const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
   const caller = callerOf(response)
-  const giveBack = deps.waitSlots.take(caller.key.id)
+  const giveBack = deps.waitSlots.take(caller.key)
   const gone = clientGone(response)
   const until = new Date(deps.clock.now().getTime() + STREAM_MS)
   const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })

@@ -42,7 +42,7 @@ const exportAll: Endpoint = (deps) => async (request, response) => {
   await exportFile(
     deps,
     response,
-    { personId: who.user.id, name: 'audit', format, columns: COLUMNS, cells: cellsOf },
+    { person: who.user, name: 'audit', format, columns: COLUMNS, cells: cellsOf },
     rows,
   )
 }

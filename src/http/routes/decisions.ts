@@ -100,7 +100,7 @@ const STREAM_MS = 900_000
 /** Streams an event to a signed-in person whenever the requests that wait for them may have changed. */
 const stream: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
-  const giveBack = deps.inboxSlots.take(who.user.id)
+  const giveBack = deps.inboxSlots.take(who.user)
   const gone = clientGone(response)
   const until = new Date(deps.clock.now().getTime() + STREAM_MS)
   const events = openEventStream(response)

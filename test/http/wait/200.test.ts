@@ -200,12 +200,38 @@ describe('MAX_OPEN_WAITS', () => {
     expect(await Promise.all(open)).toEqual(['gone', 'gone'])
   })
 
+  it('T67: an account that takes them all leaves a tenth more for accounts with few', async () => {
+    const small = await startService({
+      database: service.composition.connection.name,
+      env: { MAX_OPEN_WAITS: '20' },
+    })
+    onTestFinished(() => small.close())
+    const large = await newCaller(small)
+    const gone = new AbortController()
+    const waitOf = async ({ token, createdId }: TestCaller, timeout = 30) => {
+      const path = `/api/v1/approvals/${await createdId()}/wait?timeout=${timeout}`
+      return () => send(small, path, { token, signal: gone.signal }).catch(() => 'gone' as const)
+    }
+    const theirs = [large, await newCaller(small, { user: large.user })]
+    const twenty = theirs.flatMap((caller) => Array.from({ length: 10 }, () => waitOf(caller)))
+    await startWaits(small, await Promise.all(twenty))
+    const more = await waitOf(await newCaller(small, { user: large.user }))
+    expect(await more()).toMatchObject({ status: 429, body: { error: 'too_many_waits' } })
+    const others = [await newCaller(small), await newCaller(small)]
+    expect(await (await waitOf(others[0] ?? expect.unreachable(), 1))()).toMatchObject({ status: 200 })
+    await startWaits(small, await Promise.all(others.map((other) => waitOf(other))))
+    const last = await waitOf(await newCaller(small))
+    expect(await last()).toMatchObject({ status: 429, body: { error: 'too_many_waits' } })
+    gone.abort()
+  })
+
   it('is told when very many wait and when few do again, not each time that the number moves about the limit', () => {
     const told: boolean[] = []
     const slots = createWaitSlots({ each: 1, process: 3000 }, (many) => told.push(many))
-    const open = Array.from({ length: 1999 }, (_, n) => slots.take(`key ${n}`))
+    const take = (id: string) => slots.take({ id, account_id: 'acc_a' })
+    const open = Array.from({ length: 1999 }, (_, n) => take(`key ${n}`))
     expect(told).toEqual([])
-    for (let n = 0; n < 3; n += 1) slots.take('one more')()
+    for (let n = 0; n < 3; n += 1) take('one more')()
     expect(told).toEqual([true])
     for (const giveBack of open) giveBack()
     expect(told).toEqual([true, false])
