@@ -81,8 +81,10 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
     const { record } = claimed
     let sent = false
     const free = (): void => {
+      // What was left waits for room like this. Any other room is no reason to read a whole backlog again (T8).
+      const wasFull = !slots.fits(record)
       slots.free(record)
-      if (lookAgain || left) wake()
+      if (lookAgain || (left && wasFull)) wake()
     }
     try {
       const again = await sending.attempt(claimed, (gone) => {
@@ -95,7 +97,7 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
     }
     attempts -= 1
     if (!sent) free()
-    else if (attempts === MOST_ATTEMPTS - 1 && left) wake()
+    if (attempts === MOST_ATTEMPTS - 1 && left) wake()
   }
   const hands: Hands<R> = {
     lease() {

@@ -323,6 +323,29 @@ describe('the loop of deliveries', () => {
     await loop.drain()
   })
 
+  it('T8: does not read the backlog of a full host again whenever another callback has gone out', async () => {
+    const { deps } = service.composition
+    const { loop, open, claims } = loopWith({ total: 64, perHost: 2 })
+    await makeDue(['slow.test'], 4)
+    loop.wake()
+    await eventually(() => open.length).toBe(2)
+    await eventually(() => claims.now).toBe(0)
+    const { made } = claims
+    for (let answered = 1; answered <= 3; answered += 1) {
+      await loop.enter([dueAt('quick.test')], deps.deliveries.insertNew)
+      await eventually(() => open.length).toBe(3)
+      open.pop()?.answer()
+      await eventually(delivered).toBe(answered)
+    }
+    expect(claims.made).toBe(made)
+    for (let answered = 0; answered < 4; answered += 1) {
+      await eventually(() => open.length).toBeGreaterThan(0)
+      open.shift()?.answer()
+    }
+    await eventually(delivered).toBe(7)
+    await loop.drain()
+  })
+
   it('outlives a store that fails to claim', async () => {
     await makeDue(['one.test'], 1)
     const { deps } = service.composition
