@@ -67,8 +67,8 @@ export interface ChatPlatform extends ChatPort {
 
 /** Lets the app look for its own messages. */
 export function letLook(chat: ChatPlatform): void {
-  chat.find = async (_to, card) => {
-    const found = chat.messages.find((message) => message.card === card)
+  chat.find = async (to, card) => {
+    const found = chat.of(recipientOf(to)).find((message) => message.card === card)
     return { ok: true, value: found?.ref ?? 'none', duration_ms: 1 }
   }
 }

@@ -38,7 +38,7 @@ export async function attemptCard(
   if (card.message !== undefined) progress.message = card.message
   if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
   if (interrupted && card.message === undefined) progress.perhaps_posted = true
-  const job = { deps, chat, card, progress, leaseEnds: card.next_at }
+  const job = { deps, chat, card, progress, interrupted, leaseEnds: card.next_at }
   const request = await findSubject(deps, card)
   const perhaps = progress.perhaps_posted ?? card.perhaps_posted === true
   const over = request !== undefined && isOver(request, deps.clock.now())
@@ -72,7 +72,7 @@ async function bring(job: Job, showing: Showing, over: boolean): Promise<void> {
   const { message } = progress
   if (message === undefined) return post(job, showing)
   const theirs = isTheirs(card, chat.platform, message, showing.person, await chat.tenantsOf(card.account_id))
-  if (!theirs) return move(job, showing, message, isOthers(card, showing) || over)
+  if (!theirs) return move(job, showing, message, over)
   if (card.shown < card.wanted || card.stale || card.message === undefined)
     await update(job, showing, message)
 }
@@ -150,17 +150,36 @@ function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'use
 }
 
 /** Closes the card in a chat that is no longer the person's and, while the request is pending, posts it where they are now. */
-async function move(job: Job, showing: Showing, message: MessageRef, ends: boolean): Promise<void> {
+async function move(job: Job, showing: Showing, message: MessageRef, over: boolean): Promise<void> {
   const { deps, chat, card, progress } = job
   const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
   if (!answer.ok && answer.outcome !== 'unreachable')
     return fail(job, 'update', { ...answer, tenant: message.tenant })
-  if (!ends) {
-    note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
-    return post(job, showing)
-  }
-  accept(job, 'update', showing.view.version, answer.duration_ms)
+  note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+  const lost = await mendLost(job, showing)
+  if (lost === 'done') return
+  const tells = over && lost === 'unknown' && showing.request.status !== 'pending'
+  if (tells || !(over || isOthers(card, showing))) return post(job, showing)
+  progress.shown = showing.view.version
+  progress.certain = true
   progress.dropped = dueReplies(card).map(({ id }) => id)
+}
+
+/**
+ * Searches for a message that an earlier attempt may have posted in place of a known one, and brings it up to date.
+ * @returns `done` when nothing is to be posted now, `none` when there is no such message, `unknown` when the app may not look
+ */
+async function mendLost(job: Job, showing: Showing): Promise<'done' | 'none' | 'unknown'> {
+  const { card, progress, interrupted } = job
+  const { message: before } = progress
+  if (interrupted) progress.perhaps_posted = true
+  if (!(progress.perhaps_posted ?? card.perhaps_posted)) return 'none'
+  const none = (await findAgain(job, showing)) === 'none'
+  if (none) progress.perhaps_posted = false
+  const { failure, message } = progress
+  if (failure === undefined && message === before) return none ? 'none' : 'unknown'
+  if (failure === undefined && message !== undefined) await update(job, showing, message)
+  return 'done'
 }
 
 function forget(lookup: Lookup, address: ChatAddress): void {
@@ -233,7 +252,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
     else if (answer.gone && reply.kind === 'reminder') {
       forgetMessage(job)
       delete progress.failure
-      await post(job, showing)
+      if ((await mendLost(job, showing)) !== 'done') await post(job, showing)
       if (progress.message !== undefined) progress.said.push(reply.id)
       return
     } else if (answer.outcome === 'unreachable') progress.dropped.push(reply.id)

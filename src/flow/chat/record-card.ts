@@ -142,6 +142,8 @@ export interface Job {
   chat: ChatPort
   card: Card
   progress: CardProgress
+  /** The attempt before this one never reported back. */
+  interrupted: boolean
   /** Extended while calls are made. */
   leaseEnds: Date
 }

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import type { User } from '../../../src/domain/user.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
-import { createChatPlatform } from '../../support/chat-platform.ts'
-import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { createChatPlatform, letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 /** Links identities, the later ones later. */
 async function link({ worker: { deps } }: CardSetting, person: User, ...ids: [string, string][]) {
@@ -15,6 +15,16 @@ async function link({ worker: { deps } }: CardSetting, person: User, ...ids: [st
   }))
   const now = (await deps.users.find(person.id)) ?? expect.unreachable()
   await deps.users.change(person.id, now.version, { chat }, [])
+}
+
+/** Lets time pass until the card rests, up to date. */
+async function untilMended(setting: CardSetting, id: string, wake: () => void): Promise<void> {
+  const { cards, requests } = setting.worker.deps
+  await waitUntil(async () => {
+    await letTimePass(setting, wake)
+    const { version } = (await requests.find(id)) ?? expect.unreachable()
+    expect(await cards.ofRequest(id)).toMatchObject([{ state: 'idle', shown: version }])
+  })
 }
 
 const first = ({ people }: CardSetting): User => people[0] ?? expect.unreachable()
@@ -91,6 +101,50 @@ it('T37: takes a card back from whom the e-mail address led to once the person s
   expect(chat.one('U1', id)).toMatchObject({ moved: true, replies: [] })
   expect(chat.of('UREAL')).toEqual([])
 })
+
+it.each([
+  { trouble: 'its answer was lost', over: false },
+  { trouble: 'the process died', over: false },
+  { trouble: 'its answer was lost', over: true },
+  { trouble: 'the process died', over: true },
+  { trouble: 'its answer was lost', over: true, blind: true },
+])(
+  'takes a card to the chat of a new identity once, though of the first try $trouble (over $over, blind $blind)',
+  async ({ trouble, over, blind }) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester } = setting
+    const { cards, clock } = worker.deps
+    const { finish } = cards
+    if (!blind) letLook(chat)
+    await link(setting, first(setting), ['T1', 'UOLD'])
+    const work = await worker.start()
+    const id = await requester.request()
+    await untilAtRest(worker, id)
+    await link(setting, first(setting), ['T1', 'UNEW'])
+    const lost = trouble === 'its answer was lost'
+    if (lost) chat.behave(({ what, to }) => (what === 'post' && to === 'UNEW' ? 'lost' : undefined))
+    const tried = new Promise<void>((resolve) => {
+      cards.finish = async (...result) => {
+        const state = lost ? await finish(...result) : undefined
+        resolve()
+        return state ?? Promise.reject(new Error('killed'))
+      }
+    })
+    await cards.renew([id], `slack:approver:${first(setting).id}`, clock.now())
+    work.loops.cards.wake()
+    await tried
+    cards.finish = finish
+    chat.behave(() => undefined)
+    expect(chat.of('UNEW')).toHaveLength(1)
+    if (over) await vote(setting, id, first(setting), 'rejected')
+    await untilMended(setting, id, work.loops.cards.wake)
+    if (!over) await vote(setting, id, first(setting), 'rejected')
+    await untilMended(setting, id, work.loops.cards.wake)
+    const states = chat.of('UNEW').map((message) => nowShown(message)?.status.kind)
+    expect(states).toEqual(blind ? ['pending', 'rejected'] : ['rejected'])
+    expect(chat.one('UOLD', id)).toMatchObject({ moved: true, replies: [] })
+  },
+)
 
 it('leaves a card where it is while its workspace is away or gone', async () => {
   const setting = await useCardSetting({ quorum: 1 })

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { remindApprovers, remindAutomatically } from '../../../src/flow/remind-approvers.ts'
-import { waitUntil } from '../../support/chat-platform.ts'
+import { letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
-import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const remind = ({ worker, requester }: CardSetting, id: string) =>
   remindApprovers(worker.deps, requester.caller, id)
@@ -64,6 +64,37 @@ it.each([{ what: 'reply' }, { what: 'update' }, { what: 'reply', refused: 'updat
     expect(chat.of('U1')[1]?.shown.at(-1)?.status.kind).toBe('rejected')
   },
 )
+
+it('posts a deleted card again only once, when the process died right after it', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const { cards } = worker.deps
+  const { finish } = cards
+  letLook(chat)
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  const deleted = chat.one('U1', id)
+  delete deleted.card
+  chat.behave(({ what }) => (what === 'reply' ? { outcome: 'unreachable', gone: true } : undefined))
+  const died = new Promise<void>((resolve) => {
+    cards.finish = async () => {
+      resolve()
+      throw new Error('killed')
+    }
+  })
+  const reminding = remind(setting, id)
+  await died
+  cards.finish = finish
+  await letTimePass(setting, work.loops.cards.wake)
+  await untilAtRest(worker, id)
+  expect((await reminding).accepted).toBe(true)
+  chat.behave(() => undefined)
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  await untilAtRest(worker, id)
+  expect(chat.of('U1').map((message) => nowShown(message)?.status.kind)).toEqual(['pending', 'rejected'])
+  expect(chat.of('U1')[0]).toBe(deleted)
+})
 
 it('counts the card as the message when both come together, and does not remind on top of it', async () => {
   const setting = await useCardSetting()
