@@ -1,5 +1,6 @@
+import type { Account } from '../../domain/account.ts'
 import { drawEntry } from '../../domain/audit.ts'
-import { type Card, type ChatPlatform, recipientKey } from '../../domain/chat.ts'
+import { type Card, type ChatPlatform, recipientKey, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import {
   type ChatPlace,
   type ChatTrouble,
@@ -31,15 +32,35 @@ export async function beginTrouble(
 
 /** Notes that it accepts cards again, tells every account that was told otherwise, and has their cards tried at once. */
 export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void> {
-  for (const account of await deps.accounts.inTrouble()) {
-    for (const trouble of (account.chat_troubles ?? []).filter((one) => isTroubleOf(one, place))) {
-      const at = deps.clock.now()
-      const told = tell(deps, 'chat.restored', account, trouble, at)
-      if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
-      deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel takes cards again')
-      await bringTo(deps, account.id, place)
-    }
+  for (const { account, trouble } of await troublesThatMayEnd(deps, (one) => isTroubleOf(one, place))) {
+    const at = deps.clock.now()
+    const told = tell(deps, 'chat.restored', account, trouble, at)
+    if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
+    deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel takes cards again')
+    await bringTo(deps, account.id, place)
   }
+}
+
+/** Lists the troubles that are meant. One in a workspace that the account has lost lasts, although others' cards are accepted there. */
+async function troublesThatMayEnd(
+  deps: Pick<FlowDeps, 'accounts' | 'chats'>,
+  isMeant: (trouble: ChatTrouble) => boolean = () => true,
+): Promise<{ account: Account; trouble: ChatTrouble }[]> {
+  const found: { account: Account; trouble: ChatTrouble }[] = []
+  for (const account of await deps.accounts.inTrouble())
+    for (const trouble of (account.chat_troubles ?? []).filter(isMeant))
+      if (await isServed(deps, account.id, trouble)) found.push({ account, trouble })
+  return found
+}
+
+/** Checks whether the account's cards go to the workspace. */
+async function isServed(
+  { chats }: Pick<FlowDeps, 'chats'>,
+  accountId: string,
+  { platform, tenant }: ChatPlace,
+): Promise<boolean> {
+  const tenants = await chats.find((chat) => chat.platform === platform)?.tenantsOf(accountId)
+  return [tenant, UNKNOWN_TENANT].some((one) => tenants?.includes(one)) || tenant === UNKNOWN_TENANT
 }
 
 /** Makes the cards due that failed in the workspace or channel. */
@@ -117,7 +138,7 @@ export function createTroubleWatch(deps: FlowDeps) {
   const inTrouble = async (place: ChatPlace): Promise<boolean> => {
     const now = deps.clock.now().getTime()
     if (now >= until) {
-      known = (await deps.accounts.inTrouble()).flatMap(({ chat_troubles = [] }) => chat_troubles)
+      known = (await troublesThatMayEnd(deps)).map(({ trouble }) => trouble)
       until = now + REMEMBERED_MS
     }
     // A missing scope concerns one method; other methods may still work.

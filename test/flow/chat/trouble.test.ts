@@ -1,8 +1,34 @@
 import { expect, it } from 'vitest'
 import { MOST_TROUBLES } from '../../../src/domain/chat-trouble.ts'
+import { addInstallation, removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/chat/trouble.ts'
+import { newRequester } from '../../jobs/worker.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
-import { letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+
+const FRESH = { platform: 'slack', tenant: 'T1', workspace_name: 'Acme', sealed: 'x' } as const
+
+/** Lets workspaces install the app, as Slack does: without it every call is refused. */
+function letInstall({ worker: { deps }, chat }: CardSetting): void {
+  chat.tenantsOf = async (id) => (await deps.installations.ofAccount('slack', id)).map(({ tenant }) => tenant)
+  chat.behave(async () =>
+    (await deps.installations.find('slack', 'T1')) === undefined
+      ? { outcome: 'unavailable', code: 'not_installed' }
+      : undefined,
+  )
+}
+
+const ownerOf = ({ account }: CardSetting['requester']) =>
+  ({ accountId: account.id, actor: { kind: 'service' } }) as const
+
+/** What an account was told of its workspaces, oldest first. */
+async function toldOf(
+  { worker: { deps } }: CardSetting,
+  account_id: string,
+): Promise<(string | undefined)[]> {
+  const told = await deps.trail.list({ account_id, limit: 50 })
+  return told.flatMap(({ entry }) => (entry?.subject === account_id ? [entry.type] : [])).reverse()
+}
 
 const REVOKED = { outcome: 'unavailable', code: 'token_revoked' } as const
 
@@ -112,8 +138,9 @@ it('of one channel is its own: people get their cards, its owner hears of it the
 })
 
 it('of more than an account can note none is told, until one is over', async () => {
-  const { worker, requester } = await useCardSetting()
+  const { worker, chat, requester } = await useCardSetting()
   const { accounts } = worker.deps
+  chat.tenants = ['T0']
   const place = (index: number) => ({ platform: 'slack', tenant: `T${index}` }) as const
   const begin = (index: number) =>
     beginTrouble(worker.deps, requester.account.id, { ...place(index), reason: 'app_removed' })
@@ -124,4 +151,31 @@ it('of more than an account can note none is told, until one is over', async () 
   await endTrouble(worker.deps, place(0))
   await begin(MOST_TROUBLES)
   expect(await noted()).toContain(`T${MOST_TROUBLES}`)
+})
+
+it('is over for no account but those that connected the workspace again', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester } = setting
+  const { deps } = worker
+  const other = await newRequester(worker)
+  const [mine, theirs] = [ownerOf(requester), ownerOf(other)]
+  const { policy, members } = (await deps.accounts.find(mine.accountId)) ?? expect.unreachable()
+  await worker.stored('accounts').updateOne({ _id: theirs.accountId }, { $set: { policy, members } })
+  letInstall(setting)
+  await worker.start()
+  await addInstallation(deps, mine, FRESH, requester.user)
+  await addInstallation(deps, theirs, FRESH, other.user)
+  await removeInstallation(deps, 'slack', 'T1')
+  await addInstallation(deps, theirs, FRESH, other.user)
+  await untilAtRest(worker, await other.request())
+  await waitUntil(async () =>
+    expect(await toldOf(setting, theirs.accountId)).toEqual(['chat.unavailable', 'chat.restored']),
+  )
+  const troubles = async () => (await deps.accounts.find(mine.accountId))?.chat_troubles
+  expect(await troubles()).toMatchObject([{ tenant: 'T1', reason: 'app_removed' }])
+  await addInstallation(deps, mine, FRESH, requester.user)
+  expect(await troubles()).toEqual([])
+  await waitUntil(async () =>
+    expect(await toldOf(setting, mine.accountId)).toEqual(['chat.unavailable', 'chat.restored']),
+  )
 })
