@@ -15,6 +15,9 @@ export interface ChatTrouble {
   since: Date
 }
 
+/** The reason of a call in a workspace for which there are no tokens. */
+export const NOT_INSTALLED = 'not_installed'
+
 /** Most troubles recorded for an account at a time; further ones are not reported until one of these ends. */
 export const MOST_TROUBLES = 50
 

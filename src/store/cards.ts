@@ -75,6 +75,7 @@ cardSchema.index(
 makeQueue(cardSchema, 'open_by_time')
 
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
+const PRESENT = trusted({ $exists: true })
 const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
 
 /** News for the cards of a request. */
@@ -215,11 +216,15 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, dueAt(at))
       wakeCards()
     },
-    /** Makes the account's failed cards on the platform due now. */
+    /** Makes the account's failed cards on the platform due now, and those whose message could not be edited. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
       const late = { ...failed, next_at: trusted({ $gt: at }) }
       await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
+      // The range of keys lets the index of unreachable cards serve.
+      const recipient_key = trusted({ $gt: `${platform}:`, $lt: `${platform};` })
+      const fixed = { account_id: accountId, recipient_key, state: 'unreachable' as const, message: PRESENT }
+      await updateEach(collection, { ...fixed, $expr: BEHIND }, dueAt(at))
       wakeCards()
     },
   }

@@ -1,9 +1,11 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
+import { NOT_INSTALLED } from '../../domain/chat-trouble.ts'
 import { given } from '../../domain/given.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
-import type { ChatAddress, ChatPort } from '../ports.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../ports.ts'
 import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
 import {
+  type Answer,
   type AttemptDeps,
   accept,
   type CardProgress,
@@ -19,6 +21,7 @@ import {
   stepAfter,
 } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
+import { hasGivenUp } from './trouble.ts'
 
 /** The most replies posted in one claim; further ones keep the card due. */
 const MOST_REPLIES = 5
@@ -152,7 +155,7 @@ function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'use
 /** Closes the card in a chat that is no longer the person's and, while the request is pending, posts it where they are now. */
 async function move(job: Job, showing: Showing, message: MessageRef, over: boolean): Promise<void> {
   const { deps, chat, card, progress } = job
-  const answer = await call(job, () => chat.update(message, { kind: 'moved' }))
+  const answer = await callAt(job, message, () => chat.update(message, { kind: 'moved' }))
   if (!answer.ok && answer.outcome !== 'unreachable')
     return fail(job, 'update', { ...answer, tenant: message.tenant })
   note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
@@ -182,6 +185,20 @@ async function mendLost(job: Job, showing: Showing): Promise<'done' | 'none' | '
   return 'done'
 }
 
+/** Makes a call about a message. In a workspace that the account gave up, it would be tried for ever. */
+async function callAt(
+  job: Job,
+  { tenant }: MessageRef,
+  attempt: () => Promise<ChatOutcome<void>>,
+): Promise<Answer<void>> {
+  const { deps, card } = job
+  const { account_id, platform } = card
+  const answer = await call(job, attempt)
+  if (answer.ok || answer.code !== NOT_INSTALLED) return answer
+  const rests = await hasGivenUp(deps, account_id, { platform, tenant })
+  return rests ? { ...answer, outcome: 'unreachable' } : answer
+}
+
 function forget(lookup: Lookup, address: ChatAddress): void {
   if ('user' in address) lookup.forget(address)
 }
@@ -193,7 +210,7 @@ async function update(job: Job, { view, person }: Showing, message: MessageRef):
   )
   const invited = card.recipient.kind === 'approver' && linked === false && view.status.kind === 'pending'
   const drawn = invited ? { ...view, invite_to_link: true as const } : view
-  const answer = await call(job, () => chat.update(message, drawn))
+  const answer = await callAt(job, message, () => chat.update(message, drawn))
   if (answer.ok) {
     if (mayBeOvertaken(job)) job.progress.overtaken = true
     accept(job, 'update', view.version, answer.duration_ms)
@@ -245,7 +262,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
       continue
     }
     const { message } = progress
-    const answer = await call(job, () => chat.reply(message, view))
+    const answer = await callAt(job, message, () => chat.reply(message, view))
     note(progress, deps, 'reply', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
     said += 1
     if (answer.ok) progress.said.push(reply.id)

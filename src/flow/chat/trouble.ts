@@ -5,6 +5,7 @@ import {
   type ChatPlace,
   type ChatTrouble,
   isTroubleOf,
+  NOT_INSTALLED,
   PLATFORM_NAMES,
   troubleData,
 } from '../../domain/chat-trouble.ts'
@@ -72,6 +73,17 @@ async function bringTo(
   if (channel === undefined) return cards.hurry(accountId, platform, clock.now())
   const recipient = recipientKey({ platform, recipient: { kind: 'channel', tenant, channel } })
   await cards.retryUnreachable({ recipient }, clock.now())
+}
+
+/** Checks whether the account gave the workspace up, rather than lost it: what fails there is then no trouble. */
+export async function hasGivenUp(
+  deps: Pick<FlowDeps, 'accounts' | 'chats'>,
+  accountId: string,
+  place: ChatPlace,
+): Promise<boolean> {
+  if (await isServed(deps, accountId, place)) return false
+  const { chat_troubles = [] } = (await deps.accounts.find(accountId)) ?? {}
+  return !chat_troubles.some((one) => isTroubleOf(one, place))
 }
 
 /**
@@ -153,7 +165,9 @@ export function createTroubleWatch(deps: FlowDeps) {
     /** Reports that the place refused the app itself. */
     failed: ({ account_id, platform }: Card, where: Omit<ChatPlace, 'platform'>, reason: string) =>
       quietly(async () => {
-        await beginTrouble(deps, account_id, { platform, ...where, reason })
+        const place = { platform, ...where }
+        if (reason === NOT_INSTALLED && (await hasGivenUp(deps, account_id, place))) return
+        await beginTrouble(deps, account_id, { ...place, reason })
         until = Number.NEGATIVE_INFINITY
       }),
     /** Reports that the place accepted a call. */

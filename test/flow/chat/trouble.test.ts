@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest'
 import { MOST_TROUBLES } from '../../../src/domain/chat-trouble.ts'
-import { addInstallation, removeInstallation } from '../../../src/flow/chat/connect-account.ts'
+import {
+  addInstallation,
+  leaveInstallation,
+  removeInstallation,
+} from '../../../src/flow/chat/connect-account.ts'
 import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/chat/trouble.ts'
+import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { newRequester } from '../../jobs/worker.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
@@ -178,4 +183,28 @@ it('is over for no account but those that connected the workspace again', async 
   await waitUntil(async () =>
     expect(await toldOf(setting, mine.accountId)).toEqual(['chat.unavailable', 'chat.restored']),
   )
+})
+
+it('is none in a workspace that the account gave up: its cards rest until it is connected again', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const { accounts, cards } = worker.deps
+  const mine = ownerOf(requester)
+  letInstall(setting)
+  await worker.start()
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  const [over, waiting] = [await requester.request(), await requester.request()]
+  for (const id of [over, waiting]) await untilAtRest(worker, id)
+  await leaveInstallation(worker.deps, mine, 'slack', 'T1')
+  await vote(setting, over, people[0] ?? expect.unreachable(), 'rejected')
+  await remindApprovers(worker.deps, requester.caller, waiting)
+  const left = async () => (await Promise.all([over, waiting].map((id) => cards.ofRequest(id)))).flat()
+  await waitUntil(async () => expect((await left()).every(({ attempts }) => attempts.length > 1)).toBe(true))
+  for (const id of [over, waiting]) await untilAtRest(worker, id)
+  expect((await left()).map(({ state }) => state)).toEqual(['unreachable', 'idle'])
+  expect((await accounts.find(mine.accountId))?.chat_troubles ?? []).toEqual([])
+  expect(await toldOf(setting, mine.accountId)).toEqual([])
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  for (const id of [over, waiting]) await untilAtRest(worker, id)
+  expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected')
 })
