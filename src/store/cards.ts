@@ -142,13 +142,18 @@ export function createCardStore(
     ...news(model, connection.collection('cards'), wakeCards),
     /** Inserts the cards, except those whose {request, platform, recipient} exists already. */
     insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
-    /** Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. */
-    claim: ({ platforms, busyRecipients, busyAccounts, ...lease }: CardClaim & Choice<Card>) =>
-      queue.claim(lease, {
+    /**
+     * Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. Asking comes before tidying up: edits
+     * of many closed cards would take longer than a new request may live.
+     */
+    claim({ platforms, busyRecipients, busyAccounts, ...lease }: CardClaim & Choice<Card>) {
+      const free = {
         ...onPlatforms(platforms),
         ...noneOf('recipient_key', busyRecipients),
         ...noneOf('account_id', busyAccounts),
-      }),
+      }
+      return queue.claim(lease, { ...free, shown: 0 }, { ...free, shown: trusted({ $gt: 0 }) })
+    },
     /**
      * Writes the result of the claimed attempt; a card with news since the claim is due again.
      * @returns the state written; undefined when the claim is no longer the newest

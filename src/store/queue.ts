@@ -113,9 +113,15 @@ export function createQueue<D extends QueueDocument, R>(
     return findSound<{ _id: string }, D>(collection, due, options)
   }
   return {
-    /** Leases, in one command, the chosen among the matching records that are longest due or whose lease ended. */
-    async claim({ now, leaseEnds, limit, choose }: Lease & Choice<R>, which: object): Promise<Claimed<R>[]> {
-      const found = await lookMany(which, now, limit)
+    /**
+     * Leases, in one command, the chosen among the matching records that are longest due or whose lease ended.
+     * @param by filters that match different records; those of an earlier one come first
+     */
+    async claim(
+      { now, leaseEnds, limit, choose }: Lease & Choice<R>,
+      ...by: object[]
+    ): Promise<Claimed<R>[]> {
+      const found = await inTurn(by, limit, (which, most) => lookMany(which, now, most))
       const records = new Map(found.map((document) => [fromDocument(document), document]))
       const chosen = choose([...records.keys()]).flatMap((record) => records.get(record) ?? [])
       if (chosen.length === 0) return []
@@ -169,6 +175,18 @@ export function createQueue<D extends QueueDocument, R>(
       return new Set(inserted.map(({ _id }) => _id))
     },
   }
+}
+
+/** Reads by each filter in turn until there are `limit`. */
+async function inTurn<D>(
+  filters: readonly object[],
+  limit: number,
+  read: (which: object, most: number) => Promise<D[]>,
+): Promise<D[]> {
+  const found: D[] = []
+  for (const which of filters)
+    if (found.length < limit) found.push(...(await read(which, limit - found.length)))
+  return found
 }
 
 /** How long damaged documents are skipped: they are the longest due, and could fill every read of a claim. */

@@ -98,6 +98,14 @@ it('claims what is due longest, on a platform that is served, for a recipient wh
   expect(await store().nextDue(['slack'])).toEqual(at(65))
 })
 
+it('claims what was never posted before what is to be edited, however long that is due', async () => {
+  await posted(1)
+  await store().follow([{ request_id: 'req_1', version: 2, replies: [], at: at(3) }])
+  await store().insertNew([card(9)])
+  expect((await claim(20))?.record.id).toBe('crd_9')
+  expect((await claim(20))?.record.id).toBe('crd_1')
+})
+
 it('T82: of many claims at once each card goes to one, and who lost the lease writes nothing', async () => {
   await store().insertNew([1, 2, 3, 4, 5].map((n) => card(n)))
   const claimer = async (): Promise<string[]> => {

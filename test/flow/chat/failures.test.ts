@@ -92,6 +92,30 @@ it('lets a recipient who never answers delay nobody else', async () => {
   expect(chat.most.perRecipient).toBe(1)
 })
 
+it('asks before it tidies up: a new request comes ahead of all edits that wait for the same person', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const ids = await Promise.all(Array.from({ length: 5 }, () => requester.request()))
+  for (const id of ids) await untilAtRest(worker, id)
+  let letGo = (): void => undefined
+  const stuck = new Promise<undefined>((resolve) => {
+    letGo = () => resolve(undefined)
+  })
+  chat.behave(({ what }) => (what === 'update' ? stuck : undefined))
+  const before = chat.calls.length
+  for (const id of ids) await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
+  const behind = { shown: 1, wanted: 2 }
+  await waitUntil(async () => expect(await worker.stored('cards').countDocuments(behind)).toBe(5))
+  await waitUntil(() => expect(chat.calls).toHaveLength(before + 1))
+  const asked = await requester.request()
+  await waitUntil(async () => expect(await cardsOf(setting, asked)).toHaveLength(1))
+  letGo()
+  for (const id of [...ids, asked]) await untilAtRest(worker, id)
+  const then = chat.calls.slice(before + 1).filter(({ what }) => what !== 'reply')
+  expect(then[0]).toMatchObject({ what: 'post', request: asked })
+})
+
 it('waits as long as the platform asks, with all messages to that recipient, and gives nothing up', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester } = setting
