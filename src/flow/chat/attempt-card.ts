@@ -134,9 +134,12 @@ async function post(job: Job, showing: Showing): Promise<void> {
       return accept(job, 'post', view.version, answer.duration_ms)
     }
     if (answer.perhaps) progress.perhaps_posted = true
-    last = { ...answer, tenant: address.tenant }
-    if (answer.outcome !== 'unreachable') break
-    forget(deps.lookup, address)
+    const failed = { ...answer, tenant: address.tenant }
+    // A workspace that refuses the app is tried again, also when nobody is reached elsewhere.
+    if (answer.outcome !== 'unreachable' || progress.refused === undefined) last = failed
+    if (answer.outcome === 'unreachable') forget(deps.lookup, address)
+    else if (answer.outcome === 'unavailable' && !answer.perhaps) progress.refused ??= failed
+    else break
   }
   fail(job, 'post', last)
 }

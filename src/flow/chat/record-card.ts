@@ -35,6 +35,8 @@ export interface CardProgress
   /** An earlier edit with a lost answer may be applied after this one. */
   overtaken?: true
   failure?: CardFailure
+  /** A workspace refused the app; the card may have been posted in another one. */
+  refused?: CardFailure
 }
 
 /** The states of a card at rest. `exhausted`: it was given up. */
@@ -208,7 +210,9 @@ export function note(
  * nothing about a channel: edits may be refused where posts are accepted, and the reverse.
  */
 export async function notePlace({ deps, card, progress }: Job): Promise<void> {
-  const { failure, message, attempts, gone } = progress
+  const { failure, refused, message, attempts, gone } = progress
+  if (refused?.tenant !== undefined && refused !== failure)
+    await deps.troubles.failed(card, { tenant: refused.tenant }, refused.code ?? 'unknown')
   const { tenant, code = 'unknown' } = failure ?? {}
   const channel = card.recipient.kind === 'channel' ? { channel: card.recipient.channel } : {}
   if (failure?.outcome === 'unavailable' && tenant !== undefined)

@@ -53,6 +53,29 @@ it('tries the other identities when one is not reachable any more', async () => 
   expect(chat.messages.map(({ to }) => to)).toEqual(['UOLD'])
 })
 
+it('goes to another workspace where the person is linked when one refuses the app, and reports that one', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  chat.tenants = ['T1', 'T2', 'T3']
+  await link(setting, first(setting), ['T3', 'U3'], ['T1', 'U1'], ['T2', 'U2'])
+  chat.behave(({ to }) => {
+    if (to === 'U1') return { outcome: 'unreachable' }
+    return to === 'U2' ? { outcome: 'unavailable', code: 'token_revoked' } : undefined
+  })
+  await worker.start()
+  const id = await requester.request()
+  await waitUntil(() => expect(chat.messages.map(({ to }) => to)).toEqual(['U3']), 20_000)
+  await untilAtRest(worker, id)
+  const account = await worker.deps.accounts.find(requester.account.id)
+  expect(account?.chat_troubles).toMatchObject([{ tenant: 'T2', reason: 'token_revoked' }])
+  chat.behave(({ to }) =>
+    to === 'U2' ? { outcome: 'unavailable', code: 'token_revoked' } : { outcome: 'unreachable' },
+  )
+  const lost = await requester.request()
+  const due = { attempts: [{ outcome: 'unavailable' }], state: 'due' }
+  await waitUntil(async () => expect(await worker.deps.cards.ofRequest(lost)).toMatchObject([due]), 20_000)
+})
+
 it('T37: sends who is only known by e-mail the card with an invitation, which goes once they linked', async () => {
   const setting = await useCardSetting({ quorum: 1 })
   const { worker, chat, requester } = setting
