@@ -1,11 +1,11 @@
-import { KNOWN_ERRORS, outliveOutput } from './cli/terminal.ts'
+import { outliveOutput } from './cli/terminal.ts'
 import { checkPlace } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
 import { hasStore, openStore } from './compose/open-store.ts'
+import { operatorWords } from './compose/operator-words.ts'
 import { type Config, loadConfig } from './config/config.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
-import { damageTold, diskTrouble } from './store/failures.ts'
 
 /**
  * Starts the service, logs its address, and stops cleanly on SIGINT or SIGTERM. Exit code 1 if it could not start.
@@ -109,28 +109,13 @@ function announceSetup(url: string, json: boolean): void {
   )
 }
 
-/** Runs `main`; reports errors that a person can mend in plain words, all others with their stack. */
+/** Runs `main`; an error is told in the operator's words. */
 export async function runMain(): Promise<void> {
   outliveOutput()
   try {
     await main()
   } catch (error) {
-    process.stderr.write(`${explain(error)}\n`)
+    process.stderr.write(`${operatorWords(error).message}\n`)
     process.exit(1)
   }
-}
-
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (KNOWN_ERRORS[error.name] !== undefined) return error.message
-  const code = 'code' in error ? String(error.code) : ''
-  const advice = ADVICE[code]
-  if (advice !== undefined) return `${error.message}. ${advice}`
-  return diskTrouble(error) ?? damageTold(error) ?? error.stack ?? error.message
-}
-
-const ADVICE: Readonly<Record<string, string>> = {
-  EACCES: 'Set DATA_DIR to a folder you may write.',
-  EROFS: 'Set DATA_DIR to a folder you may write.',
-  ENOSPC: 'Make room on that disk.',
 }

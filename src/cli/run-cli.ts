@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
+import { operatorWords } from '../compose/operator-words.ts'
 import { loadConfig, loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
 import { missingSecrets } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
-import { redact } from '../domain/redact.ts'
-import { damageTold, diskTrouble } from '../store/failures.ts'
 import type { AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
@@ -14,7 +13,6 @@ import {
   answerInJson,
   CliError,
   type CommandResult,
-  KNOWN_ERRORS,
   runOn,
   setExitCode,
   type Terminal,
@@ -364,14 +362,8 @@ function asCliError(error: unknown): CliError {
   if (error instanceof CliError) return error
   if (error instanceof CommanderError) return usageError(error.message.replace(/^error: /, ''))
   if (error instanceof Refusal) return new CliError(error.code, refusalText(error))
-  const known = error instanceof Error ? KNOWN_ERRORS[error.name] : undefined
-  if (error instanceof Error && known !== undefined) return new CliError(known, error.message)
-  if (error instanceof Error && 'code' in error && error.code === 'EACCES')
-    return new CliError('not_permitted', error.message)
-  const trouble = diskTrouble(error) ?? damageTold(error)
-  if (trouble !== undefined) return new CliError('store_unusable', trouble)
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return new CliError('internal_error', String(redact(text)))
+  const { code, message } = operatorWords(error)
+  return new CliError(code, message)
 }
 
 /** Joins field and detail, which the HTTP interface keeps apart, into one sentence for the terminal. */

@@ -147,22 +147,6 @@ export class CliError extends Error {
   }
 }
 
-/**
- * Errors whose message alone tells the operator what to do, with the code that `--json` gives them. Keyed by name, because a
- * command may not have loaded the modules of their classes.
- */
-export const KNOWN_ERRORS: Partial<Record<string, string>> = {
-  ConfigError: 'config_invalid',
-  DamagedKeyError: 'store_unusable',
-  DataDirInUseError: 'data_dir_in_use',
-  ListenError: 'not_permitted',
-  StoreLockedError: 'data_dir_in_use',
-  StoreFileError: 'store_unusable',
-  StoreUnreachableError: 'store_unreachable',
-  UnsuitableStoreError: 'store_unsuitable',
-  WrongSealingKeyError: 'sealing_key_wrong',
-}
-
 /** Makes the error for a command that was called wrongly: exit code 2. */
 export function usageError(message: string): CliError {
   return new CliError('usage', message, EXIT.usage)
