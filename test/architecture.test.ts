@@ -93,7 +93,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^webauthn-page\/(?!kit\/)/,
-    may: /^(webauthn-page\/|src\/domain\/(text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/|src\/domain\/(pages|text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

@@ -1,3 +1,4 @@
+import type { DashboardPath } from '../../src/domain/pages.ts'
 import type { User } from '../../webauthn-page/kit/api/contract.ts'
 import type { AccountInvitation, AccountView, Role } from './account-view.ts'
 
@@ -52,8 +53,7 @@ export interface PublicVisit extends Visit {
 type OpenPublicPage = (visit: PublicVisit) => Promise<PageView>
 
 interface Entry {
-  /** Such as `/requests/:id`. */
-  path: string
+  path: DashboardPath
   /** Its name in the navigation; a page without one counts there as part of the entry whose path its own begins with. */
   nav?: string
 }

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { extname, join } from 'node:path'
 import { packagePath } from '../../src/config/package-path.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
+import { DASHBOARD_PATHS, HOSTED_PATHS, isPage } from '../../src/domain/pages.ts'
 import { answer, freshState, type PageState } from './page-answers.ts'
 import { type PageArea, RawAnswer } from './page-area.ts'
 
@@ -16,9 +17,6 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-const PAGES = /^\/(?:setup|enroll|signin|link|[ab]\/[\w-]+)$/
-const DASHBOARD =
-  /^\/(?:account|requests(?:\/[\w-]+)?|keys|integrations(?:\/webhooks\/[\w-]+)?|members|settings|audit|verify)?$/
 
 /**
  * Speaks the page's API with answers a test chooses, also ones the real service never gives: lies, hostile texts, every
@@ -107,7 +105,7 @@ async function serve(
   { state, calls, files, areas, streams }: Served,
 ): Promise<void> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
-  response.setHeader('Content-Security-Policy', DASHBOARD.test(url.pathname) ? DASHBOARD_CSP : CSP)
+  response.setHeader('Content-Security-Policy', isPage(DASHBOARD_PATHS, url.pathname) ? DASHBOARD_CSP : CSP)
   response.setHeader('X-Content-Type-Options', 'nosniff')
   response.setHeader('Referrer-Policy', 'no-referrer')
   if (!url.pathname.startsWith('/api/')) return serveFile(url.pathname, files, response)
@@ -140,8 +138,8 @@ function serveFile(pathname: string, files: Map<string, Buffer>, response: Serve
 }
 
 function shellOf(pathname: string): string | undefined {
-  if (PAGES.test(pathname)) return 'page.html'
-  return DASHBOARD.test(pathname) ? 'dashboard.html' : undefined
+  if (isPage(HOSTED_PATHS, pathname)) return 'page.html'
+  return isPage(DASHBOARD_PATHS, pathname) ? 'dashboard.html' : undefined
 }
 
 async function readBody(request: IncomingMessage, origin: string): Promise<Record<string, unknown>> {

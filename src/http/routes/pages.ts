@@ -1,26 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type NextFunction, type RequestHandler, type Response, Router } from 'express'
+import { DASHBOARD_PATHS, HOSTED_PATHS } from '../../domain/pages.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { allowServiceWorker } from '../middleware/security-headers.ts'
-
-/** Paths of the hosted page, which reads what to show from its address. `GET` has no effect on any of them (T13). */
-const PAGE_PATHS = ['/setup', '/enroll', '/signin', '/link', '/a/:id', '/b/:id']
-
-/** Paths of the dashboard; `GET` has no effect on these either. */
-const DASHBOARD_PATHS = [
-  '/',
-  '/account',
-  '/requests',
-  '/requests/:id',
-  '/keys',
-  '/integrations',
-  '/integrations/webhooks/:id',
-  '/members',
-  '/settings',
-  '/audit',
-  '/verify',
-]
 
 /** The only names that reach the file system: no folder, a single dot, a known type. */
 const ASSET_NAME = /^[\w-]+\.(js|css|svg)$/
@@ -39,8 +22,8 @@ export function pageRoutes(
   router.get('/assets/:name', asset(join(deps.pagesDir, 'assets')), asset(join(deps.dashboardDir, 'assets')))
   router.get('/icons/:name', icon(join(deps.dashboardDir, 'icons')))
   const byOneName = oneLoopbackName(deps)
-  router.get(PAGE_PATHS, byOneName, shell(deps.pagesDir))
-  router.get(DASHBOARD_PATHS, byOneName, allowServiceWorker(), shell(deps.dashboardDir))
+  router.get([...HOSTED_PATHS], byOneName, shell(deps.pagesDir))
+  router.get([...DASHBOARD_PATHS], byOneName, allowServiceWorker(), shell(deps.dashboardDir))
   router.use(noSuchPage(deps.dashboardDir))
   return router
 }
