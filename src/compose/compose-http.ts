@@ -3,9 +3,9 @@ import type { RequestListener } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
-import { createWaitSlots, FILES, WAITS_EACH } from '../flow/wait-for-decision.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { HttpDeps, Mount } from '../http/http-deps.ts'
+import { createSlots, DOWNLOADS, WAITS_EACH } from '../http/slots.ts'
 import { ping } from '../store/connect.ts'
 import type { Composition } from './compose.ts'
 
@@ -21,9 +21,9 @@ export function composeHttp(
     ...deps,
     limiter,
     internalTokenHash: token === undefined ? undefined : deps.vault.hash('internal-token', token),
-    waitSlots: createWaitSlots(waits, collectEarly),
-    inboxSlots: createWaitSlots(waits),
-    exportSlots: createWaitSlots(FILES),
+    waitSlots: createSlots(waits, collectEarly),
+    inboxSlots: createSlots(waits),
+    exportSlots: createSlots(DOWNLOADS),
     trustProxy: config.trustProxy,
     pagesDir: packagePath('dist/webauthn-page'),
     dashboardDir: packagePath('dist/dashboard'),

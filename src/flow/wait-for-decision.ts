@@ -2,7 +2,6 @@ import { refusal } from '../domain/errors.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import type { Watch } from '../store/change-signal.ts'
 import type { Caller } from './authenticate-caller.ts'
-import { createCount } from './delivery/send-slots.ts'
 import type { FlowDeps } from './deps.ts'
 import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
@@ -32,7 +31,7 @@ export async function waitForDecision(
   const watch = deps.changes.watch(id, caller.key.id)
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
-    while (request !== undefined && isWorthWaiting(deps, request, patience)) {
+    while (request?.status === 'pending' && hasPatience(deps, patience)) {
       const known = knownOf(request)
       request = undefined
       request = await nextState(deps, watch, known, patience)
@@ -58,7 +57,7 @@ export async function* watchRequest(
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
     yield request
-    while (request !== undefined && isWorthWaiting(deps, request, patience)) {
+    while (request?.status === 'pending' && hasPatience(deps, patience)) {
       const known = knownOf(request)
       request = undefined
       request = await nextState(deps, watch, known, patience)
@@ -77,12 +76,12 @@ export async function* watchRequest(
 export async function* watchInbox(
   deps: FlowDeps,
   { session, user }: SignedIn,
-  { until, signal }: Patience,
+  patience: Patience,
 ): AsyncGenerator<'changed', void, undefined> {
   const watch = deps.inbox.watch(user.id, session.id)
   try {
-    while (!signal.aborted && !deps.changes.stopped() && deps.clock.now() < until) {
-      const news = await watch.next(until, signal)
+    while (hasPatience(deps, patience)) {
+      const news = await watch.next(patience.until, patience.signal)
       if (news === 'session_over') throw refusal('not_signed_in')
       if (news === 'changed') yield news
     }
@@ -104,15 +103,12 @@ function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest)
   return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
 }
 
-/** Checks whether it is of any use to wait on. */
-function isWorthWaiting(
-  deps: Pick<FlowDeps, 'clock' | 'changes'>,
-  request: Pick<ApprovalRequest, 'status'>,
+/** Checks whether the caller still waits, and the service still runs. */
+function hasPatience(
+  { clock, changes }: Pick<FlowDeps, 'clock' | 'changes'>,
   { until, signal }: Patience,
 ): boolean {
-  return (
-    request.status === 'pending' && deps.clock.now() < until && !signal.aborted && !deps.changes.stopped()
-  )
+  return clock.now() < until && !signal.aborted && !changes.stopped()
 }
 
 /**
@@ -125,23 +121,22 @@ async function nextState(
   deps: FlowDeps,
   watch: Watch,
   known: Known,
-  { until, signal }: Patience,
+  patience: Patience,
 ): Promise<ApprovalRequest | undefined> {
   for (let grace = GRACE_MS; ; grace = AWAY_MS) {
     try {
-      const news = await watch.next(known.version, nextDeadline(deps, known, until, grace), signal)
+      const deadline = nextDeadline(deps, known, patience.until, grace)
+      const news = await watch.next(known.version, deadline, patience.signal)
       if (news === undefined) return undefined
       if (news.revoked) throw refusal('invalid or missing API key')
       if (news.request === undefined) throw refusal('not_found')
       return await settleRequest(deps, news.request)
     } catch (error) {
       // A store that is unavailable for a moment does not end the wait.
-      if (!deps.storeIsDown(error) || !isWorthWaiting(deps, PENDING, { until, signal })) throw error
+      if (!deps.storeIsDown(error) || !hasPatience(deps, patience)) throw error
     }
   }
 }
-
-const PENDING = { status: 'pending' } as const
 
 function nextDeadline(
   deps: Pick<FlowDeps, 'clock'>,
@@ -152,54 +147,4 @@ function nextDeadline(
   const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS
   const notAtOnce = deps.clock.now().getTime() + grace
   return new Date(Math.min(until.getTime(), Math.max(soonest, notAtOnce)))
-}
-
-/**
- * Slots for open waits, streams and files (T67): few per key or person, and bounded, so that idle connections cannot exhaust
- * the process. An account with very many keys or people may hold them all; a tenth more is for accounts that hold few.
- */
-export interface WaitSlots {
-  /** @returns a function that gives the key's or person's slot back. @throws Refusal `too_many_waits` */
-  take(holder: { id: string; account_id: string }): () => void
-}
-
-/** Slots for waits and streams of one key or person. */
-export const WAITS_EACH = 10
-
-/** Slots for files, per key or person and per process: a file costs the store far more than a wait does. */
-export const FILES = { each: 2, process: 50 }
-
-/** Open slots from which on waits account for most of the process's memory. */
-const CROWD = 2000
-
-/** Creates the slots of one process; `crowded` is called when very many are taken, and again when few are. */
-export function createWaitSlots(
-  most: { each: number; process: number },
-  crowded: (many: boolean) => void = () => {},
-): WaitSlots {
-  const holders = createCount(most.each)
-  const accounts = createCount(most.each)
-  let total = 0
-  let many = false
-  const count = (change: 1 | -1): void => {
-    total += change
-    // Falls back only at half, so that a number that moves around the limit does not call `crowded` each time.
-    if (many === total >= (many ? CROWD / 2 : CROWD)) return
-    many = !many
-    crowded(many)
-  }
-  return {
-    take({ id, account_id }) {
-      const room = accounts.fits(account_id) ? most.process + Math.floor(most.process / 10) : most.process
-      if (!holders.fits(id) || total >= room)
-        throw refusal('too_many_waits', { retry_after: 3, limit: most.each })
-      const change = (by: 1 | -1): void => {
-        holders.add(id, by)
-        accounts.add(account_id, by)
-        count(by)
-      }
-      change(1)
-      return () => change(-1)
-    },
-  }
 }

@@ -3,9 +3,9 @@ import type { User } from '../domain/user.ts'
 import type { CallerDeps } from '../flow/authenticate-caller.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import type { RateLimiter } from '../flow/ports.ts'
-import type { WaitSlots } from '../flow/wait-for-decision.ts'
 import type { Owner } from '../flow/webhooks/manage-webhooks.ts'
 import type { Answered } from './middleware/log-requests.ts'
+import type { Slots } from './slots.ts'
 
 /** Adds routes to the app. */
 export type Mount = (app: Express, edge: Edge) => void
@@ -53,11 +53,11 @@ export interface Edge {
 /** The dependencies of the HTTP edge, besides those of the flows it calls. */
 export interface HttpDeps extends FlowDeps, CallerDeps {
   limiter: RateLimiter
-  waitSlots: WaitSlots
+  waitSlots: Slots
   /** Slots for people who watch their inbox, separate from those of API keys, so that neither can use up the other's. */
-  inboxSlots: WaitSlots
+  inboxSlots: Slots
   /** Slots for people who download files. */
-  exportSlots: WaitSlots
+  exportSlots: Slots
   /** Express `trust proxy`. */
   trustProxy: number | readonly string[]
   /** Folder of the built hosted pages. */

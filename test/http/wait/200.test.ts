@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
-import { createWaitSlots } from '../../../src/flow/wait-for-decision.ts'
+import { createSlots } from '../../../src/http/slots.ts'
 import { alter, decidedId, makeDue, newCaller, send, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 import { startStopwatch } from '../../support/stopwatch.ts'
@@ -227,7 +227,7 @@ describe('MAX_OPEN_WAITS', () => {
 
   it('is told when very many wait and when few do again, not each time that the number moves about the limit', () => {
     const told: boolean[] = []
-    const slots = createWaitSlots({ each: 1, process: 3000 }, (many) => told.push(many))
+    const slots = createSlots({ each: 1, process: 3000 }, (many) => told.push(many))
     const take = (id: string) => slots.take({ id, account_id: 'acc_a' })
     const open = Array.from({ length: 1999 }, (_, n) => take(`key ${n}`))
     expect(told).toEqual([])
