@@ -1,14 +1,7 @@
 import type { RequestHandler } from 'express'
-import { z } from 'zod'
-import { fieldRequired, invalidField, refusal } from '../domain/errors.ts'
-import { type IdPrefix, isId } from '../domain/identifier.ts'
-import { parseJson } from '../domain/parse-json.ts'
-import type { PresenceProof } from '../flow/prove-presence.ts'
+import type { z } from 'zod'
 import type { Answer } from './api/shared/fields.ts'
-import { WRONG_CURSOR } from './api/shared/input.ts'
-import { eitherProof } from './api/shared/proofs.ts'
 import type { HttpDeps } from './http-deps.ts'
-import { refuseNearMisses } from './unknown-fields.ts'
 
 /** A handler that can answer only what the schema lists: anything else does not compile. */
 export type Handler<Schema extends z.ZodType, Params = Record<string, string>> = RequestHandler<
@@ -23,74 +16,3 @@ export type Endpoint<Schema extends z.ZodType = z.ZodType, Params = Record<strin
 
 /** The parameters of a path that contains an id. */
 export type WithId = { id: string }
-
-/**
- * Parses a body or query field by field. Unknown fields are dropped (T58), but a name that looks like a known field is refused.
- * A required field that is null counts as missing: many languages send unset values as null.
- * @throws Refusal `<field> required` for a missing field, else `invalid_field` with the field and what is wrong
- */
-export function parseBody<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const body = input ?? {}
-  refuseNearMisses(schema, body)
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]
-  const path = issue?.path ?? []
-  const field = path.join('.') || 'body'
-  const value = valueAt(body, path)
-  if (path.length > 0 && (value === undefined || (value === null && isNeeded(schema, body, path))))
-    throw fieldRequired(field)
-  throw invalidField(field, issue?.message ?? 'is not valid')
-}
-
-/** Checks whether the body would also be refused if this field were left out. */
-function isNeeded(schema: z.ZodType, body: object, path: readonly PropertyKey[]): boolean {
-  const [name, ...deeper] = path
-  if (name === undefined || deeper.length > 0) return false
-  const without = schema.safeParse({ ...body, [name]: undefined })
-  return !without.success && without.error.issues[0]?.path[0] === name
-}
-
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input
-  for (const step of path) {
-    if (value === null || typeof value !== 'object' || !Object.hasOwn(value, step)) return undefined
-    value = Reflect.get(value, step)
-  }
-  return value
-}
-
-/**
- * Reads the proof in the body of a decision: exactly one of `passkey` and `totp`.
- * @throws Refusal `proof_required` for none, `invalid_field` for both or an ill-formed one
- */
-export function readProof(body: unknown, address: string): PresenceProof {
-  const { passkey, totp } = parseBody(eitherProof, body)
-  if (passkey !== undefined && totp !== undefined)
-    throw invalidField('passkey', 'must not be sent together with totp')
-  if (passkey !== undefined) return { method: 'passkey', response: passkey }
-  if (totp !== undefined) return { method: 'totp', code: totp, address }
-  throw refusal('proof_required')
-}
-
-/** The latest time that ECMAScript can represent; a later one would reach the store as an invalid date. */
-const MAX_TIME = 8.64e15
-
-const position = z.tuple([z.int().min(0).max(MAX_TIME), z.string()])
-
-/** Encodes the position after this entry of a list as an opaque cursor. */
-export function encodeCursor(last: { created_at: Date; id: string }): string {
-  return Buffer.from(JSON.stringify([last.created_at.getTime(), last.id])).toString('base64url')
-}
-
-/**
- * Decodes a cursor that a client sent back.
- * @param prefix of the ids in that list
- * @throws Refusal `invalid_field` for anything `encodeCursor` did not make for such a list
- */
-export function decodeCursor(text: string, prefix: IdPrefix = 'req'): { created_at: Date; id: string } {
-  const parsed = position.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
-  if (!parsed.success || !isId(prefix, parsed.data[1])) throw invalidField('cursor', WRONG_CURSOR)
-  const [time, id] = parsed.data
-  return { created_at: new Date(time), id }
-}

@@ -50,13 +50,14 @@ import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
+import type { Endpoint, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { decodeCursor, encodeCursor, parseInput } from '../read-input.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** Creates the routes of an account: requests, keys, members, policy. Its people read what their role allows; its owner edits. */
@@ -91,12 +92,12 @@ export function accountRoutes(deps: HttpDeps): Router {
 }
 
 const view: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
-  const { account } = parseBody(accountQuery, request.query)
+  const { account } = parseInput(accountQuery, request.query)
   response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
 }
 
 const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
-  const wanted = given(parseBody(accountBody, request.body))
+  const wanted = given(parseInput(accountBody, request.body))
   if (Object.keys(wanted).length === 0) throw fieldRequired('name')
   const { user } = sessionOf(response)
   const changed = await changeAccount(deps, user, wanted, clientAddress(request))
@@ -104,7 +105,7 @@ const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, resp
 }
 
 const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {
-  const { cursor, limit, key, person, ...filter } = parseBody(historyQuery, request.query)
+  const { cursor, limit, key, person, ...filter } = parseInput(historyQuery, request.query)
   const before = cursor === undefined ? undefined : decodeCursor(cursor)
   const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
   const { user } = sessionOf(response)
@@ -120,7 +121,7 @@ const history: Endpoint<typeof historyAnswer> = (deps) => async (request, respon
 
 const exportRequests: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
-  const { format, key, person, ...filter } = parseBody(historyExportQuery, request.query)
+  const { format, key, person, ...filter } = parseInput(historyExportQuery, request.query)
   const accountId = filter.account ?? who.user.account_id
   const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
   const batches = exportHistory(deps, who, query)
@@ -139,7 +140,7 @@ const exportRequests: Endpoint = (deps) => async (request, response) => {
 }
 
 const withdraw: Endpoint<typeof withdrawnAnswer> = (deps) => async (request, response) => {
-  const { ids } = parseBody(withdrawalBody, request.body)
+  const { ids } = parseInput(withdrawalBody, request.body)
   response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
 }
 
@@ -152,7 +153,7 @@ const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, resp
   const { accountId, actor } = ownerOf(request, response)
   const later = 'is set once the key is made: PATCH it with a `policy`'
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
-  const { name, sandbox, scopes, source_control } = parseBody(newKeyBody, request.body)
+  const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
   const distinct = given({ scopes: scopes && [...new Set(scopes)] })
   const wanted = { accountId, name, sandbox, source_control, ...distinct }
@@ -161,7 +162,7 @@ const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, resp
 }
 
 const change: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof, ...change } = parseBody(changeKeyBody, request.body)
+  const { proof, ...change } = parseInput(changeKeyBody, request.body)
   const asked = { id: request.params.id, change, proof }
   const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
   response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
@@ -195,7 +196,7 @@ const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, respo
 }
 
 const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, response) => {
-  const { email, name, role, proof } = parseBody(newMemberBody, request.body)
+  const { email, name, role, proof } = parseInput(newMemberBody, request.body)
   const input = { email, role, proof, ...given({ name }) }
   const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
   const member = presentMember(invited, deps.models)
@@ -203,21 +204,21 @@ const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, respons
 }
 
 const newLink: Endpoint<typeof linkAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const about = { userId: request.params.id, proof }
   const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
   response.status(201).json({ link: presentLink(link) })
 }
 
 const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) => async (request, response) => {
-  const { role, proof } = parseBody(memberRoleBody, request.body)
+  const { role, proof } = parseInput(memberRoleBody, request.body)
   const about = { userId: request.params.id, role, proof }
   const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
   response.json({ member: presentMember(member, deps.models) })
 }
 
 const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const about = { userId: request.params.id, proof }
   await removeMember(deps, sessionOf(response), about, clientAddress(request))
   response.json({ ok: true })
@@ -229,7 +230,7 @@ const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response)
 }
 
 const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
-  const { proof, reminders, confirmed_only, authenticators, ...rules } = parseBody(policyBody, request.body)
+  const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(policyBody, request.body)
   const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
   const who = sessionOf(response)
   const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))

@@ -27,12 +27,13 @@ import {
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, type Endpoint, encodeCursor, parseBody, type WithId } from '../handler.ts'
+import type { Endpoint, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByKey } from '../middleware/limit.ts'
+import { decodeCursor, encodeCursor, parseInput } from '../read-input.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
 /** Creates the callers' routes of approvals: create, list, read, wait, watch, remind, cancel, consume. */
@@ -64,7 +65,7 @@ const create: Endpoint = (deps) => async (request, response) => {
   const caller = callerOf(response)
   refuseSandboxFields(caller, request.body ?? {})
   refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
-  const input = parseBody(createBody, request.body)
+  const input = parseInput(createBody, request.body)
   refuseBlankAction(input.action)
   const claim = {
     scope: `${caller.key.id}:create`,
@@ -89,7 +90,7 @@ function idempotencyKeyOf(request: Request): string | undefined {
 }
 
 const list: Endpoint<typeof requestListAnswer> = (deps) => async (request, response) => {
-  const { cursor, status, limit } = parseBody(listQuery, request.query)
+  const { cursor, status, limit } = parseInput(listQuery, request.query)
   const { requests, next } = await listOwnRequests(deps, callerOf(response), {
     limit,
     ...(status === undefined ? {} : { status }),
@@ -105,7 +106,7 @@ const read: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, r
 
 const wait: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
   const caller = callerOf(response)
-  const { timeout } = parseBody(waitQuery, request.query)
+  const { timeout } = parseInput(waitQuery, request.query)
   const giveBack = deps.waitSlots.take(caller.key)
   const gone = clientGone(response)
   try {
@@ -125,7 +126,7 @@ const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request,
 }
 
 const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
-  const running = parseBody(consumeBody, request.body)
+  const running = parseInput(consumeBody, request.body)
   const ignored = ignoredIn(consumeBody, request.body)
   refuseUncompared(running, ignored)
   const use = { ...running, key: idempotencyKeyOf(request) }

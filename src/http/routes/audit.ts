@@ -6,10 +6,11 @@ import { exportAudit, nameParties, readAudit } from '../../flow/audit/read-audit
 import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
 import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import { type Endpoint, parseBody } from '../handler.ts'
+import type { Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
+import { parseInput } from '../read-input.ts'
 
 /** Creates the routes of the audit trail of an account that the person belongs to: page by page, or as a file. */
 export function auditRoutes(deps: HttpDeps): Router {
@@ -21,7 +22,7 @@ export function auditRoutes(deps: HttpDeps): Router {
 }
 
 const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, response) => {
-  const { cursor, limit, ...filter } = parseBody(auditQuery, request.query)
+  const { cursor, limit, ...filter } = parseInput(auditQuery, request.query)
   const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
   const query = { ...given(filter), ...given({ before }), limit }
   const { user } = sessionOf(response)
@@ -36,7 +37,7 @@ const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, respons
 
 const exportAll: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
-  const { format, ...filter } = parseBody(auditExportQuery, request.query)
+  const { format, ...filter } = parseInput(auditExportQuery, request.query)
   const batches = exportAudit(deps, who, given(filter))
   const rows = mapBatches(batches, (records) => records.flatMap(shown))
   await exportFile(

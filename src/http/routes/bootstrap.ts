@@ -22,12 +22,13 @@ import {
   presentWaitingConsent,
   type waitingConsentsAnswer,
 } from '../api/consents.ts'
-import { type Endpoint, parseBody, readProof, type WithId } from '../handler.ts'
+import type { Endpoint, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { applyLimit, limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
+import { parseInput, readProof } from '../read-input.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
 /** Creates the routes by which an agent asks for a key (interface, endpoints 5 and 6). Open to everyone; a person decides. */
@@ -42,7 +43,7 @@ export function bootstrapRoutes(deps: HttpDeps): Router {
 const USER_AGENT_LENGTH = 200
 
 const start: Endpoint<typeof startedAnswer> = (deps) => async (request, response) => {
-  const { email, client_name, code_challenge } = parseBody(bootstrapBody, request.body)
+  const { email, client_name, code_challenge } = parseInput(bootstrapBody, request.body)
   applyLimit(response, await countBootstrap(deps, email))
   const { address, user_agent } = clientOf(request)
   const { bootstrap_id, bootstrap } = await startBootstrap(deps, {
@@ -103,6 +104,6 @@ const decision: Endpoint<typeof consentedAnswer, WithId> = (deps) => async (requ
 }
 
 function consentOf(request: Request<{ id: string }>): ConsentInput {
-  const { decision, code } = parseBody(consentBody, request.body)
+  const { decision, code } = parseInput(consentBody, request.body)
   return { id: request.params.id, decision, code, address: clientAddress(request) }
 }

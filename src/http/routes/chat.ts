@@ -26,13 +26,14 @@ import {
   type usedChatLinkAnswer,
 } from '../api/chat.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
-import { type Endpoint, type Handler, parseBody } from '../handler.ts'
+import type { Endpoint, Handler } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByAddress, limitByPerson } from '../middleware/limit.ts'
 import { findSignedIn, ownerOf, requireSession, sameOrigin, sessionOf } from '../middleware/session.ts'
+import { parseInput } from '../read-input.ts'
 
 /** Creates the routes that show and remove a person's linked identities and their account's channels, and show how
  * chat is set up for the account. Adding starts in chat. */
@@ -57,7 +58,7 @@ const identities: Handler<typeof identitiesAnswer> = (_request, response) => {
 }
 
 const removeIdentity: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { key } = parseBody(removeIdentityBody, request.body)
+  const { key } = parseInput(removeIdentityBody, request.body)
   const userId = sessionOf(response).user.id
   await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
   response.json({ ok: true })
@@ -71,7 +72,7 @@ const channels: Endpoint<typeof channelListAnswer> = (deps) => async (_request, 
 }
 
 const removeOne: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const channel = parseBody(removeChannelBody, request.body)
+  const channel = parseInput(removeChannelBody, request.body)
   await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
   response.json({ ok: true })
 }
@@ -81,19 +82,19 @@ const apps: Endpoint<typeof chatAppsAnswer> = (deps) => async (_request, respons
 }
 
 const removeApp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { platform, tenant } = parseBody(removeChatAppBody, request.body)
+  const { platform, tenant } = parseInput(removeChatAppBody, request.body)
   await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
   response.json({ ok: true })
 }
 
 const look: Endpoint<typeof chatLinkAnswer> = (deps) => async (request, response) => {
-  const { token } = parseBody(lookAtChatLinkBody, request.body)
+  const { token } = parseInput(lookAtChatLinkBody, request.body)
   response.json(presentChatLink(await openChatLink(deps, token)))
 }
 
 /** Uses a link. Its kind decides whether a session is needed: a browser that is to become known has none yet. */
 const use: Endpoint<typeof usedChatLinkAnswer> = (deps) => async (request, response) => {
-  const { token, proof } = parseBody(useChatLinkBody, request.body)
+  const { token, proof } = parseInput(useChatLinkBody, request.body)
   const address = clientAddress(request)
   const link = await openChatLink(deps, token)
   if (link.kind === 'browser') {

@@ -22,12 +22,13 @@ import {
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
-import { decodeCursor, type Endpoint, encodeCursor, parseBody, readProof, type WithId } from '../handler.ts'
+import type { Endpoint, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
+import { decodeCursor, encodeCursor, parseInput, readProof } from '../read-input.ts'
 
 /** Creates the approver's routes: see what is asked, prove presence, decide. Sessions only; an API key can never decide. */
 export function decisionRoutes(deps: HttpDeps): Router {
@@ -47,7 +48,7 @@ export function decisionRoutes(deps: HttpDeps): Router {
 }
 
 const pending: Endpoint<typeof pendingAnswer> = (deps) => async (request, response) => {
-  const { limit, cursor } = parseBody(pendingQuery, request.query)
+  const { limit, cursor } = parseInput(pendingQuery, request.query)
   // A cursor holds a time and an id; here the time is when the last request of the page before expires.
   const from = cursor === undefined ? undefined : decodeCursor(cursor)
   const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
@@ -77,12 +78,12 @@ const similar: Endpoint<typeof similarAnswer, WithId> = (deps) => async (request
 }
 
 const options: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
-  const body = parseBody(decisionOptionsBody, request.body)
+  const body = parseInput(decisionOptionsBody, request.body)
   response.json(await startDecision(deps, sessionOf(response), request.params.id, body.decision))
 }
 
 const decision: Endpoint<typeof decidedAnswer, WithId> = (deps) => async (request, response) => {
-  const body = parseBody(decisionBody, request.body)
+  const body = parseInput(decisionBody, request.body)
   const address = clientAddress(request)
   const proof = readProof(request.body, address)
   const input = {
@@ -118,12 +119,12 @@ const stream: Endpoint = (deps) => async (request, response) => {
 }
 
 const batchOptions: Endpoint = (deps) => async (request, response) => {
-  const { items } = parseBody(batchOptionsBody, request.body)
+  const { items } = parseInput(batchOptionsBody, request.body)
   response.json(await startBatch(deps, sessionOf(response), items))
 }
 
 const batchDecisions: Endpoint<typeof batchAnswer> = (deps) => async (request, response) => {
-  const { batch_id: batchId, comment } = parseBody(batchBody, request.body)
+  const { batch_id: batchId, comment } = parseInput(batchBody, request.body)
   const address = clientAddress(request)
   const proof = readProof(request.body, address)
   const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })

@@ -45,13 +45,14 @@ import {
 import { presentUser } from '../api/session.ts'
 import type { Answer, okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { type Endpoint, type Handler, parseBody, type WithId } from '../handler.ts'
+import type { Endpoint, Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
+import { parseInput } from '../read-input.ts'
 
 /** Creates the routes for a person's own settings. */
 export function meRoutes(deps: HttpDeps): Router {
@@ -91,26 +92,26 @@ const factors: Endpoint<typeof factorsAnswer> = (deps) => (_request, response) =
 }
 
 const stepUp: Endpoint = (deps) => async (request, response) => {
-  const { operation, target } = parseBody(stepUpBody, request.body)
+  const { operation, target } = parseInput(stepUpBody, request.body)
   const asked = target === undefined ? { operation } : { operation, target }
   response.json(await startStepUp(deps, sessionOf(response), asked))
 }
 
 const passkeyOptions: Endpoint = (deps) => async (request, response) => {
-  const asked = parseBody(newPasskeyOptionsBody, request.body)
+  const asked = parseInput(newPasskeyOptionsBody, request.body)
   const { address } = clientOf(request)
   response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
 }
 
 const newPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) => async (request, response) => {
-  const body = parseBody(newPasskeyBody, request.body)
+  const body = parseInput(newPasskeyBody, request.body)
   const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
   setGrantCookies(response, deps, grant)
   response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
 }
 
 const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const { id } = request.params
   const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
   setGrantCookies(response, deps, grant)
@@ -118,27 +119,27 @@ const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, 
 }
 
 const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
   response.json(await presentTotpSetUp(setUp))
 }
 
 const newTotp: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
-  const { code } = parseBody(codeBody, request.body)
+  const { code } = parseInput(codeBody, request.body)
   const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
   setGrantCookies(response, deps, grant)
   response.status(201).json({ backup_codes })
 }
 
 const oldTotp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
   setGrantCookies(response, deps, grant)
   response.json({ ok: true })
 }
 
 const backupCodes: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const { backup_codes, grant } = await renewBackupCodes(deps, sessionOf(response), proof, clientOf(request))
   setGrantCookies(response, deps, grant)
   response.status(201).json({ backup_codes })
@@ -154,7 +155,7 @@ export async function presentTotpSetUp({
 }
 
 const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
-  const { name, default_ttl_seconds } = parseBody(profileBody, request.body)
+  const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
   const wanted = given({ name, default_ttl_seconds })
   const { user } = sessionOf(response)
   response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
@@ -166,7 +167,7 @@ const candidates: Endpoint<typeof candidatesAnswer> = (deps) => async (_request,
 }
 
 const setStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
-  const { proof, ...delegate } = parseBody(delegateBody, request.body)
+  const { proof, ...delegate } = parseInput(delegateBody, request.body)
   const who = sessionOf(response)
   const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
   response.json(await answer(deps, changed))
@@ -182,7 +183,7 @@ async function answer(deps: HttpDeps, user: User) {
 }
 
 const accept: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { token } = parseBody(acceptanceBody, request.body)
+  const { token } = parseInput(acceptanceBody, request.body)
   const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
   await acceptInvitation(deps, request.params.id, who, token)
   response.json({ ok: true })
@@ -203,7 +204,7 @@ const list: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, resp
 }
 
 const add: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, response) => {
-  const { subscription, name } = parseBody(newPushDeviceBody, request.body)
+  const { subscription, name } = parseInput(newPushDeviceBody, request.body)
   const { endpoint, keys } = subscription
   const input = { subscription: { endpoint, ...keys }, name }
   const device = await addPushDevice(deps, sessionOf(response).user, input, clientAddress(request))

@@ -43,7 +43,7 @@ import {
 } from '../api/session.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
-import { type Endpoint, type Handler, parseBody, type WithId } from '../handler.ts'
+import type { Endpoint, Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -56,6 +56,7 @@ import {
   sessionOf,
   signingInClient,
 } from '../middleware/session.ts'
+import { parseInput } from '../read-input.ts'
 import { presentTotpSetUp } from './me.ts'
 
 /** Creates the routes for signing in and out. */
@@ -104,7 +105,7 @@ const refresh: Endpoint<typeof sessionAnswer> = (deps) => async (_request, respo
 }
 
 const prove: Endpoint<typeof provenAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseBody(proofBody, request.body)
+  const { proof } = parseInput(proofBody, request.body)
   const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
   response.json({ ok: true, proven_until: until.toISOString() })
 }
@@ -114,7 +115,7 @@ const passkeyOptions: Endpoint = (deps) => async (_request, response) => {
 }
 
 const byPasskey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
-  const { credential } = parseBody(passkeySignInBody, request.body)
+  const { credential } = parseInput(passkeySignInBody, request.body)
   const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
   setGrantCookies(response, deps, grant)
   response.json(presentGrant(grant, await standInOf(deps, grant.user)))
@@ -122,7 +123,7 @@ const byPasskey: Endpoint<typeof sessionAnswer> = (deps) => async (request, resp
 
 function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
   return async (request, response) => {
-    const { email, code } = parseBody(codeSignInBody, request.body)
+    const { email, code } = parseInput(codeSignInBody, request.body)
     const device = readCookie(request, 'device', deps.settings.baseUrl)
     const grant = await signIn(deps, { email, code, device }, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
@@ -174,29 +175,29 @@ export function enrollmentRoutes(deps: HttpDeps): Router {
 }
 
 const lookUp: Endpoint<typeof enrollmentAnswer> = (deps) => async (request, response) => {
-  const { token } = parseBody(lookUpBody, request.body)
+  const { token } = parseInput(lookUpBody, request.body)
   const opened = await openEnrollment(deps, token)
   response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
 }
 
 const enrolmentOptions: Endpoint = (deps) => async (request, response) => {
-  response.json(await startPasskeyEnrollment(deps, parseBody(enrollmentOptionsBody, request.body)))
+  response.json(await startPasskeyEnrollment(deps, parseInput(enrollmentOptionsBody, request.body)))
 }
 
 const passkey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
-  const body = parseBody(passkeyEnrollmentBody, request.body)
+  const body = parseInput(passkeyEnrollmentBody, request.body)
   const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
   setGrantCookies(response, deps, grant)
   response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
 }
 
 const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
-  const setUp = await startTotpEnrollment(deps, parseBody(enrollmentOptionsBody, request.body))
+  const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
   response.json(await presentTotpSetUp(setUp))
 }
 
 const totp: Endpoint<typeof totpEnrolledAnswer> = (deps) => async (request, response) => {
-  const body = parseBody(totpEnrollmentBody, request.body)
+  const body = parseInput(totpEnrollmentBody, request.body)
   const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
   setGrantCookies(response, deps, grant)
   const granted = presentGrant(grant, await standInOf(deps, grant.user))

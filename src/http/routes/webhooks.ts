@@ -39,19 +39,13 @@ import {
   type rotatedWebhookAnswer,
   type webhookListAnswer,
 } from '../api/webhooks.ts'
-import {
-  decodeCursor,
-  type Endpoint,
-  encodeCursor,
-  type Handler,
-  parseBody,
-  type WithId,
-} from '../handler.ts'
+import type { Endpoint, Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
 import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { decodeCursor, encodeCursor, parseInput } from '../read-input.ts'
 import { ignoredIn } from '../unknown-fields.ts'
 
 /** Creates the routes of an owner's webhooks. Sessions only, never an API key: a key must not redirect its owner's events. */
@@ -82,7 +76,7 @@ const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (requ
 }
 
 const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
-  const wanted = parseBody(newWebhookBody, request.body)
+  const wanted = parseInput(newWebhookBody, request.body)
   const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
   const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
   response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
@@ -113,7 +107,7 @@ function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
 
 const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (request, response) => {
   const { account_id } = sessionOf(response).user
-  const { state, event, ...page } = parseBody(webhookLogQuery, request.query)
+  const { state, event, ...page } = parseInput(webhookLogQuery, request.query)
   const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
   const query = { ...pageOf(page), ...filter }
   response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
@@ -156,7 +150,7 @@ const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request
 
 /** Reads which page the query asks for. @throws Refusal `invalid_field` */
 function readDeliveryPage(request: Request): PageQuery {
-  return pageOf(parseBody(deliveryQuery, request.query))
+  return pageOf(parseInput(deliveryQuery, request.query))
 }
 
 function pageOf({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageQuery {
