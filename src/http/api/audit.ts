@@ -94,6 +94,19 @@ export function presentAudit({ seq, hash }: AuditRecord, entry: AuditEntry): Ans
   })
 }
 
+/** The columns of the CSV file of the trail. */
+export const AUDIT_COLUMNS = [
+  ...['seq', 'id', 'type', 'at', 'actor_kind', 'actor_id', 'actor_address'],
+  ...['subject', 'detail', 'hash'],
+]
+
+/** Returns the cells of a record, in the order of `AUDIT_COLUMNS`. */
+export function auditCells(record: Answer<typeof auditAnswer>): (string | number)[] {
+  const { seq, id, type, at, actor, subject, detail, hash } = record
+  const { kind, id: actorId = '', address = '' } = actor
+  return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
+}
+
 export const auditOperations = operations('Account', {
   'get /api/v1/account/audit': {
     id: 'listAudit',

@@ -118,6 +118,14 @@ export function presentAuthenticator({ backup_eligible, aaguid, attested }: Pass
   }
 }
 
+/** Presents a TOTP seed, which is shown once. */
+export function presentTotpSetUp(
+  setUp: { secret: string; otpauth_url: string },
+  qr_svg: string,
+): Answer<typeof totpSetUpAnswer> {
+  return present(totpSetUpAnswer, setUp, { qr_svg })
+}
+
 /** Presents all factors of the person. */
 export function presentFactors(user: User, models: Models): Answer<typeof factorsAnswer> {
   return {

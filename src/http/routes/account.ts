@@ -65,24 +65,24 @@ export function accountRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', person, view(deps))
-  router.patch('/', person, jsonBody, changeOwn(deps))
+  router.get('/', person, showAccount(deps))
+  router.patch('/', person, jsonBody, changeOwnAccount(deps))
   router.get('/requests', person, history(deps))
   router.post('/requests/withdraw', person, jsonBody, withdraw(deps))
   router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
   // Sessions only, never an API key: a key must not make keys.
-  router.get('/api-keys', session, list(deps))
-  router.post('/api-keys', person, jsonBody, recentProof(deps), create(deps))
-  router.patch('/api-keys/:id', person, jsonBody, change(deps))
-  router.delete('/api-keys/:id', person, revoke(deps))
+  router.get('/api-keys', session, listKeys(deps))
+  router.post('/api-keys', person, jsonBody, recentProof(deps), createKey(deps))
+  router.patch('/api-keys/:id', person, jsonBody, changeKey(deps))
+  router.delete('/api-keys/:id', person, revokeKey(deps))
   // The members of the signed-in person's own account, and its policy.
-  router.get('/members', person, members(deps))
+  router.get('/members', person, showMembers(deps))
   router.post('/members', person, jsonBody, invite(deps))
   router.post('/members/:id/link', person, jsonBody, newLink(deps))
   router.patch('/members/:id', person, jsonBody, changeRole(deps))
-  router.post('/members/:id/remove', person, jsonBody, remove(deps))
-  router.get('/policy', person, read(deps))
-  router.put('/policy', person, jsonBody, replace(deps))
+  router.post('/members/:id/remove', person, jsonBody, endMembership(deps))
+  router.get('/policy', person, showPolicy(deps))
+  router.put('/policy', person, jsonBody, replacePolicy(deps))
   // The callback signing secrets (interface, endpoint 7): its own for an API key, those of all live keys for a session. A request
   // with an API key never falls back to the browser's cookie; one without any credential is refused for its missing key.
   const forSession = [...person, secretsOfAccount(deps)]
@@ -91,12 +91,12 @@ export function accountRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const view: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
+const showAccount: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
   const { account } = parseInput(accountQuery, request.query)
   response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
 }
 
-const changeOwn: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
+const changeOwnAccount: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
   const wanted = given(parseInput(accountBody, request.body))
   if (Object.keys(wanted).length === 0) throw fieldRequired('name')
   const { user } = sessionOf(response)
@@ -144,12 +144,12 @@ const withdraw: Endpoint<typeof withdrawnAnswer> = (deps) => async (request, res
   response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
 }
 
-const list: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
+const listKeys: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
   const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
   response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
 }
 
-const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
+const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
   const { accountId, actor } = ownerOf(request, response)
   const later = 'is set once the key is made: PATCH it with a `policy`'
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
@@ -161,14 +161,14 @@ const create: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, resp
   response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
 }
 
-const change: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
+const changeKey: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
   const { proof, ...change } = parseInput(changeKeyBody, request.body)
   const asked = { id: request.params.id, change, proof }
   const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
   response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
 }
 
-const revoke: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
+const revokeKey: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
   const { accountId, actor } = ownerOf(request, response)
   const key = await revokeApiKey(deps, request.params.id, accountId, actor)
   response.json({ ok: true, key: presentKey(key) })
@@ -189,7 +189,7 @@ const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (
   response.json({ keys })
 }
 
-const members: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
+const showMembers: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
   const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
   const members = await listMembers(deps, account)
   response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
@@ -217,19 +217,19 @@ const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) => async
   response.json({ member: presentMember(member, deps.models) })
 }
 
-const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+const endMembership: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
   const { proof } = parseInput(proofBody, request.body)
   const about = { userId: request.params.id, proof }
   await removeMember(deps, sessionOf(response), about, clientAddress(request))
   response.json({ ok: true })
 }
 
-const read: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {
+const showPolicy: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {
   const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
   response.json(presentPolicy(await readPolicy(deps, account), deps.models))
 }
 
-const replace: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
+const replacePolicy: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
   const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(policyBody, request.body)
   const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
   const who = sessionOf(response)

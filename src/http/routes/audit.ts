@@ -3,7 +3,14 @@ import { type AuditPosition, type AuditRecord, isByTime } from '../../domain/aud
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { exportAudit, nameParties, readAudit } from '../../flow/audit/read-audit.ts'
-import { auditExportQuery, type auditListAnswer, auditQuery, presentAudit } from '../api/audit.ts'
+import {
+  AUDIT_COLUMNS,
+  auditCells,
+  auditExportQuery,
+  type auditListAnswer,
+  auditQuery,
+  presentAudit,
+} from '../api/audit.ts'
 import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
 import type { Endpoint } from '../handler.ts'
@@ -43,33 +50,13 @@ const exportAll: Endpoint = (deps) => async (request, response) => {
   await exportFile(
     deps,
     response,
-    { person: who.user, name: 'audit', format, columns: COLUMNS, cells: cellsOf },
+    { person: who.user, name: 'audit', format, columns: AUDIT_COLUMNS, cells: auditCells },
     rows,
   )
 }
 
 function shown(record: AuditRecord) {
   return record.entry === undefined ? [] : [presentAudit(record, record.entry)]
-}
-
-type Shown = ReturnType<typeof presentAudit>
-
-const COLUMNS = [
-  'seq',
-  'id',
-  'type',
-  'at',
-  'actor_kind',
-  'actor_id',
-  'actor_address',
-  'subject',
-  'detail',
-  'hash',
-] as const
-
-function cellsOf({ seq, id, type, at, actor, subject, detail, hash }: Shown): (string | number)[] {
-  const { kind, id: actorId = '', address = '' } = actor
-  return [seq, id, type, at, kind, actorId, address, subject, JSON.stringify(detail), hash]
 }
 
 /** Encodes the position after this record as an opaque cursor, with the record's time if the list is in the order of time. */

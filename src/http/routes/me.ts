@@ -1,8 +1,6 @@
 import { Router } from 'express'
-import { toString as drawQr } from 'qrcode'
 import { given } from '../../domain/given.ts'
 import type { User } from '../../domain/user.ts'
-import type { TotpSetUp } from '../../flow/people/codes.ts'
 import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/delegates.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
@@ -24,6 +22,7 @@ import {
   newPasskeyOptionsBody,
   presentFactors,
   presentPasskey,
+  presentTotpSetUp,
   stepUpBody,
   type totpSetUpAnswer,
 } from '../api/factors.ts'
@@ -43,8 +42,9 @@ import {
   type pushTestAnswer,
 } from '../api/push.ts'
 import { presentUser } from '../api/session.ts'
-import type { Answer, okAnswer } from '../api/shared/fields.ts'
+import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
+import { drawQr } from '../draw-qr.ts'
 import type { Endpoint, Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -79,11 +79,11 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/invitations/:id/decline', person, jsonBody, say(deps, declineInvitation))
   router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
   // Browsers that show notifications.
-  router.get('/push', person, list(deps))
-  router.post('/push', person, jsonBody, add(deps))
-  router.post('/push/:id/remove', person, jsonBody, remove(deps))
+  router.get('/push', person, listDevices(deps))
+  router.post('/push', person, jsonBody, addDevice(deps))
+  router.post('/push/:id/remove', person, jsonBody, removeDevice(deps))
   // Each test waits for a foreign server, in addition to what the workers send there (T9).
-  router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, test(deps))
+  router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, testDevice(deps))
   return router
 }
 
@@ -121,7 +121,7 @@ const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, 
 const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
   const { proof } = parseInput(proofBody, request.body)
   const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
-  response.json(await presentTotpSetUp(setUp))
+  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
 }
 
 const newTotp: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
@@ -143,15 +143,6 @@ const backupCodes: Endpoint<typeof backupCodesAnswer> = (deps) => async (request
   const { backup_codes, grant } = await renewBackupCodes(deps, sessionOf(response), proof, clientOf(request))
   setGrantCookies(response, deps, grant)
   response.status(201).json({ backup_codes })
-}
-
-/** Presents a TOTP seed, which is shown once. The QR code is drawn here, so that the page needs no code for it. */
-export async function presentTotpSetUp({
-  secret,
-  otpauth_url,
-}: TotpSetUp): Promise<Answer<typeof totpSetUpAnswer>> {
-  const qr_svg = await drawQr(otpauth_url, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })
-  return { secret, otpauth_url, qr_svg }
 }
 
 const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
@@ -197,13 +188,13 @@ function say(deps: HttpDeps, answer: typeof declineInvitation): Handler<typeof o
   }
 }
 
-const list: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, response) => {
+const listDevices: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, response) => {
   const devices = await listPushDevices(deps, sessionOf(response).user)
   const { public_key } = deps.pushKey.current()
   response.json({ public_key, devices: devices.map(presentPushDevice) })
 }
 
-const add: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, response) => {
+const addDevice: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, response) => {
   const { subscription, name } = parseInput(newPushDeviceBody, request.body)
   const { endpoint, keys } = subscription
   const input = { subscription: { endpoint, ...keys }, name }
@@ -211,12 +202,12 @@ const add: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, resp
   response.status(201).json({ device: presentPushDevice(device) })
 }
 
-const remove: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
+const removeDevice: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
   await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
   response.json({ ok: true })
 }
 
-const test: Endpoint<typeof pushTestAnswer, WithId> = (deps) => async (request, response) => {
+const testDevice: Endpoint<typeof pushTestAnswer, WithId> = (deps) => async (request, response) => {
   const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
   response.json({ ok: true, sent })
 }

@@ -27,7 +27,7 @@ import {
   type totpEnrolledAnswer,
   totpEnrollmentBody,
 } from '../api/enrollment.ts'
-import type { totpSetUpAnswer } from '../api/factors.ts'
+import { presentTotpSetUp, type totpSetUpAnswer } from '../api/factors.ts'
 import {
   codeSignInBody,
   type currentSessionAnswer,
@@ -43,6 +43,7 @@ import {
 } from '../api/session.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
+import { drawQr } from '../draw-qr.ts'
 import type { Endpoint, Handler, WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
@@ -57,7 +58,6 @@ import {
   signingInClient,
 } from '../middleware/session.ts'
 import { parseInput } from '../read-input.ts'
-import { presentTotpSetUp } from './me.ts'
 
 /** Creates the routes for signing in and out. */
 export function sessionRoutes(deps: HttpDeps): Router {
@@ -193,7 +193,7 @@ const passkey: Endpoint<typeof sessionAnswer> = (deps) => async (request, respon
 
 const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
   const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
-  response.json(await presentTotpSetUp(setUp))
+  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
 }
 
 const totp: Endpoint<typeof totpEnrolledAnswer> = (deps) => async (request, response) => {
