@@ -3,13 +3,11 @@ import { Refusal, refusal } from '../domain/errors.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, noteRefused, requestIdOf } from './middleware/log-requests.ts'
 
+type StoreFailures = Pick<HttpDeps, 'storeIsDown' | 'storeIsDamaged'>
+
 /** Turns every error into an answer. An unknown error becomes a bland 500 with a request id, or a 503; details go to the log. */
-export function errorResponse({
-  log,
-  clock,
-  storeIsDown,
-  storeIsDamaged,
-}: Pick<HttpDeps, 'log' | 'clock' | 'storeIsDown' | 'storeIsDamaged'>): ErrorRequestHandler {
+export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailures): ErrorRequestHandler {
+  const { log, clock } = deps
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -22,14 +20,20 @@ export function errorResponse({
     }
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
-    if (storeIsDown(error)) {
-      sendRefusal(response, refusal('storage_unavailable'), clock.now())
+    const bland = failureOf(deps, error)
+    if (bland.code === 'storage_unavailable') {
+      sendRefusal(response, bland, clock.now())
       return
     }
-    const bland = refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error')
     noteRefused(response, bland.code)
     response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
   }
+}
+
+/** Returns the refusal that stands for an error of ours, whose own words are for the log. */
+export function failureOf({ storeIsDown, storeIsDamaged }: StoreFailures, error: unknown): Refusal {
+  if (storeIsDown(error)) return refusal('storage_unavailable')
+  return refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error')
 }
 
 /** Sends `{error, message, …details}`, with its headers. */

@@ -1,5 +1,6 @@
 import type { Response } from 'express'
-import { Refusal, refusal } from '../domain/errors.ts'
+import { Refusal } from '../domain/errors.ts'
+import { failureOf } from './error-response.ts'
 import type { HttpDeps } from './http-deps.ts'
 
 /** One server-sent event (WHATWG HTML, section 9.2). `data` is sent as JSON, which has no line breaks. */
@@ -51,13 +52,11 @@ export function openEventStream(response: Response, { heartbeatMs = HEARTBEAT_MS
 
 /** Returns the body of a refusal plus its status: the response has already begun, so its own status can no longer change. */
 export function errorEventData(
-  { log, storeIsDown, storeIsDamaged }: Pick<HttpDeps, 'log' | 'storeIsDown' | 'storeIsDamaged'>,
+  deps: Pick<HttpDeps, 'log' | 'storeIsDown' | 'storeIsDamaged'>,
   error: unknown,
 ): object {
-  const damaged = storeIsDamaged(error) ? 'storage_damaged' : 'internal_error'
-  const ours = storeIsDown(error) ? 'storage_unavailable' : damaged
-  const known = error instanceof Refusal ? error : refusal(ours)
-  if (known !== error) log.error({ error }, 'event stream failed')
+  const known = error instanceof Refusal ? error : failureOf(deps, error)
+  if (known !== error) deps.log.error({ error }, 'event stream failed')
   const { retry_after } = known.details
   return { error: known.code, message: known.publicMessage, status: known.status, retry_after }
 }
