@@ -163,7 +163,7 @@ async function assemble(
     async () => signals.stop(),
     async () => deps.sender.close(),
     async () => deps.pusher.close(),
-    reloadKeys(deps),
+    keepReloading(deps),
   )
   const limiter = createRateLimiter(connection, clock, log, !store.own)
   await prepareStore(connection, server, deps, { use, newSecrets })
@@ -278,7 +278,8 @@ async function flushVerifications({
   await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
 }
 
-function reloadKeys(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
+/** Reads the signing keys again and again. @returns what ends that */
+function keepReloading(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
   const timer = setInterval(() => {
     deps.keys
       .reload()

@@ -31,7 +31,7 @@ export async function accessTo(
  * @throws Refusal `not_found` as `accessTo`; later also `not_signed_in`, and `unavailable` when the service stops
  */
 export async function exportGuard(
-  deps: AccessDeps & FlowDeps,
+  deps: FlowDeps,
   { session, user }: SignedIn,
   accountId?: string,
 ): Promise<() => Promise<void>> {
