@@ -77,7 +77,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^src\/cli\//, may: /^(adapters|embedded-mongo|src)\/(?!http\/(?!api\/))/ },
   {
     room: /^adapters\/shared\//,
-    may: /^(adapters\/shared|src\/domain)\//,
+    may: /^(adapters\/shared|src\/domain)\/|^src\/flow\/within\.ts$/,
     types: /^src\/flow\//,
   },
   {

@@ -1,8 +1,8 @@
 import { App, LogLevel, type Receiver, type ReceiverEvent } from '@slack/bolt'
 import { z } from 'zod'
 import type { Notice } from '../../src/flow/chat/chat-answer.ts'
-import { createOpenWork } from '../../src/flow/chat/open-work.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { createOpenWork } from '../shared/open-work.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
 import {
   NOTICES,

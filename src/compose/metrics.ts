@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { AUDIT_TYPES } from '../domain/audit.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import { within } from '../flow/within.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
-import { within } from './within.ts'
 
 /** Metrics of this process and of the store, in the format of Prometheus. */
 export interface Metrics {

@@ -5,10 +5,10 @@ import { createRelay, type Relay, type SendLoops } from '../flow/delivery/relay.
 import { createDeliveryLoop } from '../flow/delivery/send-deliveries.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createPushLoop } from '../flow/push/send-pushes.ts'
+import { within } from '../flow/within.ts'
 import { createJobs, type Jobs } from '../jobs/start-jobs.ts'
 import { createSweeps } from '../jobs/sweeps.ts'
 import type { Composition } from './compose.ts'
-import { within } from './within.ts'
 
 /** The background work of the service, besides answering requests. */
 export interface Work {

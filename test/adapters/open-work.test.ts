@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { createOpenWork } from '../../../src/flow/chat/open-work.ts'
+import { createOpenWork } from '../../adapters/shared/open-work.ts'
 
 it('is settled when all that was begun has ended, also badly', async () => {
   const open = createOpenWork()

@@ -1,4 +1,5 @@
-import type { Log } from '../ports.ts'
+import type { Log } from '../../src/flow/ports.ts'
+import { within } from '../../src/flow/within.ts'
 
 /** Milliseconds, a part of the time that stopping may take (`serve.ts`). */
 const SETTLE_MS = 5_000
@@ -14,12 +15,7 @@ export function createOpenWork() {
     },
     /** Resolves when all work has settled, or after five seconds. */
     async settled(): Promise<void> {
-      let timer: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => {
-        timer = setTimeout(resolve, SETTLE_MS)
-      })
-      await Promise.race([Promise.all(open), enough])
-      clearTimeout(timer)
+      await within(SETTLE_MS, Promise.all(open))
     },
   }
 }
