@@ -1,10 +1,10 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
-import { type Examination, examineInput, examineReceipt } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
+import { type Examination, examineInput, examineReceipt } from '../../src/signing/verify-web.ts'
 import { MAX_VOTES, problemOfVotes, type Receipts, type UnsignedVote } from '../../src/signing/votes.ts'
 
 /** The result of all checks of the visitor's input. */

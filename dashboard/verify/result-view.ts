@@ -1,8 +1,8 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { toBase64 } from '../../src/signing/base64.ts'
-import type { Examination } from '../../src/signing/examine-receipt.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
+import type { Examination } from '../../src/signing/verify-web.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { button, buttonRow, copyable, copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import {

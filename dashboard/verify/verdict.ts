@@ -1,8 +1,8 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { visibleString } from '../../src/domain/text.ts'
-import type { Examination } from '../../src/signing/examine-receipt.ts'
 import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptRefusal } from '../../src/signing/receipt-error.ts'
+import type { Examination } from '../../src/signing/verify-web.ts'
 import { missingVotes } from '../../src/signing/votes.ts'
 import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 

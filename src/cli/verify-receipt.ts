@@ -10,7 +10,7 @@ import {
   type VerifiedReceipt,
   type VerifyResult,
   verifyReceiptJson,
-} from '../signing/verify.ts'
+} from '../signing/verify-node.ts'
 import { judgeTogether, missingVotes, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 

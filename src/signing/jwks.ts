@@ -1,7 +1,7 @@
 import { fromBase64Url, toBase64Url } from './base64.ts'
 import { canonicalize } from './canonical.ts'
+import { publicKeyProblem } from './ed25519-web.ts'
 import { type KeyPurpose, keyWindow, type PublicKeyRecord, type VerificationKey } from './key-record.ts'
-import { publicKeyProblem } from './strict-ed25519.ts'
 
 /** One published key: RFC 8037 members plus validity in Unix seconds. */
 interface Jwk {

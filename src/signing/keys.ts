@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { toBase64Url } from './base64.ts'
-import { publicKeyOf } from './ed25519.ts'
+import { publicKeyOf } from './ed25519-node.ts'
 import { JwksError, readJwks, thumbprintText } from './jwks.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey, VerificationKey } from './key-record.ts'
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose'
 import { toBase64Url } from './base64.ts'
-import { toKeyObject } from './ed25519.ts'
+import { toKeyObject } from './ed25519-node.ts'
 import type { PublicKeyRecord, SigningKey } from './key-record.ts'
 import { type KeyRing, NoSigningKeyError } from './keys.ts'
 

@@ -2,7 +2,7 @@ import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import { payloadProblem } from '../domain/receipt.ts'
 import { toBase64 } from './base64.ts'
 import { canonicalize } from './canonical.ts'
-import { platformAccepts, rawSign } from './ed25519.ts'
+import { platformAccepts, rawSign } from './ed25519-node.ts'
 import { keyProblemAt, type SigningKey } from './key-record.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { ask, obtainKey, readRequest, useServiceSuite } from '../support/service-suite.ts'
 

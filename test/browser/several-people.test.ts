@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { axeViolations, describeInBrowser } from '../support/browser.ts'
 import { ask, obtainKey, type Person, readRequest, useServiceSuite } from '../support/service-suite.ts'
 

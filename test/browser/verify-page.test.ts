@@ -1,7 +1,7 @@
 import type { Page, Request } from 'playwright-core'
 import { beforeAll, expect, it } from 'vitest'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import { rawSign } from '../../src/signing/ed25519.ts'
+import { rawSign } from '../../src/signing/ed25519-node.ts'
 import { describeInBrowser, NOTE_SHIFTS, PAINTED } from '../support/browser.ts'
 import { stored } from '../support/caller.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'

@@ -3,7 +3,7 @@ import { Refusal } from '../../src/domain/errors.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import { cancelRequest } from '../../src/flow/cancel-request.ts'
 import { expireIfLapsed } from '../../src/flow/settle-request.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { proveFor, tryDecide } from '../support/deciders.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { parseJwks } from '../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { approve, BATCH } from '../support/batches.ts'
 import { addProgram, enrolFleetOwner, type FleetOwner } from '../support/chaos-clients.ts'
 import { type Fleet, useFleet } from '../support/chaos-fleet.ts'

@@ -4,7 +4,7 @@ import type { DecisionIntent, DecisionIntentV1 } from '../../src/domain/intent.t
 import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash, intentDigest, nonceOf } from '../../src/signing/commitment.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { hex, intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
 
 const intentNonce = (stated: DecisionIntent | DecisionIntentV1) => nonceOf(canonicalize(stated))

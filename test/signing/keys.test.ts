@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import { describe, expect, it } from 'vitest'
+import { isSmallOrder, publicKeyProblem } from '../../src/signing/ed25519-web.ts'
 import { fromBase64Url, toBase64Url } from '../../src/signing/encoding.ts'
 import {
   JwksError,
@@ -11,7 +12,6 @@ import {
   toJwks,
   toPublicRecord,
 } from '../../src/signing/keys.ts'
-import { isSmallOrder, publicKeyProblem } from '../../src/signing/strict-ed25519.ts'
 import { bytes, hex, KEY_START, testKey } from './fixtures.ts'
 
 const P = 2n ** 255n - 19n

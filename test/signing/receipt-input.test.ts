@@ -8,7 +8,7 @@ import {
   RECEIPT_ERRORS,
   ReceiptError,
   verifyReceiptJson,
-} from '../../src/signing/verify.ts'
+} from '../../src/signing/verify-node.ts'
 import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)

@@ -4,7 +4,7 @@ import { canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash } from '../../src/signing/commitment.ts'
 import { toBase64Url } from '../../src/signing/encoding.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import { RECEIPT_ERRORS, type VerifyResult, verifyReceiptJson } from '../../src/signing/verify.ts'
+import { RECEIPT_ERRORS, type VerifyResult, verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
 
 const key = testKey('decision')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkReceipts, type Report, WEAK_HASH } from '../../dashboard/verify/check-receipts.ts'
 import { checkLines, verdictOf } from '../../dashboard/verify/verdict.ts'
-import { verifyReceiptJson } from '../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'
 import { ACTION, answerWith, CONTEXT, keys, live, received, sandbox, vote } from './receipts.ts'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApprovalRequest, Vote } from '../../../src/domain/request.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import {
   approve,
   BATCH,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import {
   codeAt,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Delegate } from '../../../src/domain/user.ts'
 import { parseJwks } from '../../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { codeAt, type EnrolledPerson, enrolWithPasskey, enrolWithTotp } from '../../support/enrolled.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parseJwks, type VerificationKey } from '../../../src/signing/keys.ts'
-import { verifyReceiptJson } from '../../../src/signing/verify.ts'
+import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { deciderOf, setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import { payloadsIn } from '../../support/find-payloads.ts'

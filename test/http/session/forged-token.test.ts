@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rawSign } from '../../../src/signing/ed25519.ts'
+import { rawSign } from '../../../src/signing/ed25519-node.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import { rawSign } from '../../src/signing/ed25519.ts'
+import { rawSign } from '../../src/signing/ed25519-node.ts'
 import { toBase64 } from '../../src/signing/encoding.ts'
 import { parseJwks, type SigningKey, toJwks, type VerificationKey } from '../../src/signing/keys.ts'
 import { signPayload } from '../../src/signing/sign.ts'
@@ -11,7 +11,7 @@ import {
   type ReceiptErrorCode,
   verifyReceipt,
   verifyReceiptJson,
-} from '../../src/signing/verify.ts'
+} from '../../src/signing/verify-node.ts'
 import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)

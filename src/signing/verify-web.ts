@@ -1,10 +1,10 @@
 import { toBase64Url } from './base64.ts'
+import { signatureHolds } from './ed25519-web.ts'
 import { JwksError, readJwks, thumbprintText } from './jwks.ts'
 import type { VerificationKey } from './key-record.ts'
 import { type CheckTrace, checkOfReading, type ReceiptCheck, type VerifyOptions } from './receipt-checks.ts'
 import { ReceiptError, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
-import { signatureHolds } from './strict-ed25519.ts'
 import { hashedTexts, type Judgement, judgeReceipt, locateKey } from './verify-core.ts'
 
 /** A judgement; `input` is the receipt as read, absent when it could not be read. */

@@ -6,7 +6,7 @@ import {
   verify as platformVerify,
 } from 'node:crypto'
 import { hashes, sign } from '@noble/ed25519'
-import { hasLengths, hasSmallR, isReduced, isStrictPoint } from './strict-ed25519.ts'
+import { hasLengths, hasSmallR, isReduced, isStrictPoint } from './ed25519-web.ts'
 
 hashes.sha512 = (message) => new Uint8Array(createHash('sha512').update(message).digest())
 
