@@ -63,7 +63,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   {
     room: /^src\/store\//,
     may: /^src\/(store|domain)\//,
-    types: /^src\/(flow\/ports|signing\/keys)\.ts$/,
+    types: /^src\/(flow\/ports|signing\/key-record)\.ts$/,
   },
   { room: /^src\/jobs\//, may: /^src\/(jobs|flow|domain)\// },
   { room: /^src\/http\//, may: /^src\/(http|flow|domain|signing)\// },

@@ -3,7 +3,7 @@ import type { FlowDeps } from '../flow/deps.ts'
 import { KEY_PURPOSES, type KeyKeeper } from '../flow/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
-import type { PublicKeyRecord, SigningKey } from '../signing/keys.ts'
+import type { PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
 import { CliError, type CommandResult, inWords, oneOf, table, usageError } from './terminal.ts'
 import { checkName, findPerson, withService } from './with-service.ts'
 

@@ -3,14 +3,12 @@ import { parseUnambiguous } from '../domain/parse-json.ts'
 import { exactlyAs, type ReceiptPayload } from '../domain/receipt.ts'
 import { isLoopback } from '../outbound/target-url.ts'
 import { canonicalize } from '../signing/canonical.ts'
-import { JwksError, parseJwks, type VerificationKey } from '../signing/keys.ts'
-import {
-  RECEIPT_ERRORS,
-  type ReceiptRefusal,
-  type VerifiedReceipt,
-  type VerifyResult,
-  verifyReceiptJson,
-} from '../signing/verify-node.ts'
+import { JwksError } from '../signing/jwks.ts'
+import type { VerificationKey } from '../signing/key-record.ts'
+import { parseJwks } from '../signing/keys.ts'
+import { RECEIPT_ERRORS, type ReceiptRefusal } from '../signing/receipt-error.ts'
+import type { VerifiedReceipt, VerifyResult } from '../signing/verify-core.ts'
+import { verifyReceiptJson } from '../signing/verify-node.ts'
 import { judgeTogether, missingVotes, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 

@@ -1,14 +1,12 @@
 import { type AuditActor, drawEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
-import { fromBase64Url, toBase64Url } from '../signing/encoding.ts'
+import { fromBase64Url, toBase64Url } from '../signing/base64.ts'
+import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
 import {
   hasSeed,
-  type KeyPurpose,
   KeyRing,
   NoSigningKeyError,
   newSigningKey,
-  type PublicKeyRecord,
-  type SigningKey,
   thumbprint,
   toPublicRecord,
 } from '../signing/keys.ts'

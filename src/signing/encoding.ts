@@ -1,8 +1,6 @@
 import { createHash, ECDH, timingSafeEqual } from 'node:crypto'
 import { fromBase64Url } from './base64.ts'
 
-export { fromBase64, fromBase64Url, toBase64, toBase64Url } from './base64.ts'
-
 /** Lower-case hex SHA-256 of bytes, or of a text's UTF-8. */
 export function sha256Hex(textOrBytes: string | Uint8Array): string {
   return createHash('sha256').update(textOrBytes).digest('hex')

@@ -4,9 +4,6 @@ import { publicKeyOf } from './ed25519-node.ts'
 import { JwksError, readJwks, thumbprintText } from './jwks.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey, VerificationKey } from './key-record.ts'
 
-export { JwksError, toJwks } from './jwks.ts'
-export type { KeyPurpose, PublicKeyRecord, SigningKey, VerificationKey } from './key-record.ts'
-
 /** Key id of an Ed25519 public key (32 raw bytes): its RFC 7638 SHA-256 thumbprint in base64url, 43 characters. */
 export function thumbprint(publicKey: Uint8Array): string {
   return toBase64Url(createHash('sha256').update(thumbprintText(publicKey), 'utf8').digest())

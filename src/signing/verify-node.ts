@@ -6,12 +6,6 @@ import { ReceiptError, refuse } from './receipt-error.ts'
 import { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
 import { judgeReceipt, locateKey, type VerifyResult } from './verify-core.ts'
 
-export { verifySignature } from './ed25519-node.ts'
-export type { ExpectedPayload, VerifyOptions } from './receipt-checks.ts'
-export { RECEIPT_ERRORS, ReceiptError, type ReceiptErrorCode, type ReceiptRefusal } from './receipt-error.ts'
-export { parseReceiptInput, type ReceiptInput } from './receipt-input.ts'
-export type { VerifiedReceipt, VerifyResult } from './verify-core.ts'
-
 /**
  * Verifies a receipt against pinned keys, in one fixed order: key, signature, canonical form, version and fields,
  * times, key purpose and validity, sandbox, claims next to the receipt, the caller's expectations. Never throws.

@@ -1,6 +1,6 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { KeyPurpose } from '../signing/keys.ts'
+import type { KeyPurpose } from '../signing/key-record.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 import { date, number, text } from './fields.ts'

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { toJwks } from '../../src/signing/keys.ts'
+import { toJwks } from '../../src/signing/jwks.ts'
 import { cli } from '../support/cli.ts'
 import { answerWith, live as signer, vote } from '../verify-page/receipts.ts'
 

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { platformAccepts, publicKeyOf } from '../../src/signing/ed25519-node.ts'
+import { platformAccepts, publicKeyOf, verifySignature } from '../../src/signing/ed25519-node.ts'
 import { newSigningKey } from '../../src/signing/keys.ts'
 import { signBytes } from '../../src/signing/sign.ts'
-import { verifySignature } from '../../src/signing/verify-node.ts'
 import { bytes, hex, KEY_START, nobleAccepts, testKey, vectors } from './fixtures.ts'
 
 interface EdVectors {

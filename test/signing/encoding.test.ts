@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  equalHex,
-  fromBase64,
-  fromBase64Url,
-  sha256Hex,
-  toBase64,
-  toBase64Url,
-} from '../../src/signing/encoding.ts'
+import { fromBase64, fromBase64Url, toBase64, toBase64Url } from '../../src/signing/base64.ts'
+import { equalHex, sha256Hex } from '../../src/signing/encoding.ts'
 
 const anyBytes = fc.uint8Array({ maxLength: 100 })
 

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { verify } from '@noble/ed25519'
 import type { DecisionIntent, DecisionIntentV1 } from '../../src/domain/intent.ts'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
-import { type KeyPurpose, newSigningKey, type SigningKey } from '../../src/signing/keys.ts'
+import type { KeyPurpose, SigningKey } from '../../src/signing/key-record.ts'
+import { newSigningKey } from '../../src/signing/keys.ts'
 
 /** 2026-01-01T00:00:00Z: all test keys are valid from here. */
 export const KEY_START = new Date('2026-01-01T00:00:00.000Z')

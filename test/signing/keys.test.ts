@@ -1,17 +1,10 @@
 import { createPublicKey } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import { describe, expect, it } from 'vitest'
+import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
 import { isSmallOrder, publicKeyProblem } from '../../src/signing/ed25519-web.ts'
-import { fromBase64Url, toBase64Url } from '../../src/signing/encoding.ts'
-import {
-  JwksError,
-  KeyRing,
-  newSigningKey,
-  parseJwks,
-  thumbprint,
-  toJwks,
-  toPublicRecord,
-} from '../../src/signing/keys.ts'
+import { JwksError, toJwks } from '../../src/signing/jwks.ts'
+import { KeyRing, newSigningKey, parseJwks, thumbprint, toPublicRecord } from '../../src/signing/keys.ts'
 import { bytes, hex, KEY_START, testKey } from './fixtures.ts'
 
 const P = 2n ** 255n - 19n

@@ -1,14 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { toBase64, toBase64Url } from '../../src/signing/base64.ts'
 import { actionHash } from '../../src/signing/commitment.ts'
-import { toBase64, toBase64Url } from '../../src/signing/encoding.ts'
+import { RECEIPT_ERRORS, ReceiptError } from '../../src/signing/receipt-error.ts'
+import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import {
-  parseReceiptInput,
-  RECEIPT_ERRORS,
-  ReceiptError,
-  verifyReceiptJson,
-} from '../../src/signing/verify-node.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)

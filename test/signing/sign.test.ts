@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { fromBase64 } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
-import { rawSign } from '../../src/signing/ed25519-node.ts'
-import { fromBase64 } from '../../src/signing/encoding.ts'
+import { rawSign, verifySignature } from '../../src/signing/ed25519-node.ts'
 import { createReceiptSigner, type RawSign, SigningFaultError, signPayload } from '../../src/signing/sign.ts'
-import { verifySignature } from '../../src/signing/verify-node.ts'
 import { livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)

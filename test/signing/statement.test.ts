@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { toBase64Url } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash } from '../../src/signing/commitment.ts'
-import { toBase64Url } from '../../src/signing/encoding.ts'
+import { RECEIPT_ERRORS } from '../../src/signing/receipt-error.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import { RECEIPT_ERRORS, type VerifyResult, verifyReceiptJson } from '../../src/signing/verify-node.ts'
+import type { VerifyResult } from '../../src/signing/verify-core.ts'
+import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { intent, intentV2, livePayload, testKey, vectors } from './fixtures.ts'
 
 const key = testKey('decision')

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
+import { toBase64 } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { rawSign } from '../../src/signing/ed25519-node.ts'
-import { toBase64 } from '../../src/signing/encoding.ts'
-import { parseJwks, type SigningKey, toJwks, type VerificationKey } from '../../src/signing/keys.ts'
+import { toJwks } from '../../src/signing/jwks.ts'
+import type { SigningKey, VerificationKey } from '../../src/signing/key-record.ts'
+import { parseJwks } from '../../src/signing/keys.ts'
+import { RECEIPT_ERRORS, type ReceiptErrorCode } from '../../src/signing/receipt-error.ts'
+import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { signPayload } from '../../src/signing/sign.ts'
-import {
-  parseReceiptInput,
-  RECEIPT_ERRORS,
-  type ReceiptErrorCode,
-  verifyReceipt,
-  verifyReceiptJson,
-} from '../../src/signing/verify-node.ts'
+import { verifyReceipt, verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)

@@ -1,6 +1,6 @@
 import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import type { Verdict } from '../../src/domain/views.ts'
-import type { VerifiedReceipt } from '../../src/signing/verify-node.ts'
+import type { VerifiedReceipt } from '../../src/signing/verify-core.ts'
 
 export const BASE = 'https://approve.example.com'
 /** What the sample receipt says. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compareAction, compareContext, openedIntent } from '../../dashboard/verify/check-receipts.ts'
-import { parseReceiptInput } from '../../src/signing/verify-node.ts'
+import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { examineReceipt } from '../../src/signing/verify-web.ts'
 import { vectors } from '../signing/fixtures.ts'
 import { ACTION, answerWith, CONTEXT, keys, received, vote } from './receipts.ts'

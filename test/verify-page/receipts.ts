@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { toBase64Url } from '../../src/signing/base64.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash } from '../../src/signing/commitment.ts'
-import { toBase64Url } from '../../src/signing/encoding.ts'
-import { parseJwks, type SigningKey, toJwks } from '../../src/signing/keys.ts'
+import { toJwks } from '../../src/signing/jwks.ts'
+import type { SigningKey } from '../../src/signing/key-record.ts'
+import { parseJwks } from '../../src/signing/keys.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { DECIDED_AT, intent, intentV2, livePayload, testKey } from '../signing/fixtures.ts'
 

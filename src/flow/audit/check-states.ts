@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
-import { fromBase64Url } from '../../signing/encoding.ts'
+import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/state-survey.ts'
 import type { AuditTrail } from '../ports.ts'

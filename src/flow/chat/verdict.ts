@@ -7,7 +7,7 @@ import {
 } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
-import type { VerifyResult } from '../../signing/verify-node.ts'
+import type { VerifyResult } from '../../signing/verify-core.ts'
 
 /** The statements of a valid receipt, none of them written by the caller. */
 export interface ReceiptFactsView {

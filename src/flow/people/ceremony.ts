@@ -1,9 +1,10 @@
 import { refusal } from '../../domain/errors.ts'
 import type { BatchIntent, ConsentIntent, DecisionIntent } from '../../domain/intent.ts'
 import { hasTwins } from '../../domain/parse-json.ts'
+import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { intentDigest } from '../../signing/commitment.ts'
-import { fromBase64Url, sha256Hex, toBase64Url } from '../../signing/encoding.ts'
+import { sha256Hex } from '../../signing/encoding.ts'
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
 

@@ -1,8 +1,8 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import { toBase64Url } from '../../signing/base64.ts'
 import { verifySignature } from '../../signing/ed25519-node.ts'
 import { publicKeyProblem } from '../../signing/ed25519-web.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
 import { CeremonyError } from './ceremony.ts'
 
 /** ES256, EdDSA and RS256: what authenticators really make. Nothing else is registered or verified (T35). */

@@ -5,7 +5,7 @@ import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
+import { toBase64Url } from '../../signing/base64.ts'
 import type { UserChange } from '../../store/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 

@@ -12,7 +12,7 @@ import { type AuthenticatorFacts, type Authenticators, permits } from '../../dom
 import { refusal } from '../../domain/errors.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isTransport, type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
-import { fromBase64Url, toBase64Url } from '../../signing/encoding.ts'
+import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import type { PeopleDeps, RelyingParty } from '../deps.ts'
 import type { AuthenticatorModels } from './authenticator-models.ts'
 import { CeremonyError, CHALLENGE_MS, checkClientData } from './ceremony.ts'

@@ -3,7 +3,7 @@ import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { Session, User } from '../../domain/user.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
+import { toBase64Url } from '../../signing/base64.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { personAudit } from './person.ts'
 

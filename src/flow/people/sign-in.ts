@@ -4,7 +4,7 @@ import type {
 } from '@simplewebauthn/server'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
-import { toBase64Url } from '../../signing/encoding.ts'
+import { toBase64Url } from '../../signing/base64.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
 import { backupCodeHash, verifyTotp } from './codes.ts'

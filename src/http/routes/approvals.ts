@@ -11,7 +11,7 @@ import { remindApprovers } from '../../flow/remind-approvers.ts'
 import { runOnce } from '../../flow/run-once.ts'
 import { logRefusedVerification, verifyByDecisionId, verifyDecision } from '../../flow/verify-receipt.ts'
 import { waitForDecision, watchRequest } from '../../flow/wait-for-decision.ts'
-import { toJwks } from '../../signing/keys.ts'
+import { toJwks } from '../../signing/jwks.ts'
 import {
   consumeBody,
   type consumedAnswer,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parseJwks, type VerificationKey } from '../../../src/signing/keys.ts'
+import type { VerificationKey } from '../../../src/signing/key-record.ts'
+import { parseJwks } from '../../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../../src/signing/verify-node.ts'
 import { deciderOf, setPolicy } from '../../support/deciders.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'

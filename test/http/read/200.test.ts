@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseJwks } from '../../../src/signing/keys.ts'
-import { parseReceiptInput, verifyReceipt } from '../../../src/signing/verify-node.ts'
+import { parseReceiptInput } from '../../../src/signing/receipt-input.ts'
+import { verifyReceipt } from '../../../src/signing/verify-node.ts'
 import { alter, decidedId, lapse, makeDue, newCaller, send, signIn, stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseJwks } from '../../../src/signing/keys.ts'
-import { parseReceiptInput, verifyReceipt } from '../../../src/signing/verify-node.ts'
+import { parseReceiptInput } from '../../../src/signing/receipt-input.ts'
+import { verifyReceipt } from '../../../src/signing/verify-node.ts'
 import { auditOf } from '../../support/audit.ts'
 import {
   alter,
