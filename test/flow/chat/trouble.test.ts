@@ -7,8 +7,8 @@ import {
 } from '../../../src/flow/chat/connect-account.ts'
 import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/chat/trouble.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
-import { newRequester } from '../../jobs/worker.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { newRequester } from '../../support/worker.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const FRESH = { platform: 'slack', tenant: 'T1', workspace_name: 'Acme', sealed: 'x' } as const
