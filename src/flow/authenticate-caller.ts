@@ -2,7 +2,7 @@ import { type ApiKey, isWellFormedApiKey, SCOPES, type Scope } from '../domain/a
 import { type AuditActor, drawEntry } from '../domain/audit.ts'
 import { refusal } from '../domain/errors.ts'
 import { isVouchedFor, normaliseEmail } from '../domain/user.ts'
-import { equalHex } from '../signing/encoding.ts'
+import { equalHex } from '../signing/digest.ts'
 import type { FlowDeps } from './deps.ts'
 import { internalKeyOf } from './manage-api-keys.ts'
 

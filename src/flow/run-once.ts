@@ -1,6 +1,6 @@
 import { Refusal, refusal } from '../domain/errors.ts'
 import { canonicalize } from '../signing/canonical.ts'
-import { sha256Hex } from '../signing/encoding.ts'
+import { sha256Hex } from '../signing/digest.ts'
 import type { FlowDeps } from './deps.ts'
 
 /** An answer as it goes out: status and JSON text. */

@@ -5,7 +5,7 @@ import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { toBase64Url } from '../signing/base64.ts'
 import { canonicalize } from '../signing/canonical.ts'
-import { sha256Hex } from '../signing/encoding.ts'
+import { sha256Hex } from '../signing/digest.ts'
 import type { FlowDeps } from './deps.ts'
 
 /** States what a person (or the sandbox) consents to, with a salt drawn now: after the caller's text was fixed (T69). */

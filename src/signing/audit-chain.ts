@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditActor, AuditEntry, AuditRecord } from '../domain/audit.ts'
 import { canonicalize } from './canonical.ts'
-import { sha256Hex } from './encoding.ts'
+import { sha256Hex } from './digest.ts'
 
 /** The head of a trail: the number and the hash of its last record. */
 export interface ChainHead {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BatchIntent, ConsentIntent, DecisionIntent, DecisionIntentV1 } from '../domain/intent.ts'
 import { CanonicalError, canonicalize, LONE_SURROGATE } from './canonical.ts'
-import { sha256Hex } from './encoding.ts'
+import { sha256Hex } from './digest.ts'
 
 /** SHA-256 of the intent's RFC 8785 text, 32 bytes: the WebAuthn challenge. @throws CanonicalError for ill-formed text. */
 export function intentDigest(

@@ -1,5 +1,5 @@
+import { sha256Hex } from './digest.ts'
 import { verifySignature } from './ed25519-node.ts'
-import { sha256Hex } from './encoding.ts'
 import type { VerificationKey } from './key-record.ts'
 import type { VerifyOptions } from './receipt-checks.ts'
 import { ReceiptError, refuse } from './receipt-error.ts'

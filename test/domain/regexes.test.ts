@@ -118,12 +118,12 @@ describe('T53: secrets are compared in constant time', () => {
   })
 
   it('whoever authenticates a caller uses timingSafeEqual on equal lengths', async () => {
-    const encoding = await readFile(packagePath('src/signing/encoding.ts'), 'utf8')
-    expect(encoding).toMatch(
+    const digest = await readFile(packagePath('src/signing/digest.ts'), 'utf8')
+    expect(digest).toMatch(
       /left\.length === right\.length && left\.length > 0 && timingSafeEqual\(left, right\)/,
     )
     const caller = await readFile(packagePath('src/flow/authenticate-caller.ts'), 'utf8')
-    expect(caller).toContain("import { equalHex } from '../signing/encoding.ts'")
+    expect(caller).toContain("import { equalHex } from '../signing/digest.ts'")
     expect(caller.match(/equalHex\(/g)).toHaveLength(2)
   })
 })

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
-import { equalHex } from '../../src/signing/encoding.ts'
+import { equalHex } from '../../src/signing/digest.ts'
 import { hkdf, hmacSha256, open, SealError, seal, webhookSecret } from '../../src/signing/vault.ts'
 import { bytes, hex, vectors } from './fixtures.ts'
 

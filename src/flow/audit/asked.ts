@@ -1,6 +1,6 @@
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
-import { sha256Hex } from '../../signing/encoding.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 
 /** Fields that are fixed when a request is made and that no later write changes; not when a sandbox request decides itself. */
 export const ASKED_FIELDS = [

@@ -1,7 +1,7 @@
 import { Refusal, refusal } from '../../domain/errors.ts'
 import type { ApprovalRequest, Evidence, Vote } from '../../domain/request.ts'
 import { factorsOf, type User } from '../../domain/user.ts'
-import { sha256Hex } from '../../signing/encoding.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 import type { ShownItem } from '../../store/challenges.ts'
 import { recordVote } from '../decide.ts'
 import type { FlowDeps } from '../deps.ts'

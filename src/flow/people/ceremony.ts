@@ -4,7 +4,7 @@ import { hasTwins } from '../../domain/parse-json.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { intentDigest } from '../../signing/commitment.ts'
-import { sha256Hex } from '../../signing/encoding.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
 

@@ -1,10 +1,11 @@
+import { ECDH } from 'node:crypto'
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import { type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
-import { isP256Point } from '../../signing/encoding.ts'
+import { fromBase64Url } from '../../signing/base64.ts'
 import type { FlowDeps } from '../deps.ts'
 import { personAudit, undoIfReset } from '../people/person.ts'
 import { newPush } from './follow-pushes.ts'
@@ -127,4 +128,19 @@ function removalEntry(
   const owner = { id: device.user_id, account_id: device.account_id }
   const detail = { user_id: device.user_id, reason }
   return personAudit(deps, 'push.device_removed', owner, { actor, subject: device.id, detail })
+}
+
+/**
+ * Checks whether the text is the base64url of an uncompressed point on the curve P-256 (SEC 1 §2.3.3). Nothing can be
+ * encrypted for any other text.
+ */
+function isP256Point(text: string): boolean {
+  try {
+    const point = fromBase64Url(text)
+    if (point.length !== 65 || point[0] !== 4) return false
+    ECDH.convertKey(point, 'prime256v1', undefined, undefined, 'uncompressed')
+    return true
+  } catch {
+    return false
+  }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../domain/push.ts'
 import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
 import type { Attempt } from '../../domain/webhook.ts'
-import { sha256Hex } from '../../signing/encoding.ts'
+import { sha256Hex } from '../../signing/digest.ts'
 import type { Busy } from '../../store/deliveries.ts'
 import type { PushResult } from '../../store/pushes.ts'
 import { createSendLoop, holding, isTooLate, type SendLoop } from '../delivery/send-loop.ts'

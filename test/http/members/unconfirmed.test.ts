@@ -3,7 +3,7 @@ import { inviteMemberByOperator } from '../../../src/flow/people/invite-member.t
 import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/person.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
-import { sha256Hex } from '../../../src/signing/encoding.ts'
+import { sha256Hex } from '../../../src/signing/digest.ts'
 import { send, stored } from '../../support/caller.ts'
 import { expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'

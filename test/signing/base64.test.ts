@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fromBase64, fromBase64Url, toBase64, toBase64Url } from '../../src/signing/base64.ts'
-import { equalHex, sha256Hex } from '../../src/signing/encoding.ts'
 
 const anyBytes = fc.uint8Array({ maxLength: 100 })
 
@@ -73,21 +72,5 @@ describe('base64', () => {
       }),
       { numRuns: 3000 },
     )
-  })
-})
-
-describe('hex', () => {
-  it('hashes texts as UTF-8, and bytes as they are (FIPS 180-2 appendix B.1)', () => {
-    const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
-    expect(sha256Hex('abc')).toBe(digest)
-    expect(sha256Hex(Uint8Array.of(0x61, 0x62, 0x63))).toBe(digest)
-  })
-
-  it('compares secrets and survives different lengths', () => {
-    expect(equalHex('00ff', '00ff')).toBe(true)
-    expect(equalHex('00ff', '00fe')).toBe(false)
-    expect(equalHex('00ff', '00ff00')).toBe(false)
-    expect(equalHex('', '00')).toBe(false)
-    expect(equalHex('', '')).toBe(false)
   })
 })
