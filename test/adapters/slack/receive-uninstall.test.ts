@@ -200,6 +200,8 @@ describe('a workspace that removes the app', () => {
   it('says of one channel that the app left it or joined it, where it may tell that: so does Integrations', async () => {
     const { service, driver } = await useInstalled()
     const { account_id } = await addPerson(service, 'owner@example.com')
+    const installed = (await kept(service)) ?? expect.unreachable()
+    await service.composition.deps.installations.put({ ...installed, account_ids: [account_id] })
     const place = { platform: 'slack', tenant: slack.teamId }
     const channels = ['C1', 'C2'].map((channel) => ({ ...place, channel, name: `n-${channel}` }))
     await alter(service, 'accounts', account_id, { channels })
