@@ -163,12 +163,13 @@ export async function removeInstallation(
     return { ...entry, eid: removalId(known, accountId) }
   })
   await deps.audit.append(...entries)
-  const removed = (await deps.installations.remove(known)) !== undefined
-  // Otherwise it was installed again meanwhile, or another process has handled the removal.
-  if (!removed) return false
+  // Before the installation is forgotten: a repeated call would not know any more whom to tell.
   for (const accountId of known.account_ids)
     await beginTrouble(deps, accountId, { platform, tenant, reason: 'app_removed' })
-  return true
+  if ((await deps.installations.remove(known)) !== undefined) return true
+  // Installed again meanwhile, and over for those; or another process has handled the removal, and it is over for nobody.
+  await endTrouble(deps, { platform, tenant })
+  return false
 }
 
 /**

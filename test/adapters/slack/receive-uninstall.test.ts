@@ -186,7 +186,7 @@ describe('a workspace that removes the app', () => {
     const audit = { ...deps.audit, append }
     expect(await removeInstallation({ ...deps, audit }, 'slack', slack.teamId)).toBe(false)
     expect(await kept(service)).toMatchObject({ account_ids: ['acc_one', 'acc_two', account_id] })
-    expect((await deps.accounts.find(account_id))?.chat_troubles).toBeUndefined()
+    expect((await deps.accounts.find(account_id))?.chat_troubles).toEqual([])
   })
 
   it('cannot be named by a stranger', async () => {

@@ -208,3 +208,49 @@ it('is none in a workspace that the account gave up: its cards rest until it is 
   for (const id of [over, waiting]) await untilAtRest(worker, id)
   expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected')
 })
+
+it('is told though the process died while it noted that the app was removed', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester } = setting
+  const { accounts } = worker.deps
+  const mine = ownerOf(requester)
+  letInstall(setting)
+  await worker.start()
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  const dying = {
+    ...worker.deps,
+    accounts: { ...accounts, beginTrouble: () => Promise.reject(new Error('killed')) },
+  }
+  await expect(removeInstallation(dying, 'slack', 'T1')).rejects.toThrow('killed')
+  // The platform repeats what was not acknowledged.
+  expect(await removeInstallation(worker.deps, 'slack', 'T1')).toBe(true)
+  await waitUntil(
+    async () => expect(await toldOf(setting, mine.accountId)).toEqual(['chat.unavailable']),
+    20_000,
+  )
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  await waitUntil(async () =>
+    expect(await toldOf(setting, mine.accountId)).toEqual(['chat.unavailable', 'chat.restored']),
+  )
+})
+
+it('is over again where the workspace was connected anew while the app was being removed', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester } = setting
+  const { accounts } = worker.deps
+  const mine = ownerOf(requester)
+  letInstall(setting)
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  const again: typeof accounts.beginTrouble = async (...given) => {
+    const began = await accounts.beginTrouble(...given)
+    await worker.deps.installations.put({
+      ...FRESH,
+      account_ids: [mine.accountId],
+      installed_at: new Date(1),
+    })
+    return began
+  }
+  const overtaken = { ...worker.deps, accounts: { ...accounts, beginTrouble: again } }
+  expect(await removeInstallation(overtaken, 'slack', 'T1')).toBe(false)
+  expect((await accounts.find(mine.accountId))?.chat_troubles).toEqual([])
+})
