@@ -18,6 +18,13 @@ export interface ChatTrouble {
 /** The reason of a call in a workspace for which there are no tokens. */
 export const NOT_INSTALLED = 'not_installed'
 
+/** Refusals of the app that may concern one channel, while its token is good everywhere else. */
+export const MAY_BE_OF_CHANNEL: ReadonlySet<string> = new Set([
+  'team_access_not_granted',
+  'access_denied',
+  'no_permission',
+])
+
 /** Most troubles recorded for an account at a time; further ones are not reported until one of these ends. */
 export const MOST_TROUBLES = 50
 

@@ -1,6 +1,7 @@
 import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import type { Card, CardAttempt } from '../../domain/chat.ts'
 import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
+import { MAY_BE_OF_CHANNEL } from '../../domain/chat-trouble.ts'
 import { given } from '../../domain/given.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
 import type { CardResult } from '../../store/cards.ts'
@@ -215,9 +216,11 @@ export async function notePlace({ deps, card, progress }: Job): Promise<void> {
     await deps.troubles.failed(card, { tenant: refused.tenant }, refused.code ?? 'unknown')
   const { tenant, code = 'unknown' } = failure ?? {}
   const channel = card.recipient.kind === 'channel' ? { channel: card.recipient.channel } : {}
-  if (failure?.outcome === 'unavailable' && tenant !== undefined)
+  // Of the channel alone: people's cards in the same workspace may be accepted, and would end a trouble of the whole.
+  const here = failure?.outcome === 'unreachable' || ('channel' in channel && MAY_BE_OF_CHANNEL.has(code))
+  if (failure?.outcome === 'unavailable' && tenant !== undefined && !here)
     await deps.troubles.failed(card, { tenant }, code)
-  else if (failure?.outcome === 'unreachable' && tenant !== undefined && message === undefined && !gone) {
+  else if (here && tenant !== undefined && message === undefined && !gone) {
     if ('channel' in channel) await deps.troubles.failed(card, { tenant, ...channel }, code)
   } else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted')) {
     const posted = attempts.some(({ what, outcome }) => what !== 'update' && outcome === 'accepted')

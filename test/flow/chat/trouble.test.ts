@@ -142,6 +142,30 @@ it('of one channel is its own: people get their cards, its owner hears of it the
   await waitUntil(() => expect(chat.notices).toHaveLength(2))
 })
 
+it('of one channel is not the workspace’s either when Slack refuses the app there alone', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys' } as const
+  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { channels: [channel] } })
+  const codes = ['team_access_not_granted', 'access_denied', 'no_permission']
+  await worker.start()
+  for (const code of codes) {
+    chat.behave(({ to }) => (to === 'C1' ? { outcome: 'unavailable', code } : undefined))
+    const id = await requester.request()
+    await waitUntil(async () => {
+      const outcomes = (await worker.deps.cards.ofRequest(id)).map(({ attempts }) => attempts.at(-1)?.outcome)
+      expect(outcomes.sort()).toEqual(['accepted', 'unavailable'])
+    })
+  }
+  expect((await worker.deps.accounts.find(requester.account.id))?.chat_troubles).toMatchObject([
+    { tenant: 'T1', channel: 'C1', name: 'deploys' },
+  ])
+  await waitUntil(async () =>
+    expect(await toldOf(setting, requester.account.id)).toContain('chat.unavailable'),
+  )
+  expect(await toldOf(setting, requester.account.id)).toEqual(['chat.unavailable'])
+})
+
 it('of more than an account can note none is told, until one is over', async () => {
   const { worker, chat, requester } = await useCardSetting()
   const { accounts } = worker.deps
