@@ -100,10 +100,7 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
     if (attempts === MOST_ATTEMPTS - 1 && left) wake()
   }
   const hands: Hands<R> = {
-    lease() {
-      const now = clock.now()
-      return { now, leaseEnds: new Date(now.getTime() + leaseMs) }
-    },
+    lease: () => leaseFrom(clock.now(), leaseMs),
     take(record) {
       const fits = !stopped && attempts < MOST_ATTEMPTS && slots.fits(record)
       if (!fits) return false
@@ -127,7 +124,8 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   return {
     wake,
     async enter(records, store) {
-      if (!(await track(enter(hands, records, store)))) wake()
+      const { complete, freed } = await track(enter(hands, records, store))
+      if (!complete || (freed && left)) wake()
     },
     async drain() {
       stopped = true
@@ -142,6 +140,10 @@ function keepIn<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T
   const running: Promise<T> = work.finally(() => underWay.delete(running))
   underWay.add(running)
   return running
+}
+
+function leaseFrom(now: Date, leaseMs: number): Lease {
+  return { now, leaseEnds: new Date(now.getTime() + leaseMs) }
 }
 
 /** The operations that claiming and entering share. */
@@ -175,6 +177,7 @@ async function claimSome<R extends Leasable, Busy extends object>(
   const taken = new Map<string, R>()
   let found = 0
   let passed = 0
+  let stolen = false
   const choose = (records: readonly R[]): R[] => {
     const chosen = records.filter(hands.take)
     for (const record of chosen) taken.set(record.id, record)
@@ -187,20 +190,22 @@ async function claimSome<R extends Leasable, Busy extends object>(
       taken.delete(claimed.record.id)
       hands.begin(claimed, true)
     }
+    stolen = taken.size > 0
   } finally {
     // Another process has claimed these.
     for (const record of taken.values()) hands.free(record)
   }
-  const more = found === limit
+  // What another process took leaves room for what was passed over.
+  const more = found === limit || (stolen && passed > 0)
   return { more, left: more || passed > 0 || Object.values(busy).some(({ length }) => length > 0) }
 }
 
-/** Stores new records. @returns whether every record is leased to this process or existed already */
+/** Stores new records. @returns `complete`: room was there for every one; `freed`: some existed already and left their room */
 async function enter<R extends Leasable>(
   hands: Hands<R>,
   records: readonly R[],
   store: (records: readonly R[]) => Promise<ReadonlySet<string>>,
-): Promise<boolean> {
+): Promise<{ complete: boolean; freed: boolean }> {
   const { leaseEnds } = hands.lease()
   const leased = new Map<string, R>()
   const all = records.map((record) => {
@@ -216,10 +221,10 @@ async function enter<R extends Leasable>(
       leased.delete(record.id)
       hands.begin({ record, interrupted: false }, false)
     }
+    return { complete, freed: leased.size > 0 }
   } finally {
     for (const record of leased.values()) hands.free(record)
   }
-  return complete
 }
 
 /** Milliseconds of delay, since by the store's clock the due time may still be ahead. */

@@ -42,8 +42,9 @@ async function makeDue(hosts: string[], count: number, account_id?: string): Pro
   await service.composition.deps.deliveries.insertNew(due)
 }
 
-/** A loop whose receivers take their time, and counts of what it does. */
-function loopWith(limits: { total: number; perHost: number; perAccount?: number }) {
+/** A loop whose receivers take their time, and counts of what it does. `first` makes its first claim. */
+type Limits = { total: number; perHost: number; perAccount?: number }
+function loopWith(limits: Limits, first = service.composition.deps.deliveries.claim) {
   const { deps } = service.composition
   const open: { host: string; answer(closed?: Promise<void>): void }[] = []
   const sent: string[] = []
@@ -66,7 +67,7 @@ function loopWith(limits: { total: number; perHost: number; perAccount?: number 
     claims.made += 1
     claims.peak = Math.max(claims.peak, claims.now)
     try {
-      return await deps.deliveries.claim(query)
+      return await (claims.made === 1 ? first : deps.deliveries.claim)(query)
     } finally {
       claims.now -= 1
     }
@@ -343,6 +344,23 @@ describe('the loop of deliveries', () => {
       open.shift()?.answer()
     }
     await eventually(delivered).toBe(7)
+    await loop.drain()
+  })
+
+  it('claims what it had no room for when another process was faster with the rest', async () => {
+    const { deliveries } = service.composition.deps
+    await makeDue(['one.test'], 3)
+    const { loop, open, claims } = loopWith({ total: 64, perHost: 2 }, async (query) => {
+      const found: Delivery[] = []
+      await deliveries.claim({ ...query, choose: (due) => due.filter((one) => found.push(one) === 0) })
+      const chosen = query.choose(found).map(({ id }) => id)
+      await deliveries.claim({ ...query, choose: (due) => due.filter(({ id }) => chosen.includes(id)) })
+      return []
+    })
+    loop.wake()
+    await eventually(() => open.length).toBe(1)
+    expect(claims.made).toBe(2)
+    open[0]?.answer()
     await loop.drain()
   })
 
