@@ -61,7 +61,9 @@ export async function attemptCard(
   if (progress.failure === undefined) await bring(job, showing, over)
   const { failure, dropped } = progress
   // Editing a message that can no longer be edited would be tried for ever: the outcome is posted below it instead.
-  const fixed = failure?.outcome === 'unreachable' && !failure.gone && progress.message !== undefined
+  // Not if it was a post elsewhere that failed: the message is then in a chat that is no longer the person's (T37).
+  const edited = progress.attempts.at(-1)?.what === 'update' && progress.message !== undefined
+  const fixed = failure?.outcome === 'unreachable' && !failure.gone && edited
   if ((failure === undefined || fixed) && dropped.length === 0) await sayReplies(job, showing)
   await notePlace(job)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')

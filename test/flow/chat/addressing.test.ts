@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import type { User } from '../../../src/domain/user.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
+import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { createChatPlatform, letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
@@ -123,6 +124,27 @@ it('T37: takes a card back from whom the e-mail address led to once the person s
   await untilAtRest(worker, id)
   expect(chat.one('U1', id)).toMatchObject({ moved: true, replies: [] })
   expect(chat.of('UREAL')).toEqual([])
+})
+
+it('T37: reminds nobody in a chat that is no longer the person’s, while they cannot be reached where they are', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const { cards, clock } = worker.deps
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await link(setting, first(setting), ['T1', 'UREAL'])
+  chat.behave(({ to }) => (to === 'UREAL' ? { outcome: 'unreachable' } : undefined))
+  await remindApprovers(worker.deps, requester.caller, id)
+  await waitUntil(() => expect(chat.calls).toContainEqual(expect.objectContaining({ to: 'UREAL' })))
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id)).toMatchObject({ moved: true, replies: [] })
+  expect(await cards.ofRequest(id)).toMatchObject([{ state: 'unreachable', replies: [{ state: 'due' }] }])
+  chat.behave(() => undefined)
+  await cards.retryUnreachable({ recipient: `slack:approver:${first(setting).id}` }, clock.now())
+  await untilAtRest(worker, id)
+  expect(chat.one('UREAL', id).moved).toBe(false)
+  expect(chat.one('U1', id)).toMatchObject({ moved: true, replies: [] })
 })
 
 it.each([
