@@ -186,6 +186,8 @@ export async function leaveInstallation(
   const known = await deps.installations.find(platform, tenant)
   if (!known?.account_ids.includes(owner.accountId)) throw refusal('not_found')
   await deps.audit.append(entryOf(deps, 'chat.uninstalled', owner, known, deps.clock.now()))
+  // Before, since a call cut short cannot be repeated; and after, since a card may have been refused in between.
+  await deps.accounts.endTrouble(owner.accountId, { platform, tenant })
   await deps.installations.leave(platform, tenant, owner.accountId)
   await deps.accounts.endTrouble(owner.accountId, { platform, tenant })
   deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')

@@ -5,7 +5,6 @@ import {
   type ChatPlace,
   type ChatTrouble,
   isTroubleOf,
-  NOT_INSTALLED,
   PLATFORM_NAMES,
   troubleData,
 } from '../../domain/chat-trouble.ts'
@@ -166,7 +165,7 @@ export function createTroubleWatch(deps: FlowDeps) {
     failed: ({ account_id, platform }: Card, where: Omit<ChatPlace, 'platform'>, reason: string) =>
       quietly(async () => {
         const place = { platform, ...where }
-        if (reason === NOT_INSTALLED && (await hasGivenUp(deps, account_id, place))) return
+        if (await hasGivenUp(deps, account_id, place)) return
         await beginTrouble(deps, account_id, { ...place, reason })
         until = Number.NEGATIVE_INFINITY
       }),

@@ -233,6 +233,55 @@ it('is none in a workspace that the account gave up: its cards rest until it is 
   expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected')
 })
 
+it('is none either where the workspace that was given up refuses the tokens of another account', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const { deps } = worker
+  const other = await newRequester(worker)
+  const mine = ownerOf(requester)
+  letInstall(setting)
+  const work = await worker.start()
+  await addInstallation(deps, mine, FRESH, requester.user)
+  await addInstallation(deps, ownerOf(other), FRESH, other.user)
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  await leaveInstallation(deps, mine, 'slack', 'T1')
+  chat.behave(() => REVOKED)
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  const refused = { state: 'due', tries: 1 }
+  await waitUntil(async () => expect(await deps.cards.ofRequest(id)).toMatchObject([refused]))
+  expect((await deps.accounts.find(mine.accountId))?.chat_troubles ?? []).toEqual([])
+  expect(await toldOf(setting, mine.accountId)).toEqual([])
+  chat.behave(() => undefined)
+  await letTimePass(setting, work.loops.cards.wake)
+  await untilAtRest(worker, id)
+  expect(nowShown(chat.one('U1', id))?.status.kind).toBe('rejected')
+})
+
+it('is over with the workspace that is given up, though the process died right after that', async () => {
+  const setting = await useCardSetting()
+  const { worker, requester, people } = setting
+  const { installations, accounts, cards } = worker.deps
+  const mine = ownerOf(requester)
+  letInstall(setting)
+  await worker.start()
+  await addInstallation(worker.deps, mine, FRESH, requester.user)
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  const place = { platform: 'slack', tenant: 'T1' } as const
+  await beginTrouble(worker.deps, mine.accountId, { ...place, reason: 'token_revoked' })
+  const leave: typeof installations.leave = async (...given) => {
+    await installations.leave(...given)
+    throw new Error('killed')
+  }
+  const dying = { ...worker.deps, installations: { ...installations, leave } }
+  await expect(leaveInstallation(dying, mine, 'slack', 'T1')).rejects.toThrow('killed')
+  expect((await accounts.find(mine.accountId))?.chat_troubles).toEqual([])
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+  await untilAtRest(worker, id)
+  expect(await cards.ofRequest(id)).toMatchObject([{ state: 'unreachable' }])
+})
+
 it('is told though the process died while it noted that the app was removed', async () => {
   const setting = await useCardSetting()
   const { worker, requester } = setting
