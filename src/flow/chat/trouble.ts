@@ -44,7 +44,7 @@ export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void
 /** Lists the troubles that are meant. One in a workspace that the account has lost lasts, although others' cards are accepted there. */
 async function troublesThatMayEnd(
   deps: Pick<FlowDeps, 'accounts' | 'chats'>,
-  isMeant: (trouble: ChatTrouble) => boolean = () => true,
+  isMeant: (trouble: ChatTrouble) => boolean,
 ): Promise<{ account: Account; trouble: ChatTrouble }[]> {
   const found: { account: Account; trouble: ChatTrouble }[] = []
   for (const account of await deps.accounts.inTrouble())
@@ -144,16 +144,23 @@ export type TroubleWatch = ReturnType<typeof createTroubleWatch>
  * or an earlier run noted it.
  */
 export function createTroubleWatch(deps: FlowDeps) {
-  let known: readonly ChatTrouble[] = []
+  let known: { accountId: string; trouble: ChatTrouble; served?: boolean }[] = []
   let until = Number.NEGATIVE_INFINITY
   const inTrouble = async (place: ChatPlace): Promise<boolean> => {
     const now = deps.clock.now().getTime()
     if (now >= until) {
-      known = (await troublesThatMayEnd(deps)).map(({ trouble }) => trouble)
+      known = (await deps.accounts.inTrouble()).flatMap(({ id, chat_troubles = [] }) =>
+        chat_troubles.map((trouble) => ({ accountId: id, trouble })),
+      )
       until = now + REMEMBERED_MS
     }
-    // A missing scope concerns one method; other methods may still work.
-    return known.some((one) => isTroubleOf(one, place) && one.reason !== 'missing_scope')
+    for (const one of known) {
+      // A missing scope concerns one method; other methods may still work.
+      if (!isTroubleOf(one.trouble, place) || one.trouble.reason === 'missing_scope') continue
+      one.served ??= await isServed(deps, one.accountId, one.trouble)
+      if (one.served) return true
+    }
+    return false
   }
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     await work().catch((error: unknown) =>

@@ -282,6 +282,29 @@ it('is over with the workspace that is given up, though the process died right a
   expect(await cards.ofRequest(id)).toMatchObject([{ state: 'unreachable' }])
 })
 
+it('of others costs an accepted card no question about their workspaces, nor twice the same one', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  const { deps } = worker
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  const [stored = expect.unreachable()] = await deps.cards.ofRequest(id)
+  const asked: string[] = []
+  chat.tenantsOf = async (account) => {
+    asked.push(account)
+    return []
+  }
+  const others = [await newRequester(worker), await newRequester(worker)]
+  const trouble = { platform: 'slack', tenant: 'T9', reason: 'app_removed' } as const
+  for (const { account } of others) await beginTrouble(deps, account.id, trouble)
+  const watch = createTroubleWatch(deps)
+  await watch.worked(stored, { tenant: 'T1' })
+  expect(asked).toEqual([])
+  for (let card = 0; card < 3; card += 1) await watch.worked(stored, { tenant: 'T9' })
+  expect(asked.sort()).toEqual(others.map(({ account }) => account.id).sort())
+})
+
 it('is told though the process died while it noted that the app was removed', async () => {
   const setting = await useCardSetting()
   const { worker, requester } = setting
