@@ -133,6 +133,8 @@ async function post(job: Job, showing: Showing): Promise<void> {
     if (answer.ok) {
       progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
       progress.posted_at = deps.clock.now()
+      // What was lost before was looked for in vain, or cannot be; it is no reason to tell the outcome in a later chat.
+      progress.perhaps_posted = false
       return accept(job, 'post', view.version, answer.duration_ms)
     }
     if (answer.perhaps) progress.perhaps_posted = true

@@ -191,6 +191,23 @@ it.each([
   },
 )
 
+it('says no outcome in the chat of a new identity because of a lost answer before the last accepted post', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await link(setting, first(setting), ['T1', 'UOLD'])
+  chat.behave(({ what, nth }) => (what === 'post' && nth === 1 ? 'lost' : undefined))
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilMended(setting, id, work.loops.cards.wake)
+  expect(chat.of('UOLD')).toHaveLength(2)
+  chat.behave(() => undefined)
+  await link(setting, first(setting), ['T1', 'UNEW'])
+  await vote(setting, id, first(setting), 'rejected')
+  await untilMended(setting, id, work.loops.cards.wake)
+  expect(chat.of('UNEW')).toEqual([])
+  expect(chat.of('UOLD').map(({ moved }) => moved)).toEqual([false, true])
+})
+
 it('leaves a card where it is while its workspace is away or gone', async () => {
   const setting = await useCardSetting({ quorum: 1 })
   const { worker, chat, requester } = setting
