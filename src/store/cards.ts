@@ -122,6 +122,8 @@ export interface CardClaim extends Lease {
   platforms: readonly ChatPlatform[]
   /** `recipientKey`s whose cards must wait: another of their cards is being attempted, or the platform is rate limiting. */
   busyRecipients: readonly string[]
+  /** `recipientKey`s of which only the posted cards must wait: the platform is rate limiting edits. */
+  busyEdits: readonly string[]
   /** Accounts that already have their maximum of attempts under way. */
   busyAccounts: readonly string[]
 }
@@ -146,13 +148,11 @@ export function createCardStore(
      * Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. Asking comes before tidying up: edits
      * of many closed cards would take longer than a new request may live.
      */
-    claim({ platforms, busyRecipients, busyAccounts, ...lease }: CardClaim & Choice<Card>) {
-      const free = {
-        ...onPlatforms(platforms),
-        ...noneOf('recipient_key', busyRecipients),
-        ...noneOf('account_id', busyAccounts),
-      }
-      return queue.claim(lease, { ...free, shown: 0 }, { ...free, shown: trusted({ $gt: 0 }) })
+    claim({ platforms, busyRecipients, busyEdits, busyAccounts, ...lease }: CardClaim & Choice<Card>) {
+      const free = { ...onPlatforms(platforms), ...noneOf('account_id', busyAccounts) }
+      const asking = { ...free, ...noneOf('recipient_key', busyRecipients), shown: 0 }
+      const still = noneOf('recipient_key', [...busyRecipients, ...busyEdits])
+      return queue.claim(lease, asking, { ...free, ...still, shown: trusted({ $gt: 0 }) })
     },
     /**
      * Writes the result of the claimed attempt; a card with news since the claim is due again.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, it, onTestFinished } f
 import { type Card, recipientKey } from '../../src/domain/chat.ts'
 import { type CardNews, type CardResult, type ClaimedCard, createCardStore } from '../../src/store/cards.ts'
 import { connectStore } from '../../src/store/connect.ts'
-import { FIRST } from '../support/first-claim.ts'
+import { FIRST, NO_CARD_BUSY } from '../support/first-claim.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 
@@ -52,7 +52,7 @@ function result(more: Partial<CardResult> = {}): CardResult {
 async function claim(now: number, busyRecipients: string[] = []): Promise<ClaimedCard | undefined> {
   const lease = { now: at(now), leaseEnds: at(now + 60) }
   return (
-    await store().claim({ ...FIRST, ...lease, platforms: ['slack'], busyRecipients, busyAccounts: [] })
+    await store().claim({ ...FIRST, ...lease, platforms: ['slack'], ...NO_CARD_BUSY, busyRecipients })
   )[0]
 }
 const news = (n: number, more: Partial<CardNews> = {}): CardNews => ({

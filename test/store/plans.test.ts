@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
 import { expectStatus } from '../support/enrolled.ts'
-import { NONE_BUSY } from '../support/first-claim.ts'
+import { NO_CARD_BUSY, NONE_BUSY } from '../support/first-claim.ts'
 import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 
@@ -101,7 +101,7 @@ it('asks a queue for its states in the very words of the partial index that is t
   reports.splice(0)
   await deliveries.claim({ ...lease, ...NONE_BUSY })
   await pushes.claim({ ...lease, ...NONE_BUSY })
-  await cards.claim({ ...lease, platforms: ['slack'], busyRecipients: [], busyAccounts: [] })
+  await cards.claim({ ...lease, platforms: ['slack'], ...NO_CARD_BUSY })
   for (const queue of [deliveries, pushes]) {
     await queue.nextDue()
     await queue.deleteRested(new Date(0))

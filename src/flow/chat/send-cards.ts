@@ -48,10 +48,14 @@ function createRecipientSlots(total: number, perAccount: number) {
   const accounts = createCount(perAccount)
   const taken = new Set<string>()
   const paused = new Map<string, Date>()
+  // Platforms pace edits apart from posts, so a person whose edits wait can still be asked.
+  const pausedEdits = new Map<string, Date>()
   return {
     busy(now: Date) {
-      for (const [recipient, until] of paused) if (until <= now) paused.delete(recipient)
-      return { busyRecipients: [...new Set([...taken, ...paused.keys()])], busyAccounts: accounts.full() }
+      for (const pauses of [paused, pausedEdits])
+        for (const [recipient, until] of pauses) if (until <= now) pauses.delete(recipient)
+      const busyRecipients = [...new Set([...taken, ...paused.keys()])]
+      return { busyRecipients, busyEdits: [...pausedEdits.keys()], busyAccounts: accounts.full() }
     },
     room: () => total - taken.size,
     fits: (card: Card) =>
@@ -64,7 +68,8 @@ function createRecipientSlots(total: number, perAccount: number) {
       taken.delete(recipientKey(card))
       accounts.add(card.account_id, -1)
     },
-    pause: (card: Card, until: Date) => void paused.set(recipientKey(card), until),
+    pause: (card: Card, until: Date) =>
+      void (card.shown > 0 ? pausedEdits : paused).set(recipientKey(card), until),
   }
 }
 

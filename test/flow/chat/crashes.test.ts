@@ -18,6 +18,7 @@ async function claimNext({ worker: { deps } }: CardSetting) {
     leaseEnds,
     platforms: ['slack'],
     busyRecipients: [],
+    busyEdits: [],
     busyAccounts: [],
   })
   return claimed ?? expect.unreachable()

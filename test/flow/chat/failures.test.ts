@@ -116,6 +116,22 @@ it('asks before it tidies up: a new request comes ahead of all edits that wait f
   expect(then[0]).toMatchObject({ what: 'post', request: asked })
 })
 
+it('asks before it tidies up: an edit that the platform puts off does not hold back a new request', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  chat.behave(({ what }) => (what === 'update' ? { outcome: 'rate_limited', retry_after: 600 } : undefined))
+  await vote(setting, id, people[0] ?? expect.unreachable(), 'approved')
+  const putOff = { state: 'due', shown: 1, wanted: 2, attempts: { $elemMatch: { outcome: 'rate_limited' } } }
+  await waitUntil(async () => expect(await worker.stored('cards').countDocuments(putOff)).toBe(1))
+  const asked = await requester.request()
+  await untilAtRest(worker, asked)
+  expect(nowShown(chat.one('U1', asked))?.status.kind).toBe('pending')
+  expect(chat.calls.filter(({ what }) => what === 'update')).toHaveLength(1)
+})
+
 it('waits as long as the platform asks, with all messages to that recipient, and gives nothing up', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester } = setting
