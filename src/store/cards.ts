@@ -23,6 +23,7 @@ import {
   type Lease,
   makeQueue,
   noneOf,
+  OPEN_STATES,
   type QueueToken,
 } from './queue.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
@@ -73,6 +74,11 @@ cardSchema.index(
   { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable' },
 )
 makeQueue(cardSchema, 'open_by_time')
+// Without it, every claim would read all edits that are due to find that no new card is.
+cardSchema.index(
+  { shown: 1, next_at: 1 },
+  { partialFilterExpression: { state: { $in: OPEN_STATES }, shown: 0 }, name: 'unposted_by_time' },
+)
 
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
 const PRESENT = trusted({ $exists: true })

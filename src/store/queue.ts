@@ -67,7 +67,8 @@ export interface AttemptResult<State extends string> {
   events?: OutboxEvent[]
 }
 
-const OPEN_STATES = ['due', 'leased'] as const
+/** A partial index of open documents must state them in these very words. */
+export const OPEN_STATES = ['due', 'leased'] as const
 const OPEN = trusted({ $in: OPEN_STATES })
 
 /**

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { type EmbeddedStore, type PlanReport, startEmbeddedStore } from 'embedded-mongo'
 import type { Document } from 'mongodb'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Card } from '../../src/domain/chat.ts'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
+import { dueNow } from '../../src/flow/delivery/send-loop.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { NO_CARD_BUSY, NONE_BUSY } from '../support/first-claim.ts'
 import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
@@ -91,6 +93,36 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   for (const path of ['review', 'deliveries']) await get(`/approvals/${approved}/${path}`)
   expect(reports.filter(({ index }) => index !== undefined).length).toBeGreaterThan(100)
   expect(scans().filter((scan) => scan !== READ_WHOLE)).toEqual([])
+})
+
+/** A card of another account, in the way. */
+function cardInTheWay(n: number, more: Partial<Card>): Card {
+  const recipient = { kind: 'approver', user_id: `usr_${n}` } as const
+  const fields = {
+    id: `crd_way_${n}`,
+    account_id: 'acc_way',
+    request_id: `req_way_${n}`,
+    platform: 'slack',
+  } as const
+  return { ...dueNow(new Date(0)), ...fields, recipient, wanted: 2, shown: 1, replies: [], news: 0, ...more }
+}
+
+/** The most documents or entries that a look at the cards by this field has read. */
+function mostRead(field: string): number {
+  const looks = reports.filter(
+    ({ namespace, fields }) => namespace.endsWith('.cards') && fields.includes(field),
+  )
+  expect(looks).not.toEqual([])
+  return Math.max(...looks.map(({ examined }) => examined))
+}
+
+it('looks for cards never posted without reading the edits that are due', async () => {
+  const { cards, clock } = service.composition.deps
+  await cards.insertNew(Array.from({ length: 300 }, (_, n) => cardInTheWay(n, {})))
+  const lease = { now: clock.now(), leaseEnds: clock.now(), limit: 1, choose: () => [] }
+  reports.splice(0)
+  await cards.claim({ ...lease, platforms: ['slack'], ...NO_CARD_BUSY })
+  expect(mostRead('shown')).toBeLessThan(20)
 })
 
 it('asks a queue for its states in the very words of the partial index that is to answer', async () => {
