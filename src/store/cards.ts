@@ -73,6 +73,10 @@ cardSchema.index(
   { recipient_key: 1 },
   { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable' },
 )
+cardSchema.index(
+  { account_id: 1, recipient_key: 1 },
+  { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable_of_account' },
+)
 makeQueue(cardSchema, 'open_by_time')
 // Without it, every claim would read all edits that are due to find that no new card is.
 cardSchema.index(
@@ -232,7 +236,7 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
       const late = { ...failed, next_at: trusted({ $gt: at }) }
       await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
-      // The range of keys lets the index of unreachable cards serve.
+      // The range of keys stands for the platform, which the index of an account's unreachable cards does not have.
       const recipient_key = trusted({ $gt: `${platform}:`, $lt: `${platform};` })
       const fixed = { account_id: accountId, recipient_key, state: 'unreachable' as const, message: PRESENT }
       await updateEach(collection, { ...fixed, $expr: BEHIND }, dueAt(at))

@@ -125,6 +125,16 @@ it('looks for cards never posted without reading the edits that are due', async 
   expect(mostRead('shown')).toBeLessThan(20)
 })
 
+it("looks for an account's unreachable cards without reading those of others", async () => {
+  const { cards, clock } = service.composition.deps
+  const message = { tenant: 'T1', conversation: 'D1', message: 'm1' }
+  const unreachable = { state: 'unreachable', message } as const
+  await cards.insertNew(Array.from({ length: 300 }, (_, n) => cardInTheWay(1000 + n, unreachable)))
+  reports.splice(0)
+  await cards.hurry('acc_own', 'slack', clock.now())
+  expect(mostRead('recipient_key')).toBeLessThan(20)
+})
+
 it('asks a queue for its states in the very words of the partial index that is to answer', async () => {
   const { deliveries, pushes, cards, clock } = service.composition.deps
   const now = clock.now()
