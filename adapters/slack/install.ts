@@ -61,7 +61,7 @@ function begin(deps: FlowDeps, edge: Edge, flow: OAuthFlow): Handler {
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) response.redirect(303, SIGN_IN)
-    else if (!visitor.proven) response.redirect(303, PROVE)
+    else if (visitor.proven !== 'recently') response.redirect(303, PROVE)
     else await flow.begin(request, response, await startInstall(deps, visitor.sessionId))
     return undefined
   }
@@ -71,6 +71,8 @@ function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: strin
   return async (request, response) => {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) throw refusal('not_signed_in')
+    // The minutes at Slack are the person's own; a factor found to be copied meanwhile connects nothing.
+    if (!visitor.proven) throw refusal('proof_required')
     const verify = (state: string) => finishInstall(deps, visitor.sessionId, state)
     const found = readInstalled(await flow.end(request, response, verify))
     const { tenant, workspace_name, tokens } = found

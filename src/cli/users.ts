@@ -74,9 +74,16 @@ export function runResetUser(address: string): Promise<CommandResult> {
     const { before, sessions } = await reset.catch(unknownPerson(email))
     const open = await deps.requests.withVoteOf(before.id, NAMED + 1)
     const open_votes = open.slice(0, NAMED)
-    const more = open.length > NAMED ? ' and more' : ''
+    const more_open_votes = open.length > NAMED
+    const more = more_open_votes ? ' and more' : ''
     return {
-      value: { user_id: before.id, email, taken: presentTaken({ before, sessions }), open_votes },
+      value: {
+        user_id: before.id,
+        email,
+        taken: presentTaken({ before, sessions }),
+        open_votes,
+        more_open_votes,
+      },
       text: [
         `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
         ...(open.length === 0

@@ -92,7 +92,7 @@ export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
   if (type === 'chat.restored') return 'What waited is on its way.'
   // The sessions that the copy may have begun go on: the person's own may rest on the same passkey, and could be their last.
   if (type === 'factor.passkey_suspended')
-    return 'Open your account, end the other sessions and add another passkey.'
+    return 'Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link.'
   return 'If this was not you, open your account, remove what you do not know and end the other sessions.'
 }
 

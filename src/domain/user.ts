@@ -128,6 +128,12 @@ export function factorsOf(user: User, rule?: Authenticators): { has_passkey: boo
   }
 }
 
+/** Checks whether the person can still use the factor, named as in `Session.proven_by`. */
+export function hasFactor(user: User, by: string | undefined): boolean {
+  if (by === 'totp') return factorsOf(user).has_totp
+  return usablePasskeys(user).some(({ credential_id }) => credential_id === by)
+}
+
 /**
  * Gives each mailbox one spelling: trimmed, lower-cased, NFC (last, since lower-casing can leave letters that compose).
  * @returns undefined for text that is no address; invisible characters are refused, or two people could look like one

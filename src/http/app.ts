@@ -1,7 +1,7 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
 import express from 'express'
 import { Refusal } from '../domain/errors.ts'
-import { isRecentlyProven } from '../flow/people/recent-proof.ts'
+import { isProven, isRecentlyProven } from '../flow/people/recent-proof.ts'
 import { DOCS_STYLE_PATH } from './docs/assets.ts'
 import { html } from './docs/html.ts'
 import { errorResponse, setRefusalHeaders, unknownPath } from './error-response.ts'
@@ -74,7 +74,8 @@ function createEdge(deps: HttpDeps): Edge {
       if (found === undefined) return undefined
       const { user, session } = found
       applyLimit(response, await deps.limiter.take('person', user.id))
-      const proven = await isRecentlyProven(deps, found)
+      const recent = await isRecentlyProven(deps, found)
+      const proven = recent ? 'recently' : (await isProven(deps, found)) && 'earlier'
       return { sessionId: session.id, proven, user, owner: asOwner(request, found) }
     },
     page: (about, handler) => page(deps, about, handler),

@@ -26,7 +26,8 @@ export interface Notice {
 /** The person who is signed in at a browser. */
 interface Visitor {
   sessionId: string
-  proven: boolean
+  /** When they proved presence in this session, by a factor that still counts. */
+  proven: 'recently' | 'earlier' | false
   user: User
   owner: Owner
 }
@@ -35,7 +36,7 @@ interface Visitor {
 export interface Edge {
   /**
    * Finds the person by the session cookie, counts the request against their limit, and tells whether they proved presence in
-   * this session recently; undefined when no one is signed in.
+   * this session; undefined when no one is signed in.
    * @throws Refusal `rate limit exceeded`
    */
   visitor(request: Request, response: Response): Promise<Visitor | undefined>

@@ -23,8 +23,8 @@ export interface Challenge {
   purpose: ChallengePurpose
   user_id?: string
   /**
-   * Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; enrolment: the enrolment's id; decision and consent: what,
-   * and with which outcome.
+   * Step-up: the operation and its target, e.g. `passkey.remove:pky_…`; adding a passkey: the factor that proved it; enrolment:
+   * the enrolment's id; decision and consent: what, and with which outcome.
    */
   subject?: string
   /** The session that asked for it; absent in sign-in and enrolment, where no session exists yet. */

@@ -123,11 +123,14 @@ function writes(users: Users, writer: Writer) {
     async willHaveBrowser(userId: string): Promise<void> {
       await users.updateOne({ _id: userId, no_browsers: true }, { $unset: { no_browsers: 1 } })
     },
-    /** Takes a passkey out of use; keeps the first suspension's time. */
+    /** Takes a passkey out of use, and the codes that it may have begun to set up; keeps the first suspension's time. */
     async suspendPasskey(userId: string, credentialId: string, at: Date, audit: AuditEntry): Promise<void> {
       const fresh = trusted({ $elemMatch: { credential_id: credentialId, suspended_at: null } })
-      const set = withOutbox({ $set: { 'passkeys.$.suspended_at': at }, $inc: { version: 1 } }, [audit])
-      await writer.update({ _id: userId, passkeys: fresh }, set)
+      const suspended = { $set: { 'passkeys.$.suspended_at': at }, $unset: { totp_pending: 1 } }
+      await writer.update(
+        { _id: userId, passkeys: fresh },
+        withOutbox({ ...suspended, $inc: { version: 1 } }, [audit]),
+      )
     },
     /** Adds entries about the person when no field changes with them. */
     async addAudit(userId: string, audit: AuditEntry): Promise<void> {

@@ -1,5 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { nextFactorEpoch, type Passkey } from '../../domain/user.ts'
+import { refusal } from '../../domain/errors.ts'
+import { hasFactor, nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
@@ -20,9 +21,9 @@ export async function startAddingPasskey(
   { proof, attested }: { proof: Proof | undefined; attested: boolean },
   address: string,
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
-  await proveFactor(deps, who, { operation: 'passkey.add' }, proof, address)
+  const subject = await proveFactor(deps, who, { operation: 'passkey.add' }, proof, address)
   const { user, session } = who
-  const binding = { purpose: 'passkey.add', user_id: user.id, session_id: session.id } as const
+  const binding = { purpose: 'passkey.add', user_id: user.id, session_id: session.id, subject } as const
   const challenge = await drawChallenge(deps, binding)
   const wanted = (attested && deps.models.known) || (await enrollingRule(deps, user)) !== undefined
   const options = { party: deps.party, challenge, person: user, existing: user.passkeys }
@@ -30,7 +31,8 @@ export async function startAddingPasskey(
 }
 
 /**
- * Adds the passkey made with those options. The challenge stands for the proof: only this person in this session has it.
+ * Adds the passkey made with those options. The challenge stands for the proof: only this person in this session has it. It
+ * stands no more once the passkey that proved it is suspended: a copy found out must not leave a factor of its own (T30).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`, `passkey_limit`
  */
 export async function addPasskey(
@@ -40,7 +42,7 @@ export async function addPasskey(
   client: Client,
 ): Promise<{ passkey: Passkey; grant: SessionGrant }> {
   const belongs = { user_id: who.user.id, session_id: who.session.id }
-  const { expectedChallenge } = await takeChallenge(deps, input.credential, 'passkey.add', belongs)
+  const { expectedChallenge, challenge } = await takeChallenge(deps, input.credential, 'passkey.add', belongs)
   const response = input.credential
   const authenticators = await enrollingRule(deps, who.user)
   const passkey = await registerPasskey(deps, {
@@ -51,6 +53,7 @@ export async function addPasskey(
   })
   const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'passkey.add' })
+    if (!hasFactor(user, challenge.subject)) throw refusal('challenge_invalid')
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
       detail: { passkey: passkey.id, ...makeOf(passkey) },

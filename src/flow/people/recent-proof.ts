@@ -15,10 +15,16 @@ const RECENT_MINUTES = 15
 type ProofDeps = Pick<PeopleDeps, 'accounts' | 'clock' | 'models'>
 
 /** Checks whether the person proved presence in this session within the last `RECENT_MINUTES`, by a factor that still counts. */
-export async function isRecentlyProven(deps: ProofDeps, { session, user }: SignedIn): Promise<boolean> {
-  const { proven_at: at, proven_by: by } = session
+export async function isRecentlyProven(deps: ProofDeps, who: SignedIn): Promise<boolean> {
   const since = deps.clock.now().getTime() - RECENT_MINUTES * 60_000
-  return at !== undefined && by !== undefined && at.getTime() > since && stillCounts(deps, user, { by, at })
+  const { proven_at: at } = who.session
+  return at !== undefined && at.getTime() > since && isProven(deps, who)
+}
+
+/** Checks whether the person ever proved presence in this session by a factor that still counts: enough to end what was begun. */
+export async function isProven(deps: ProofDeps, { session, user }: SignedIn): Promise<boolean> {
+  const { proven_at: at, proven_by: by } = session
+  return at !== undefined && by !== undefined && stillCounts(deps, user, { by, at })
 }
 
 /**

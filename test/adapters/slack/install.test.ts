@@ -57,6 +57,15 @@ describe('an installation', () => {
     expect(entry).toMatchObject({ type: 'chat.uninstalled', actor: { kind: 'service' } })
   })
 
+  it('is refused to a person whose passkey was suspended while they were at Slack (T30)', async () => {
+    const { browser, email } = await enrolWithPasskey(service, 'mia@example.com')
+    const back = await consent(slack, await startInstallation(browser), 'ana')
+    const suspended = { 'passkeys.0.suspended_at': new Date() }
+    await stored(service, 'users').updateOne({ email }, { $set: suspended })
+    expectRefusal(await browser.get(back), 'proof_required')
+    expect(await setting.kept()).toBeUndefined()
+  })
+
   it('goes from the consent page of Slack to a workspace with sealed tokens', async () => {
     const page = await startInstallation(ana.browser)
     expect(`${page.origin}${page.pathname}`).toBe(`${slack.siteUrl}/oauth/v2/authorize`)

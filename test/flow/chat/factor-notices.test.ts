@@ -107,7 +107,7 @@ describe('T34: a change of factors', () => {
     const suspended = told.find(({ title }) => title === 'A passkey of yours was suspended')
     // Nobody can tell whether "this was them"; and a session that the copy began goes on.
     expect(suspended?.body).toMatch(
-      /copied\. Open your account, end the other sessions and add another passkey\.$/,
+      /copied\. Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link\.$/,
     )
     expect(new Set(titles).size).toBe(KINDS.length)
     expect(titles).not.toContain('Your account was changed')

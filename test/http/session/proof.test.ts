@@ -3,6 +3,7 @@ import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
 import { alter } from '../../support/caller.ts'
 import {
   assertWith,
+  codeAt,
   type EnrolledPerson,
   enrolWithTotp,
   expectStatus,
@@ -80,6 +81,24 @@ describe('a proof of the last 15 minutes', () => {
     expect(await use(person.browser)).toEqual([201, 200])
     await removeFirst(person)
     expect(await use(person.browser)).toEqual([403, 403])
+  })
+
+  it('T30: lets a session add no factor that it began to add before its passkey was suspended', async () => {
+    const person = await newOwner(service, 'copied@example.com')
+    const copy = await signIn(person, 9)
+    const prove = async (operation: string, counter: number) => {
+      const { options } = expectStatus(await copy.post('/api/v1/me/step-up/options', { operation }), 200)
+      return { proof: { passkey: assertWith(person, service, options, { counter }) } }
+    }
+    const passkey = await copy.post('/api/v1/me/passkeys/options', await prove('passkey.add', 10))
+    const made = person.authenticator.register(expectStatus(passkey, 200).options, { origin: service.url })
+    const codes = await copy.post('/api/v1/me/totp/options', await prove('totp.add', 11))
+    const code = codeAt(expectStatus(codes, 200).secret, new Date())
+    await findCopy(person)
+    const added = await copy.post('/api/v1/me/passkeys', { name: 'copy', credential: made })
+    expect([added.status, added.body]).toEqual([400, expect.objectContaining({ error: 'challenge_invalid' })])
+    const set = await copy.post('/api/v1/me/totp', { code })
+    expect([set.status, set.body]).toEqual([409, expect.objectContaining({ error: 'totp_not_started' })])
   })
 
   it('T88: is none by codes enrolled for an account that counts passkeys alone', async () => {
