@@ -128,10 +128,10 @@ export function factorsOf(user: User, rule?: Authenticators): { has_passkey: boo
   }
 }
 
-/** Checks whether the person can still use the factor, named as in `Session.proven_by`. */
-export function hasFactor(user: User, by: string | undefined): boolean {
-  if (by === 'totp') return factorsOf(user).has_totp
-  return usablePasskeys(user).some(({ credential_id }) => credential_id === by)
+/** Checks whether a factor that the person has, named as in `Session.proven_by`, was taken out of use. */
+export function isOutOfUse({ passkeys, totp }: User, by: string | undefined): boolean {
+  if (by === 'totp') return totp !== undefined && totp.disabled_at !== null
+  return passkeys.some(({ credential_id, suspended_at }) => credential_id === by && suspended_at !== null)
 }
 
 /**

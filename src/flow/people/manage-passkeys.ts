@@ -1,6 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { refusal } from '../../domain/errors.ts'
-import { hasFactor, nextFactorEpoch, type Passkey } from '../../domain/user.ts'
+import { isOutOfUse, nextFactorEpoch, type Passkey } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { enrollingRule } from './accounts.ts'
 import { drawChallenge, takeChallenge } from './ceremony.ts'
@@ -53,7 +53,8 @@ export async function addPasskey(
   })
   const changed = await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'passkey.add' })
-    if (!hasFactor(user, challenge.subject)) throw refusal('challenge_invalid')
+    // One that was removed has ended the session.
+    if (isOutOfUse(user, challenge.subject)) throw refusal('challenge_invalid')
     const audit = personAudit(deps, 'factor.passkey_added', user, {
       address: client.address,
       detail: { passkey: passkey.id, ...makeOf(passkey) },
