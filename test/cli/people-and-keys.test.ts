@@ -14,6 +14,14 @@ const USER_ID = /^usr_[0-9a-z]{26}$/
 const ACCOUNT_ID = /^acc_[0-9a-z]{26}$/
 const LINK = /^http:\/\/localhost:3000\/enroll#[A-Za-z0-9_-]{43}$/
 
+/** A running service, and the environment of a command on its store. */
+async function useServiceOnStore() {
+  const database = `test_${randomBytes(6).toString('hex')}`
+  const service = await useService({ database })
+  const MONGODB_URI = databaseUri(inject('storeUri'), database)
+  return { service, env: { MONGODB_URI, BASE_URL: service.url, ...TEST_SECRETS } }
+}
+
 describe('countersign user', () => {
   it('invites somebody while no service runs, and keeps them', async () => {
     const { env } = await useDataDir()
@@ -134,13 +142,7 @@ describe('countersign user', () => {
   })
 
   it('invites again whoever has enrolled no factor, by a new link that gives one and ends the lost one', async () => {
-    const database = `test_${randomBytes(6).toString('hex')}`
-    const service = await useService({ database })
-    const env = {
-      MONGODB_URI: databaseUri(inject('storeUri'), database),
-      BASE_URL: service.url,
-      ...TEST_SECRETS,
-    }
+    const { service, env } = await useServiceOnStore()
     const { account_id } = (await cli(['user', 'invite', 'ada@example.com', '--json'], { env })).json()
     const invite = (role: string) =>
       cli(['user', 'invite', 'ann@example.com', '--account', account_id, '--role', role, '--json'], { env })
@@ -190,9 +192,7 @@ describe('countersign user', () => {
 
 describe('countersign user quota', () => {
   it('says how many requests a month an account may make, from the next one on', async () => {
-    const database = `test_${randomBytes(6).toString('hex')}`
-    const service = await useService({ database })
-    const env = { MONGODB_URI: databaseUri(inject('storeUri'), database), ...TEST_SECRETS }
+    const { service, env } = await useServiceOnStore()
     const { user, create } = await newCaller(service)
     const set = (requests: string) => cli(['user', 'quota', user.email, requests, '--json'], { env })
     expect((await create({ action: 'Deploy' })).status).toBe(201)
@@ -215,13 +215,7 @@ describe('countersign user quota', () => {
 
 describe('countersign user reset', () => {
   it('T23: takes all factors and sessions of a person away, who decides again only after a new link', async () => {
-    const database = `test_${randomBytes(6).toString('hex')}`
-    const service = await useService({ database })
-    const env = {
-      MONGODB_URI: databaseUri(inject('storeUri'), database),
-      BASE_URL: service.url,
-      ...TEST_SECRETS,
-    }
+    const { service, env } = await useServiceOnStore()
     const setting = await setUpOwner(service, 'ann@example.com')
     const { owner } = setting
     const id = await ask(setting)
@@ -269,9 +263,7 @@ describe('countersign user reset', () => {
 })
 
 it('names the open requests that a vote of the person counts in: a reset takes back no vote', async () => {
-  const database = `test_${randomBytes(6).toString('hex')}`
-  const service = await useService({ database })
-  const env = { MONGODB_URI: databaseUri(inject('storeUri'), database), ...TEST_SECRETS }
+  const { service, env } = await useServiceOnStore()
   const setting = await setUpOwner(service, 'ann@example.com')
   const bob = await enrolWithPasskey(service, 'bob@example.com')
   const both = [setting.owner.userId, bob.userId]
