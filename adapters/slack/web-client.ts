@@ -57,7 +57,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 /** Codes for a message that was deleted. */
 const GONE: ReadonlySet<string> = new Set(['message_not_found', 'thread_not_found', 'is_deleted'])
 
-/** Codes that refuse the app itself: its token is dead or lacks a scope. This is a state of the whole workspace. */
+/** Codes that refuse the app itself: its token is dead or lacks a scope. This is a state of the whole workspace, some also of a channel. */
 const UNAVAILABLE: ReadonlySet<string> = new Set([
   'not_authed',
   'invalid_auth',

@@ -48,7 +48,7 @@ function createRecipientSlots(total: number, perAccount: number) {
   const accounts = createCount(perAccount)
   const taken = new Set<string>()
   const paused = new Map<string, Date>()
-  // Platforms pace edits apart from posts, so a person whose edits wait can still be asked.
+  // Slack paces edits apart from posts, so a person whose edits wait can still be asked. Teams puts off the post in its turn.
   const pausedEdits = new Map<string, Date>()
   return {
     busy(now: Date) {

@@ -69,9 +69,11 @@ async function bringTo(
   accountId: string,
   { platform, tenant, channel }: ChatPlace,
 ): Promise<void> {
-  if (channel === undefined) return cards.hurry(accountId, platform, clock.now())
-  const recipient = recipientKey({ platform, recipient: { kind: 'channel', tenant, channel } })
-  await cards.retryUnreachable({ recipient }, clock.now())
+  if (channel !== undefined) {
+    const recipient = recipientKey({ platform, recipient: { kind: 'channel', tenant, channel } })
+    await cards.retryUnreachable({ recipient }, clock.now())
+  }
+  await cards.hurry(accountId, platform, clock.now())
 }
 
 /** Checks whether the account gave the workspace up, rather than lost it: what fails there is then no trouble. */

@@ -1,5 +1,5 @@
 import { refusal } from '../../domain/errors.ts'
-import { nextFactorEpoch } from '../../domain/user.ts'
+import { isOutOfUse, nextFactorEpoch } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
 import type { EnrollmentGrant } from './enroll.ts'
@@ -21,11 +21,12 @@ export async function startAddingTotp(
   proof: Proof | undefined,
   address: string,
 ): Promise<TotpSetUp> {
-  await proveFactor(deps, who, { operation: 'totp.add' }, proof, address)
+  const by = await proveFactor(deps, who, { operation: 'totp.add' }, proof, address)
   const { sealed_seed, shown } = drawSeed(deps, who.user)
   const expires_at = new Date(deps.clock.now().getTime() + PENDING_MS)
   await changeOwn(deps, who, (user) => {
     checkOperation(user, { operation: 'totp.add' })
+    if (isOutOfUse(user, by)) throw refusal('proof_required')
     return { fields: { totp_pending: { sealed_seed, expires_at, tries: 0 } }, audit: [] }
   })
   return shown

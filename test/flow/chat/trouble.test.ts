@@ -164,6 +164,13 @@ it('of one channel is not the workspace’s either when Slack refuses the app th
     expect(await toldOf(setting, requester.account.id)).toContain('chat.unavailable'),
   )
   expect(await toldOf(setting, requester.account.id)).toEqual(['chat.unavailable'])
+  // What waited there comes with the first card that is accepted.
+  const later = new Date(worker.deps.clock.now().getTime() + 900_000)
+  await worker.stored('cards').updateMany({ state: 'due' }, { $set: { next_at: later, tries: 4 } })
+  chat.behave(() => undefined)
+  await requester.request()
+  const due = () => worker.stored('cards').countDocuments({ state: { $ne: 'idle' } })
+  await waitUntil(async () => expect(await due()).toBe(0))
 })
 
 it('of more than an account can note none is told, until one is over', async () => {
