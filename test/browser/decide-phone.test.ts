@@ -167,7 +167,9 @@ describeInBrowser('deciding on a phone', () => {
       expect(await more.isVisible(), JSON.stringify(steps)).toBe(false)
       expect(steps.length).toBeGreaterThan(1)
       expect(steps[0]?.from).toBeLessThanOrEqual(0)
-      for (const [at, { from }] of steps.slice(1).entries()) expect(from).toBeLessThan(steps[at]?.to ?? 0)
+      // A step from the end of the text leads on to other parts of the page.
+      for (const [at, { to, height }] of steps.entries())
+        if (to < height) expect(steps[at + 1]?.from, JSON.stringify(steps)).toBeLessThan(to)
       expect(steps.at(-1)?.to).toBeGreaterThanOrEqual(steps.at(-1)?.height ?? Number.POSITIVE_INFINITY)
       expect(await page.evaluate('document.activeElement.matches(".caller-box *")')).toBe(true)
       expect(await page.getByText(' not on your screen yet.').count()).toBe(0)
