@@ -46,7 +46,8 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
   People: {
     'user.invited': ['Person invited', '{actor} invited {subject}'],
     'user.enrolled': ['Signed up', '{actor} signed up'],
-    'user.changed': ['Profile changed', '{actor} changed name or defaults'],
+    'user.changed': ['Profile changed', '{actor} changed the profile of {subject}'],
+    'user.reset': ['Person reset', '{actor} took away every way in of {subject}'],
     'session.created': ['Signed in', '{actor} signed in'],
     'session.ended': ['Signed out', '{actor} ended a session'],
     'delegate.set': ['Delegate set', '{actor} named a delegate'],

@@ -4,7 +4,13 @@ import { isId } from '../domain/identifier.ts'
 import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
-import { inviteUser, type ResetPerson, renewInvitation, resetPerson } from '../flow/people/invite-user.ts'
+import {
+  type EnrollmentLink,
+  inviteUser,
+  type ResetPerson,
+  renewInvitation,
+  resetPerson,
+} from '../flow/people/invite-user.ts'
 import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
@@ -41,7 +47,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
       value: {
         user_id: user.id,
         account_id: user.account_id,
-        enroll_url: link.url,
+        ...presentLink(link),
         factors_kept: options.renew ? kept : undefined,
         new_store: made,
       },
@@ -71,7 +77,8 @@ export function runResetUser(address: string): Promise<CommandResult> {
   const email = checkEmail(address)
   return withService(async (deps) => {
     const reset = resetPerson(deps, { email }, { kind: 'cli' })
-    const { before, sessions } = await reset.catch(unknownPerson(email))
+    const gone = await reset.catch(unknownPerson(email))
+    const { before } = gone
     const open = await deps.requests.withVoteOf(before.id, NAMED + 1)
     const open_votes = open.slice(0, NAMED)
     const more_open_votes = open.length > NAMED
@@ -80,12 +87,12 @@ export function runResetUser(address: string): Promise<CommandResult> {
       value: {
         user_id: before.id,
         email,
-        taken: presentTaken({ before, sessions }),
+        taken: presentTaken(gone),
         open_votes,
         more_open_votes,
       },
       text: [
-        `Reset ${email} (${before.id}). Taken away: ${takenWords({ before, sessions })}.`,
+        `Reset ${email} (${before.id}). Taken away: ${takenWords(gone)}.`,
         ...(open.length === 0
           ? []
           : [
@@ -98,7 +105,7 @@ export function runResetUser(address: string): Promise<CommandResult> {
   })
 }
 
-function presentTaken({ before, sessions }: ResetPerson) {
+function presentTaken({ before, sessions, links }: ResetPerson) {
   return {
     passkeys: before.passkeys.map(({ id, name }) => ({ id, name })),
     totp: before.totp !== undefined,
@@ -106,17 +113,19 @@ function presentTaken({ before, sessions }: ResetPerson) {
     browsers: before.devices.length,
     chat: before.chat.length,
     sessions,
+    links,
     delegate: before.delegate?.user_id ?? null,
   }
 }
 
-function takenWords({ before, sessions }: ResetPerson): string {
+function takenWords({ before, sessions, links }: ResetPerson): string {
   const { backup_codes, chat, devices, delegate } = before
   const counted = [
     [backup_codes.length, 'backup code'],
     [devices.length, 'known browser'],
     [chat.length, 'linked chat account'],
     [sessions, 'session'],
+    [links, 'open link'],
   ] as const
   const some = counted.flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? '' : 's'}`]))
   const all = [...namesOfFactors(before), ...some, ...(delegate === undefined ? [] : ['their delegate'])]
@@ -152,22 +161,35 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
   return withService(async (deps) => {
     const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
     const { user, link } = await invite.catch(whyNotMember(email, accountId))
-    const joins =
-      user.enrolled_at === null
-        ? SEND_LINK
-        : 'They have enrolled before: by this link they sign in and accept.'
     return {
-      value: { user_id: user.id, account_id: accountId, role, enroll_url: link.url },
-      text: linkText(`Invited ${user.email} (${user.id}) into account ${accountId} as ${role}.`, joins, link),
+      value: { user_id: user.id, account_id: accountId, role, ...presentLink(link) },
+      text: linkText(
+        `Invited ${user.email} (${user.id}) into account ${accountId} as ${role}.`,
+        joinWords(user),
+        link,
+      ),
     }
   })
+}
+
+function joinWords(user: User): string {
+  if (user.enrolled_at === null) return SEND_LINK
+  const { has_passkey, has_totp } = factorsOf(user)
+  return has_passkey || has_totp
+    ? 'They have enrolled before: by this link they sign in and accept.'
+    : `They have nothing left to sign in with. First let them enrol: countersign user invite ${user.email} --renew; then repeat this command, since that ends this link:`
 }
 
 const SEND_LINK =
   'Send them this one-time link; it is shown only now and lets the first person who opens it enrol:'
 
-function linkText(done: string, advice: string, link: { url: string; expires_at: Date }): string {
-  return [done, advice, '', `  ${link.url}`, '', `It is good until ${link.expires_at.toISOString()}.`].join(
+function presentLink({ url, expires_at, ended }: EnrollmentLink) {
+  return { enroll_url: url, expires_at: expires_at.toISOString(), links_ended: ended }
+}
+
+function linkText(done: string, advice: string, { url, expires_at, ended }: EnrollmentLink): string {
+  const former = ended === 0 ? '' : ' Links made for them before no longer work.'
+  return [done, advice, '', `  ${url}`, '', `It is good until ${expires_at.toISOString()}.${former}`].join(
     '\n',
   )
 }
@@ -178,7 +200,7 @@ function readMembership({ account, role, renew }: InviteOptions): {
 } {
   if (renew)
     throw usageError(
-      '--renew is for a link of their own; leave out --account and --role. For a new link into an account leave out --renew; if they have enrolled, its owner makes it: Members, “New link”.',
+      '--renew is for a link of their own; leave out --account and --role. For a new link into an account leave out --renew.',
     )
   if (account === undefined || role === undefined)
     throw usageError('--account and --role go together: into which account, and as what.')
@@ -188,7 +210,7 @@ function readMembership({ account, role, renew }: InviteOptions): {
 }
 
 function whyNotMember(email: string, accountId: string) {
-  const there = `${email} is already in account ${accountId}, or is invited and has enrolled; a new link is made by its owner: Members, “New link”.`
+  const there = `${email} is already in account ${accountId}.`
   const none = `There is no account ${accountId}; see: countersign user list`
   return inWords({ not_found: ['account_not_found', none], member_exists: ['member_exists', there] })
 }

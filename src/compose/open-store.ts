@@ -96,11 +96,18 @@ function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
 }
 
 /**
- * Checks whether a store exists, which `openStore` would otherwise make. A MongoDB counts as existing, and so does a store file
- * that is lost: its seal is left, and opening it says what to do.
+ * Checks whether a store exists, which `openStore` would otherwise make. A MongoDB counts as existing, and so do a store file that
+ * is lost, since its seal is left, and a folder that this user may not look into: opening it says what to do.
  */
 export function hasStore({ mongodbUri, dataDir }: Pick<Config, 'mongodbUri' | 'dataDir'>): boolean {
-  return (
-    mongodbUri !== undefined || ['store.db', 'store.seal'].some((name) => existsSync(join(dataDir, name)))
-  )
+  return mongodbUri !== undefined || ['store.db', 'store.seal'].some((name) => mayExist(join(dataDir, name)))
+}
+
+function mayExist(path: string): boolean {
+  try {
+    accessSync(path)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EACCES'
+  }
 }

@@ -65,6 +65,7 @@ export const AUDIT_TYPES = [
   'user.changed',
   'user.invited',
   'user.enrolled',
+  'user.reset',
   'session.created',
   'session.ended',
   'factor.passkey_added',

@@ -90,12 +90,15 @@ export function createEnrollmentStore(connection: StoreConnection) {
     async consume(id: string): Promise<boolean> {
       return (await model.deleteOne({ _id: id, $expr: UNEXPIRED })).deletedCount === 1
     },
-    /** Deletes links of that kind, which a new one replaces; `by_operator: null` keeps those the operator gave out. */
-    async revokeOpen(
+    /**
+     * Deletes links of that kind, which a new one replaces; `by_operator: null` keeps those the operator gave out.
+     * @returns how many there were
+     */
+    revokeOpen(
       kind: Enrollment['kind'],
       of?: { user_id: string; account_id?: string; by_operator?: null },
-    ): Promise<void> {
-      await deleteEach(connection.collection('enrollments'), { kind, ...of })
+    ): Promise<number> {
+      return deleteEach(connection.collection('enrollments'), { kind, ...of })
     },
   }
 }

@@ -50,7 +50,7 @@ export async function inviteMember(
 
 /**
  * Invites on the operator's word, by the command line: as `inviteMember`, but the link enrols anyone who has not enrolled yet, and
- * such a person can be invited again: an owner's new link would not enrol a person whom the operator made.
+ * an invited person can be invited again: an owner's new link would not enrol a person whom the operator made.
  * @throws Refusal `not_found` for an unknown account, `invalid_field`, `member_exists`, `member_limit`
  */
 export async function inviteMemberByOperator(
@@ -77,9 +77,8 @@ async function refuseKnown(
 
 /** Returns the members besides the person invited. @throws Refusal `member_exists`, `member_limit` */
 function othersIn(account: Account, user: User | undefined, by: Inviter['kind']): Member[] {
-  const again = by === 'operator' && user?.enrolled_at === null
   const others = account.members.filter(
-    ({ user_id, state }) => !(again && state === 'invited' && user_id === user.id),
+    ({ user_id, state }) => !(by === 'operator' && state === 'invited' && user_id === user?.id),
   )
   const known = account.owner_id === user?.id || others.some(({ user_id }) => user_id === user?.id)
   if (known) throw refusal('member_exists')

@@ -50,10 +50,11 @@ export async function renewInvitation(
   return { user, link: await issueOperatorLink(deps, user.id) }
 }
 
-/** The outcome of `resetPerson`: the person as they were before, and how many sessions ended. */
+/** The outcome of `resetPerson`: the person as they were before, and how many sessions and open links ended. */
 export interface ResetPerson {
   before: User
   sessions: number
+  links: number
 }
 
 /**
@@ -71,7 +72,7 @@ export async function resetPerson(
   const found = email === undefined ? undefined : await deps.users.findByEmail(email)
   if (found === undefined) throw refusal('not_found')
   // Links first: one that stays open would give a factor again.
-  await deps.enrollments.revokeOpen('invite', { user_id: found.id })
+  const links = await deps.enrollments.revokeOpen('invite', { user_id: found.id })
   let before = found
   const user = await changeFresh(deps.users, found.id, async (person) => {
     before = person
@@ -86,7 +87,7 @@ export async function resetPerson(
     const standIn = (await withoutDelegate(deps, person, { actor }))?.audit ?? []
     return {
       fields: { ...NO_FACTORS, ...nextFactorEpoch(person), delegate: null },
-      audit: [...passkeys, ...totp, ...chat, ...standIn],
+      audit: [personAudit(deps, 'user.reset', person, { actor }), ...passkeys, ...totp, ...chat, ...standIn],
     }
   })
   const sessions = await endAllSessions(deps, user, actor, 'reset')
@@ -94,7 +95,7 @@ export async function resetPerson(
   for (const platform of new Set(before.chat.map((identity) => identity.platform)))
     await bringToPerson(deps, user, platform)
   deps.log.info({ user_id: user.id }, 'reset')
-  return { before, sessions }
+  return { before, sessions, links }
 }
 
 const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [], chat: [] }
@@ -108,10 +109,11 @@ export async function inviteFirstOwner(deps: PeopleDeps): Promise<EnrollmentLink
   return issue(deps, { kind: 'setup' }, () => deps.enrollments.revokeOpen('setup'))
 }
 
-/** A one-time link. It is shown once; only its token's hash is stored. */
+/** A one-time link. It is shown once; only its token's hash is stored. `ended`: how many earlier links it replaced. */
 export interface EnrollmentLink {
   url: string
   expires_at: Date
+  ended: number
 }
 
 const LIFETIME_MS = { invite: 7 * 86_400_000, setup: 86_400_000 } as const
@@ -140,12 +142,12 @@ export function issueMemberLink(
 async function issue(
   deps: PeopleDeps,
   facts: Pick<Enrollment, 'kind' | 'user_id' | 'account_id' | 'by_operator'>,
-  endOthers: () => Promise<void>,
+  endOthers: () => Promise<number>,
 ): Promise<EnrollmentLink> {
   const token = toBase64Url(deps.random.bytes(32))
   const created_at = deps.clock.now()
   const expires_at = new Date(created_at.getTime() + LIFETIME_MS[facts.kind])
-  await endOthers()
+  const ended = await endOthers()
   await deps.enrollments.insert({
     id: drawId(deps, 'enr'),
     ...facts,
@@ -156,5 +158,5 @@ async function issue(
   })
   // The token is in the fragment: it reaches neither a server's log nor a Referer header (T14).
   const path = facts.kind === 'setup' ? 'setup' : 'enroll'
-  return { url: `${deps.party.origin}/${path}#${token}`, expires_at }
+  return { url: `${deps.party.origin}/${path}#${token}`, expires_at, ended }
 }

@@ -87,12 +87,12 @@ export async function removeMember(
 }
 
 /** Ends the open links by which the account invited the person. */
-function endInvitation(
+async function endInvitation(
   deps: Pick<PeopleDeps, 'enrollments'>,
   accountId: string,
   userId: string,
 ): Promise<void> {
-  return deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
+  await deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
 }
 
 /** The change of one member; without `as` the member is removed. */

@@ -15,7 +15,7 @@ const INVALID = {
 /** A set-up link as a second process makes it that starts at the same time: neither ends the other's. */
 async function setUpLinkBeside(service: TestService): Promise<string> {
   const { deps } = service.composition
-  const enrollments = { ...deps.enrollments, revokeOpen: async () => {} }
+  const enrollments = { ...deps.enrollments, revokeOpen: async () => 0 }
   const link = await inviteFirstOwner({ ...deps, enrollments })
   if (link === undefined) throw new Error('somebody exists already')
   return linkToken(link.url)

@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { describe, expect, inject, it } from 'vitest'
 import { alter, newCaller } from '../support/caller.ts'
 import { cli, useDataDir } from '../support/cli.ts'
-import { assertWith, type EnrolledPerson, enrolWithPasskey, expectStatus } from '../support/enrolled.ts'
+import {
+  assertWith,
+  type EnrolledPerson,
+  enrolWithPasskey,
+  expectStatus,
+  linkToken,
+} from '../support/enrolled.ts'
 import { createHttpClient } from '../support/http-client.ts'
 import { enrolByLink } from '../support/invited.ts'
 import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
@@ -12,6 +19,7 @@ import { databaseUri, TEST_SECRETS, type TestService, useService } from '../supp
 
 const USER_ID = /^usr_[0-9a-z]{26}$/
 const ACCOUNT_ID = /^acc_[0-9a-z]{26}$/
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const LINK = /^http:\/\/localhost:3000\/enroll#[A-Za-z0-9_-]{43}$/
 
 /** A running service, and the environment of a command on its store. */
@@ -32,6 +40,8 @@ describe('countersign user', () => {
       user_id: expect.stringMatching(USER_ID),
       account_id: expect.stringMatching(ACCOUNT_ID),
       enroll_url: expect.stringMatching(LINK),
+      expires_at: expect.stringMatching(INSTANT),
+      links_ended: 0,
       new_store: env.DATA_DIR,
     })
     const listed = await cli(['user', 'list', '--json'], { env })
@@ -69,6 +79,9 @@ describe('countersign user', () => {
     expect(renewed.code).toBe(0)
     expect(renewed.json().user_id).toBe(first.json().user_id)
     expect(renewed.json().enroll_url).not.toBe(first.json().enroll_url)
+    expect(renewed.json().links_ended).toBe(1)
+    const inWords = await cli(['user', 'invite', 'bob@example.com', '--renew'], { env })
+    expect(inWords.stdout).toMatch(/\nIt is good until \S+Z\. Links made for them before no longer work\.\n$/)
     const stranger = await cli(['user', 'invite', 'eve@example.com', '--renew', '--json'], { env })
     expect([stranger.code, stranger.error().error]).toEqual([1, 'user_not_found'])
   })
@@ -95,6 +108,23 @@ describe('countersign user', () => {
     ])
     expect(existsSync(String(env.DATA_DIR))).toBe(false)
   })
+
+  it.skipIf(process.getuid?.() === 0)(
+    'says of a folder that it may not look into that it may not',
+    async () => {
+      const { env } = await useDataDir()
+      const folder = String(env.DATA_DIR)
+      await mkdir(folder, { mode: 0 })
+      const run = await cli(['user', 'list', '--json'], { env })
+      expect([run.code, run.error()]).toEqual([
+        1,
+        {
+          error: 'config_invalid',
+          message: `The configuration cannot be used:\n  - DATA_DIR: this user may not read and write ${folder}; set DATA_DIR to a folder that this user may write`,
+        },
+      ])
+    },
+  )
 
   it('tells people in words what happened', async () => {
     const { env } = await useDataDir()
@@ -123,6 +153,8 @@ describe('countersign user', () => {
       account_id,
       role: 'approver',
       enroll_url: expect.stringMatching(LINK),
+      expires_at: expect.stringMatching(INSTANT),
+      links_ended: 0,
     })
     const made = await cli(['user', 'invite', 'new@example.com', ...into, 'auditor'], { env })
     expect(made.stdout).toMatch(/^Invited new@example\.com \(usr_\S+\) into account acc_\S+ as auditor\.\n/)
@@ -148,7 +180,7 @@ describe('countersign user', () => {
       cli(['user', 'invite', 'ann@example.com', '--account', account_id, '--role', role, '--json'], { env })
     const lost = (await invite('approver')).json()
     const again = (await invite('auditor')).json()
-    expect(again.user_id).toBe(lost.user_id)
+    expect([again.user_id, again.links_ended]).toEqual([lost.user_id, 1])
     await expect(enrolByLink(service, lost.enroll_url)).rejects.toThrow('enrollment_invalid')
     const ann = await enrolByLink(service, again.enroll_url)
     const { accounts } = (await ann.browser.get('/api/v1/session')).body
@@ -158,9 +190,33 @@ describe('countersign user', () => {
       1,
       {
         error: 'member_exists',
-        message: `ann@example.com is already in account ${account_id}, or is invited and has enrolled; a new link is made by its owner: Members, “New link”.`,
+        message: `ann@example.com is already in account ${account_id}.`,
       },
     ])
+  })
+
+  it('invites again whoever has enrolled but not answered, also after a reset', async () => {
+    const { service, env } = await useServiceOnStore()
+    const { account_id } = (await cli(['user', 'invite', 'ada@example.com', '--json'], { env })).json()
+    const bob = await enrolWithPasskey(service, 'bob@example.com')
+    const invite = ['user', 'invite', 'bob@example.com', '--account', account_id, '--role', 'approver']
+    expect((await cli(invite, { env })).stdout).toContain(
+      '\nThey have enrolled before: by this link they sign',
+    )
+    const reset = await cli(['user', 'reset', 'bob@example.com'], { env })
+    expect(reset.stdout).toContain('1 session, 1 open link.')
+    expect((await cli(invite, { env })).stdout).toContain(
+      '\nThey have nothing left to sign in with. First let them enrol: countersign user invite bob@example.com --renew; then',
+    )
+    const renewed = await cli(['user', 'invite', 'bob@example.com', '--renew', '--json'], { env })
+    const back = await enrolByLink(service, renewed.json().enroll_url)
+    expect(back.userId).toBe(bob.userId)
+    const last = (await cli([...invite, '--json'], { env })).json()
+    const token = linkToken(last.enroll_url)
+    const accept = `/api/v1/me/invitations/${account_id}/accept`
+    expectStatus(await back.browser.post(accept, { token }), 200)
+    const { accounts } = (await back.browser.get('/api/v1/session')).body
+    expect(accounts).toMatchObject([{ role: 'owner' }, { id: account_id, role: 'approver' }])
   })
 
   it('says what is wrong with an invitation into an account', async () => {
@@ -229,7 +285,7 @@ describe('countersign user reset', () => {
     expect([reset.code, reset.stderr]).toEqual([0, ''])
     expect(reset.stdout).toBe(
       [
-        `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session.`,
+        `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session, 1 open link.`,
         'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
         'API keys of their account keep working: countersign key list --owner ann@example.com\n',
       ].join('\n'),
@@ -243,13 +299,18 @@ describe('countersign user reset', () => {
     const former = /#(\S+)/.exec(kept.stdout)?.[1]
     const lookup = await owner.browser.post('/api/v1/enrollment/lookup', { token: former })
     expect(lookup.body.error).toBe('enrollment_invalid')
-    expect(await removalsOf(env, owner.userId)).toEqual([{ kind: 'cli' }])
+    expect(await actorsOf(env, 'factor.passkey_removed', owner.userId)).toEqual([{ kind: 'cli' }])
 
     const again = await cli([...renew, '--json'], { env })
     expect(again.json().factors_kept).toEqual([])
     const back = await enrolByLink(service, again.json().enroll_url)
     expect((await decideByPasskey({ service, owner: back }, id, 'approved')).status).toBe(200)
     expect((await signIn(service, owner)).body.error).toBe('sign_in_failed')
+
+    await cli(['user', 'invite', 'cas@example.com'], { env })
+    const linked = await cli(['user', 'reset', 'cas@example.com', '--json'], { env })
+    expect(linked.json().taken).toMatchObject({ passkeys: [], sessions: 0, links: 1 })
+    expect(await actorsOf(env, 'user.reset', linked.json().user_id)).toEqual([{ kind: 'cli' }])
 
     const empty = await cli(['user', 'reset', 'no@example.com', '--json'], { env })
     expect([empty.code, empty.error()]).toEqual([
@@ -293,82 +354,10 @@ async function signIn(service: TestService, person: EnrolledPerson) {
   return browser.post('/api/v1/session/passkey', { credential: assertWith(person, service, options) })
 }
 
-/** Who removed passkeys of the person, by the trail. */
-async function removalsOf(env: Record<string, string>, userId: string): Promise<unknown[]> {
-  const about = ['--type', 'factor.passkey_removed', '--subject', userId]
+/** Who caused such entries about the person, by the trail. */
+async function actorsOf(env: Record<string, string>, type: string, userId: string): Promise<unknown[]> {
+  const about = ['--type', type, '--subject', userId]
   const { stdout } = await cli(['audit', 'list', ...about, '--json'], { env })
   const lines = stdout.split('\n').filter((line) => line !== '')
   return lines.map((line) => JSON.parse(line).actor)
 }
-
-describe('countersign key', () => {
-  it('creates, lists and revokes keys, and shows the raw key only once', async () => {
-    const { env } = await useDataDir()
-    await cli(['user', 'invite', 'carol@example.com'], { env })
-    const owner = ['--owner', 'carol@example.com']
-    const scopes = ['--scopes', 'approval:create,approval:read']
-    const made = await cli(['key', 'create', ...owner, '--name', 'bot', ...scopes, '--json'], { env })
-    expect(made.json()).toEqual({
-      raw_key: expect.stringMatching(/^sa_live_[0-9A-Za-z]{49}$/),
-      key: {
-        id: expect.stringMatching(/^key_/),
-        name: 'bot',
-        key_prefix: made.json().raw_key.slice(0, 14),
-        sandbox: false,
-        scopes: ['approval:create', 'approval:read'],
-        source_control: false,
-        policy: null,
-        created_at: expect.stringMatching(/Z$/),
-        last_used_at: null,
-        revoked_at: null,
-      },
-    })
-    const dry = await cli(['key', 'create', ...owner, '--name', 'dry', '--sandbox', '--json'], { env })
-    expect(dry.json().raw_key).toMatch(/^sa_test_/)
-    expect(dry.json().key.scopes).toEqual(['approval:create', 'approval:read', 'approval:verify'])
-
-    const { id } = made.json().key
-    const revoked = await cli(['key', 'revoke', id, '--json'], { env })
-    expect(revoked.json()).toMatchObject({ ok: true, key: { id, revoked_at: expect.stringMatching(/Z$/) } })
-    const twice = await cli(['key', 'revoke', id, '--json'], { env })
-    expect(twice.code).toBe(1)
-    expect(twice.error()).toEqual({
-      error: 'key_not_found',
-      message: `There is no active key "${id}"; see: countersign key list`,
-    })
-    const listed = await cli(['key', 'list', ...owner, '--json'], { env })
-    const { data } = listed.json()
-    expect(data.map((key: { name: string; owner: string }) => [key.name, key.owner])).toEqual([
-      ['bot', 'carol@example.com'],
-      ['dry', 'carol@example.com'],
-    ])
-    expect(listed.stdout).not.toContain(made.json().raw_key)
-    // "live" is said of a key that asks people, in whatever state.
-    const words = (await cli(['key', 'list', ...owner], { env })).stdout
-    expect(words.split('\n')[0]).toMatch(/^KEY +BEGINS WITH +NAME +OWNER +KIND +STATE +LAST USED$/)
-    expect(words).toMatch(/\nkey_\S+ +sa_live_\S+ +bot +carol@example\.com +live +revoked \S+Z +never\n/)
-    expect(words).toMatch(/\nkey_\S+ +sa_test_\S+ +dry +carol@example\.com +sandbox +active +never\n/)
-  })
-
-  it('marks a key of a source-control integration', async () => {
-    const { env } = await useDataDir()
-    await cli(['user', 'invite', 'dan@example.com'], { env })
-    const owner = ['--owner', 'dan@example.com']
-    const made = await cli(['key', 'create', ...owner, '--name', 'forge', '--source-control', '--json'], {
-      env,
-    })
-    expect(made.json().key).toMatchObject({ name: 'forge', source_control: true, policy: null })
-  })
-
-  it('refuses an owner nobody knows', async () => {
-    const { env } = await useDataDir()
-    await cli(['user', 'invite', 'somebody@example.com'], { env })
-    const made = await cli(['key', 'create', '--owner', 'x@example.com', '--name', 'n', '--json'], { env })
-    expect(made.code).toBe(1)
-    expect(made.error()).toEqual({
-      error: 'user_not_found',
-      message:
-        'No user has the address x@example.com; make an account with: countersign user invite x@example.com',
-    })
-  })
-})
