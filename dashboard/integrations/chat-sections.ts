@@ -77,7 +77,7 @@ function slackSection(
     return part.element
   }
   part.body.append(...troubles('Slack', slack.unavailable))
-  if (slack.mode === 'many') installable(part, slack.installations, context)
+  if (slack.mode === 'many') installable(part, slack, context)
   else fixed(part, slack.installations)
   part.body.append(linkedPerson('slack', identities, context))
   return part.element
@@ -105,11 +105,18 @@ function fixed(part: Section, [workspace]: readonly SlackWorkspace[]): void {
   )
 }
 
-function installable(part: Section, workspaces: readonly SlackWorkspace[], context: PageContext): void {
+function installable(
+  part: Section,
+  { installations: workspaces, unavailable = [] }: ChatApps['slack'],
+  context: PageContext,
+): void {
+  const held = workspaces.map(({ tenant }) => tenant)
+  const lost = unavailable.flatMap(({ tenant }) => (tenant === null || held.includes(tenant) ? [] : tenant))
   const add = link('/slack/install', workspaces.length === 0 ? 'Add to Slack' : 'Add another workspace', {
     class: `button ${workspaces.length === 0 ? 'primary' : 'plain'}`,
   })
   part.body.append(
+    ...lost.flatMap((tenant) => giveUp(tenant, context)),
     workspaces.length > 0
       ? el('ul', { class: 'entries' }, ...workspaces.map((one) => workspaceEntry(one, context)))
       : p('No workspace gets cards of this account yet. Add the app to one that you may install apps in.'),
@@ -120,17 +127,11 @@ function installable(part: Section, workspaces: readonly SlackWorkspace[], conte
 function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context: PageContext): HTMLElement {
   const panel = rowPanel()
   const shown = name ?? tenant
-  const remove = async (): Promise<void> => {
-    const sure = await askFirst(
-      'Remove this workspace?',
-      'Remove',
-      chatName(shown),
-      ' will no longer get cards from this account. The app itself stays there until it is removed in Slack, under “Manage apps”.',
-    )
-    if (!sure) return
-    await post('/account/chat-apps/remove', { platform: 'slack', tenant }, okShape)
-    await context.done('The workspace is removed.')
-  }
+  const consequence = [
+    chatName(shown),
+    ' will no longer get cards from this account. The app itself stays there until it is removed in Slack, under “Manage apps”.',
+  ]
+  const remove = () => disconnect(tenant, ['Remove', 'removed'], consequence, context)
   const added = installed_at === null ? [] : [' · added ', day(installed_at)]
   return chatEntry(
     [chatName(shown)],
@@ -138,6 +139,30 @@ function workspaceEntry({ tenant, name, installed_at }: SlackWorkspace, context:
     panel.opener('Remove', { 'aria-label': `Remove the workspace ${visibleString(shown)}` }, remove),
     panel.element,
   )
+}
+
+/** Ends the warning about a workspace in which the app is no longer installed. */
+function giveUp(tenant: string, context: PageContext): HTMLElement[] {
+  const panel = rowPanel()
+  const words = [
+    'No more cards are expected in ',
+    el('code', {}, tenant),
+    ' until the app is added there again.',
+  ]
+  const stop = () => disconnect(tenant, ['Give up', 'given up'], words, context)
+  return [buttonRow(panel.opener(`Give up the workspace ${visibleString(tenant)}`, {}, stop)), panel.element]
+}
+
+/** Asks first, then tells the service that the account wants no cards in the workspace. */
+async function disconnect(
+  tenant: string,
+  [verb, done]: [string, string],
+  consequence: Child[],
+  context: PageContext,
+): Promise<void> {
+  if (!(await askFirst(`${verb} this workspace?`, verb, ...consequence))) return
+  await post('/account/chat-apps/remove', { platform: 'slack', tenant }, okShape)
+  await context.done(`The workspace is ${done}.`)
 }
 
 /** Whether Microsoft Teams is set up, for which organisation, and what to do next. */

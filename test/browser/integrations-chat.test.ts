@@ -108,6 +108,20 @@ describeInBrowser('chat on the page of integrations', () => {
     expect(await text('Slack')).toMatch(
       /Slack takes no cards in T1 since .*2026.* \(token_revoked\)\. Add it again\./,
     )
+    await page.getByRole('button', { name: 'Give up the workspace T1' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Give up' }).click()
+    await page.getByText('The workspace is given up.').waitFor()
+    expect(area.sent.at(-1)).toEqual({ platform: 'slack', tenant: 'T1' })
+    // One that is still installed has its own button; one connected by the operator is not the owner's.
+    for (const [mode, installations] of [
+      ['many', [{ tenant: 'T1', name: 'Example Ltd', installed_at: null }]],
+      ['one', []],
+    ] as const) {
+      area.apps.slack = { configured: true, mode, installations: [...installations], unavailable }
+      await open()
+      expect(await text('Slack')).toContain('Slack takes no cards in T1')
+      expect(await page.getByRole('button', { name: /^Give up/ }).count()).toBe(0)
+    }
   })
 
   it('names the organisation of Teams, and as whom one is linked', async () => {

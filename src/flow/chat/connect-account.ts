@@ -175,6 +175,7 @@ export async function removeInstallation(
 /**
  * Disconnects a workspace from the account, whose people get no more cards there. When no account is left, the workspace and its
  * tokens are forgotten; the app itself stays in the workspace until it is removed there. The trail is written first.
+ * A workspace that removed the app is disconnected already: only the trouble about it ends.
  * @throws Refusal `not_found` when the account does not have it
  */
 export async function leaveInstallation(
@@ -184,7 +185,10 @@ export async function leaveInstallation(
   tenant: string,
 ): Promise<void> {
   const known = await deps.installations.find(platform, tenant)
-  if (!known?.account_ids.includes(owner.accountId)) throw refusal('not_found')
+  if (!known?.account_ids.includes(owner.accountId)) {
+    if (await deps.accounts.endTrouble(owner.accountId, { platform, tenant })) return
+    throw refusal('not_found')
+  }
   await deps.audit.append(entryOf(deps, 'chat.uninstalled', owner, known, deps.clock.now()))
   // Before, since a call cut short cannot be repeated; and after, since a card may have been refused in between.
   await deps.accounts.endTrouble(owner.accountId, { platform, tenant })

@@ -287,7 +287,7 @@ export const chatOperations = operations('Chat', {
     id: 'removeChatApp',
     summary: 'Stop sending cards to a workspace',
     description:
-      'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there.',
+      'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there. For a workspace that removed the app, ends the warning that it takes no cards.',
     body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],

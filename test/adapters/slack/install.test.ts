@@ -3,7 +3,7 @@ import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { resetPerson } from '../../../src/flow/people/invite-user.ts'
 import { stored } from '../../support/caller.ts'
-import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
+import { type EnrolledPerson, enrolWithPasskey, expectStatus } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { ask, keyOf } from '../../support/live.ts'
 import { type TestService, useService } from '../../support/service.ts'
@@ -140,6 +140,25 @@ describe('an installation', () => {
     await stored(service, 'cards').updateOne({ request_id: early }, { $set: { state: 'unreachable' } })
     await install(slack, ana.browser, 'ana')
     expect([await cards(early), await cards(late), await troubles()]).toEqual([['due'], ['due'], []])
+  })
+
+  it('whose app Slack removed is no trouble any more once the owner gives it up', async () => {
+    const { deps } = service.composition
+    await install(slack, ana.browser, 'ana')
+    await install(slack, ben.browser, 'ana')
+    await removeInstallation(deps, 'slack', slack.teamId)
+    const give = () =>
+      ana.browser.post(
+        '/api/v1/account/chat-apps/remove',
+        { platform: 'slack', tenant: slack.teamId },
+        AS_PAGE,
+      )
+    expectStatus(await give(), 200)
+    const troublesOf = async (person: EnrolledPerson) =>
+      (await deps.accounts.find(await setting.accountOf(person)))?.chat_troubles
+    expect([await troublesOf(ana), await troublesOf(ben)]).toMatchObject([[], [{ tenant: slack.teamId }]])
+    const again = await give()
+    expect([again.status, again.body.error]).toEqual([404, 'not_found'])
   })
 
   it('is told in the trail, by whom and for which account, and so is its end', async () => {
