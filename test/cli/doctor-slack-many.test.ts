@@ -6,6 +6,7 @@ import {
   slackEnv,
   startInstallSetting,
 } from '../adapters/slack/install-setting.ts'
+import { waitUntil } from '../support/chat-platform.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { databaseUri, TEST_SECRETS } from '../support/service.ts'
 import { install } from '../support/slack-consent.ts'
@@ -125,12 +126,13 @@ describe('countersign doctor slack, where workspaces install the app', () => {
       teamId: slack.teamId,
     })
     expect((await driver.event({ type: 'app_uninstalled' })).status).toBe(200)
-    const { chat_troubles } =
-      (await service.composition.deps.accounts.find(await setting.accountOf(ana))) ?? expect.unreachable()
+    const troubles = async () =>
+      (await service.composition.deps.accounts.find(await setting.accountOf(ana)))?.chat_troubles
+    await waitUntil(async () => expect(await troubles()).toHaveLength(1))
     expect((await examine()).of('Cards')).toEqual({
       name: 'Cards',
       status: 'warn',
-      detail: `none are taken since ${chat_troubles?.[0]?.since.toISOString()} (app_removed)`,
+      detail: `none are taken since ${(await troubles())?.[0]?.since.toISOString()} (app_removed)`,
       fix: expect.stringContaining('Add the app to the workspace again.'),
     })
     await install(slack, ana.browser, 'ana')

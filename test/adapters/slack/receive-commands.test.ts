@@ -194,7 +194,10 @@ describe('the app’s own place', () => {
     await answered('Nothing was done. Type /countersign unlink alone')
     expect((await users.find(ana.id))?.chat).toHaveLength(1)
     slack.calls.length = 0
-    for (const text of ['help', 'please approve it']) await driver.event(typed(text))
+    await driver.event(typed('help'))
+    await answered('Countersign in Slack')
+    await driver.event(typed('please approve it'))
+    await answered('Countersign does not know this command')
     const page = `${service.url}/a/req_${'0'.repeat(26)}?d=approve`
     await driver.event(typed(`verify <${page}|${page}>`))
     await answered('There is no such request')
