@@ -198,6 +198,8 @@ export interface RefusalDetails {
   retry_after?: number
   /** How much the exceeded limit allows; for the rate-limit headers, not the body. */
   limit?: number
+  /** When the exceeded limit allows more again, if that is known to the millisecond; for the headers, too. */
+  resets_at?: Date
   status?: string
   /** Ids of the requests that caused the refusal. */
   ids?: string[]

@@ -37,7 +37,11 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
   if (!refused.usedUp) return
   await freeReservations(deps, request)
   const left = month.ends.getTime() - created_at.getTime()
-  throw refusal('quota_exceeded', { retry_after: Math.ceil(left / 1000), limit: quota })
+  throw refusal('quota_exceeded', {
+    retry_after: Math.ceil(left / 1000),
+    limit: quota,
+    resets_at: month.ends,
+  })
 }
 
 /** Gives back everything that was taken, when the request was not made after all. */

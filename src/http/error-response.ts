@@ -38,7 +38,7 @@ export function failureOf({ storeIsDown, storeIsDamaged }: StoreFailures, error:
 
 /** Sends `{error, message, …details}`, with its headers. */
 function sendRefusal(response: Response, refused: Refusal, now: Date): void {
-  const { limit: _inHeaders, ...details } = refused.details
+  const { limit: _inHeaders, resets_at: _too, ...details } = refused.details
   setRefusalHeaders(response, refused, now)
   noteRefused(response, refused.code)
   response.status(refused.status).json({ error: refused.code, message: refused.publicMessage, ...details })
@@ -49,11 +49,12 @@ function sendRefusal(response: Response, refused: Refusal, now: Date): void {
  * another limit that let the request pass: a client that relied on the latter would retry in vain.
  */
 export function setRefusalHeaders(response: Response, { status, details }: Refusal, now: Date): void {
-  const { limit, retry_after } = details
+  const { limit, resets_at, retry_after } = details
   if (status === 429 && retry_after !== undefined) {
     if (limit !== undefined) response.setHeader('X-RateLimit-Limit', String(limit))
     response.setHeader('X-RateLimit-Remaining', '0')
-    response.setHeader('X-RateLimit-Reset', String(Math.ceil(now.getTime() / 1000) + retry_after))
+    const at = resets_at?.getTime() ?? now.getTime() + retry_after * 1000
+    response.setHeader('X-RateLimit-Reset', String(Math.ceil(at / 1000)))
   }
   if (retry_after !== undefined) response.setHeader('Retry-After', String(retry_after))
   if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer') // RFC 9110 section 15.5.2

@@ -35,6 +35,7 @@ export function applyLimit(response: Response, state: LimitState): void {
   response.setHeader('X-RateLimit-Limit', String(state.limit))
   response.setHeader('X-RateLimit-Remaining', String(state.remaining))
   response.setHeader('X-RateLimit-Reset', String(reset))
-  if (!state.allowed)
-    throw refusal('rate limit exceeded', { retry_after: state.retryAfter, limit: state.limit })
+  if (state.allowed) return
+  const { retryAfter: retry_after, limit, resetAt: resets_at } = state
+  throw refusal('rate limit exceeded', { retry_after, limit, resets_at })
 }
