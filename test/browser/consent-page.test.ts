@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { beforeEach, expect, it } from 'vitest'
-import { axeViolations, describeInBrowser, overflow, type Visitor } from '../support/browser.ts'
+import { axeViolations, describeInBrowser, overflow, stopClock, type Visitor } from '../support/browser.ts'
 import type { PageConsents } from '../support/page-consent-answers.ts'
 import { sampleConsent } from '../support/page-consent-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
@@ -138,7 +138,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
   })
 
   it('leaves the form as it is while the passkey is asked for, though the time is up', async () => {
-    await page().clock.install()
+    await stopClock(page())
     state().one = sampleConsent({ expires_at: new Date(Date.now() + 10_000).toISOString() })
     await page().route('**/decision/options', () => {})
     await open()

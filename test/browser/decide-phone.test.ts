@@ -326,7 +326,8 @@ describeInBrowser('deciding on a phone', () => {
       }
       return found
     })`
-    expect(await page.evaluate(broken)).toEqual([iban])
+    // Where the fonts are narrow, not even that one breaks.
+    expect((await page.evaluate<string[]>(broken)).filter((word) => word !== iban)).toEqual([])
     expect(await page.evaluate(`document.querySelector('.drawn').offsetWidth`)).toBeGreaterThan(600)
     expect(await overflow(page)).toBe(0)
     const crowded = { ...payment, iban, line: 'abcdefghij', payee: 'abcdefghij' }

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
-import { describeInBrowser, stopClock, type Visitor } from '../support/browser.ts'
+import { describeInBrowser, PAINTED, stopClock, type Visitor } from '../support/browser.ts'
 import { batchArea } from '../support/page-batch-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
@@ -61,6 +61,7 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     const bar = page.locator('.cut-off')
     await visitor.context.setOffline(true)
     await bar.waitFor()
+    await page.evaluate(PAINTED)
     expect(await places()).toEqual(before)
     const { y = 0, height = 0 } = (await bar.boundingBox()) ?? {}
     expect(y, 'in the lower half').toBeGreaterThan(240)
@@ -114,7 +115,12 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     await page.addInitScript(`{
       const { setInterval: start, clearInterval: end } = window
       window.ticking = new Set()
-      window.setInterval = (...args) => { const id = start(...args); window.ticking.add(id); return id }
+      window.setInterval = (...args) => {
+        const id = start(...args)
+        // What says how long ago something was ticks as well, from when it has loaded, and more slowly.
+        if (args[1] === 1000) window.ticking.add(id)
+        return id
+      }
       window.clearInterval = (id) => { window.ticking.delete(id); end(id) }
     }`)
     area.state.reviews = area.state.reviews.map((review) => ({

@@ -138,7 +138,7 @@ describeInBrowser('what waits for a person', () => {
   it('forgets the requests when the session ends, and leaves the rest of the page alone', async () => {
     const { page } = visitor
     suite.server().state.keys = []
-    await page.clock.install()
+    await stopClock(page)
     await open()
     await page.getByText('Create your first API key').click()
     const key = await page.locator('.secret-box code').innerText()

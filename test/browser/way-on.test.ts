@@ -144,8 +144,8 @@ describeInBrowser('the way on from a request', () => {
     const answered = page.waitForResponse('**/review')
     await held[0]?.()
     await (await answered).finished()
-    // A second of the page's clock, far less than it waits between two looks.
-    for (let turn = 0; held.length < 2 && turn < 100; turn += 1) await page.clock.runFor(10)
+    // Three seconds of the page's clock, less than it waits between two looks.
+    for (let turn = 0; held.length < 2 && turn < 300; turn += 1) await page.clock.runFor(10)
     expect(held).toHaveLength(2)
     await held[1]?.()
   })
