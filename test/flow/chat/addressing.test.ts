@@ -4,7 +4,14 @@ import type { User } from '../../../src/domain/user.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { createChatPlatform, letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
-import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import {
+  type CardSetting,
+  holdRetries,
+  letTimePass,
+  untilAtRest,
+  useCardSetting,
+  vote,
+} from './card-setting.ts'
 
 /** Links identities, the later ones later. */
 async function link({ worker: { deps } }: CardSetting, person: User, ...ids: [string, string][]) {
@@ -72,6 +79,7 @@ it('goes to another workspace where the person is linked when one refuses the ap
   chat.behave(({ to }) =>
     to === 'U2' ? { outcome: 'unavailable', code: 'token_revoked' } : { outcome: 'unreachable' },
   )
+  holdRetries(setting)
   const lost = await requester.request()
   const due = { attempts: [{ outcome: 'unavailable' }], state: 'due' }
   await waitUntil(async () => expect(await worker.deps.cards.ofRequest(lost)).toMatchObject([due]), 20_000)

@@ -111,6 +111,18 @@ export async function untilAtRest({ deps }: Pick<Worker, 'deps'>, request: strin
   })
 }
 
+/** From now on no try that failed is soon repeated by itself: how many there were is still true however late a test looks. */
+export function holdRetries({ worker: { deps } }: Pick<CardSetting, 'worker'>): void {
+  const { cards, clock } = deps
+  const { finish } = cards
+  cards.finish = (id, fence, result) => {
+    const now = clock.now().getTime()
+    const soon = result.tries > 0 && result.next_at.getTime() < now + 60_000
+    const later = new Date(now + 3_600_000)
+    return finish(id, fence, soon ? { ...result, next_at: later, again_at: later } : result)
+  }
+}
+
 /** Lets the time come for what waits for a retry. */
 export async function letTimePass({ worker }: Pick<CardSetting, 'worker'>, wake: () => void): Promise<void> {
   const past = new Date(worker.deps.clock.now().getTime() - 1)

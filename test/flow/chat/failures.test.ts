@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { newRequester } from '../../support/worker.ts'
-import { addApprover, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import { addApprover, holdRetries, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
 const cardsOf = (setting: Awaited<ReturnType<typeof useCardSetting>>, id: string) =>
   setting.worker.deps.cards.ofRequest(id)
@@ -160,6 +160,7 @@ it('goes on with pauses of at most 15 min until the platform is back: what is ov
   const work = await worker.start()
   const over = await requester.request()
   await untilAtRest(worker, over)
+  holdRetries(setting)
   chat.behave(() => ({ outcome: 'failed' }))
   await vote(setting, over, person, 'rejected')
   const waiting = await requester.request()

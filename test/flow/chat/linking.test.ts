@@ -10,7 +10,14 @@ import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newSpeaker } from '../../support/chat-speaker.ts'
 import { linkToken } from '../../support/enrolled.ts'
 import type { Worker } from '../../support/worker.ts'
-import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import {
+  type CardSetting,
+  holdRetries,
+  letTimePass,
+  untilAtRest,
+  useCardSetting,
+  vote,
+} from './card-setting.ts'
 
 const SEED = Uint8Array.from({ length: 20 }, (_, index) => index)
 
@@ -139,6 +146,7 @@ it.each(['the address leads on', 'nobody else is known'])(
     const agent = await askForKey(setting, first(setting))
     await untilAtRest(worker, id)
     expect(chat.of('UWRONG').map(({ moved }) => moved)).toEqual([false, false])
+    holdRetries(setting)
     chat.behave(({ what }) => (what === 'update' ? { outcome: 'failed' } : undefined))
     const unlinked = await answerCommand(worker.deps, newSpeaker({ user: 'UWRONG' }), 'unlink')
     expect(unlinked).toMatchObject({ kind: 'notice', heading: 'Unlinked' })

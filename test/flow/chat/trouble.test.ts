@@ -9,7 +9,14 @@ import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
-import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
+import {
+  type CardSetting,
+  holdRetries,
+  letTimePass,
+  untilAtRest,
+  useCardSetting,
+  vote,
+} from './card-setting.ts'
 
 const FRESH = { platform: 'slack', tenant: 'T1', workspace_name: 'Acme', sealed: 'x' } as const
 
@@ -253,6 +260,7 @@ it('is none either where the workspace that was given up refuses the tokens of a
   const id = await requester.request()
   await untilAtRest(worker, id)
   await leaveInstallation(deps, mine, 'slack', 'T1')
+  holdRetries(setting)
   chat.behave(() => REVOKED)
   await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
   const refused = { state: 'due', tries: 1 }
