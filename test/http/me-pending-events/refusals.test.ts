@@ -59,7 +59,7 @@ describe('during the stream', () => {
     const other = await signIn(service, user)
     const path = `/api/v1/me/sessions/${session}/end`
     expect((await send(service, path, { method: 'POST', token: other })).status).toBe(200)
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     expect(await stream.rest()).toEqual([over])
     expect(stop()).toBeLessThan(1_000)
   })
@@ -72,7 +72,7 @@ describe('during the stream', () => {
     const { session, sessionToken } = await person()
     const stream = await watchInbox(service, sessionToken)
     await alter(service, 'sessions', session, change)
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     expect(await stream.rest()).toEqual([over])
     expect(stop()).toBeLessThan(3_000)
   })
@@ -94,7 +94,7 @@ describe('during the stream', () => {
     const { user } = await person()
     const tokens = await Promise.all(Array.from({ length: 5 }, () => signIn(stopping, user)))
     const streams = await Promise.all(tokens.map((token) => watchInbox(stopping, token)))
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     const closed = stopping.close()
     for (const stream of streams) expect(await stream.rest()).toEqual([{ event: 'shutdown', data: {} }])
     await closed

@@ -75,7 +75,7 @@ describe('200', () => {
     const path = `/api/v1/approvals/${id}/cancel`
     const cancelled = await send(elsewhere, path, { method: 'POST', token: caller.token })
     expect(cancelled.body).toMatchObject({ id, status: 'expired' })
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     expect(await answer).toMatchObject({ status: 200, body: { status: 'expired' } })
     expect(stop()).toBeLessThan(1_500)
   })
@@ -135,7 +135,7 @@ describe('401', () => {
     const id = await caller.createdId()
     const [answer] = await startWaits(service, [() => wait(caller, id)])
     await revokeApiKey(service.composition.deps, caller.keyId, caller.user.account_id, { kind: 'cli' })
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
     expect(stop()).toBeLessThan(1_000)
   })
@@ -145,7 +145,7 @@ describe('401', () => {
     const id = await caller.createdId()
     const [answer] = await startWaits(service, [() => wait(caller, id)])
     await alter(service, 'api_keys', caller.keyId, { revoked_at: new Date() })
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     expect(await answer).toMatchObject({ status: 401, body: { error: 'invalid or missing API key' } })
     expect(stop()).toBeLessThan(1_000)
   })
@@ -246,7 +246,7 @@ describe('shutdown', () => {
     const path = `/api/v1/approvals/${id}/wait?timeout=60`
     const starts = Array.from({ length: 5 }, () => () => send(stopping, path, { token: caller.token }))
     const open = await startWaits(stopping, starts)
-    const stop = startStopwatch()
+    const stop = startStopwatch(service)
     const closed = stopping.close()
     for (const answer of await Promise.all(open)) {
       expect(answer).toMatchObject({ status: 200, body: { id, status: 'pending' } })
