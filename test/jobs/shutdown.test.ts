@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { cli, startCli, useDataDir } from '../support/cli.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freePort } from '../support/service.ts'
+import { startStopwatch } from '../support/stopwatch.ts'
 
 /** A service process with a sandbox key; each decision it makes by itself calls back, for so many seconds at most. */
 async function useProcess(timeout: number) {
@@ -78,9 +79,9 @@ it('ends in time when the receiver never answers, and sends again after a new st
   const decided = await service.create({ sandbox_auto_decide_seconds: 1, callback_url: receiver.url('/one') })
   await service.get(`${decided}/wait?timeout=20`)
   await receiver.until('the attempt is under way', () => receiver.received.length === 1)
-  const asked = performance.now()
+  const stop = startStopwatch()
   expect(await first.stop('SIGTERM')).toBe(0)
-  expect(performance.now() - asked).toBeLessThan(20_000)
+  expect(stop()).toBeLessThan(20_000)
   await service.start()
   await receiver.until('the second attempt', () => receiver.received.length === 2)
   expect(new Set(receiver.received.map(({ eventId }) => eventId)).size).toBe(1)
