@@ -8,6 +8,8 @@ import { startStopwatch } from './stopwatch.ts'
 interface Acknowledgement {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads freely; a wrong path fails the assertion
   payload: any
+  /** The same as it came. */
+  text: string
   ms: number
 }
 
@@ -84,7 +86,7 @@ export async function startSlackSocket(): Promise<SlackSocket> {
         const late = setTimeout(() => reject(new Error('not acknowledged')), NOT_ACKNOWLEDGED_MS)
         waiting.set(envelope_id, (acknowledged) => {
           clearTimeout(late)
-          resolve({ payload: acknowledged, ms: stop() })
+          resolve({ payload: acknowledged, text: JSON.stringify(acknowledged) ?? '', ms: stop() })
         })
         const accepts = type !== 'events_api'
         const envelope = { envelope_id, type, payload, accepts_response_payload: accepts, ...retry }
