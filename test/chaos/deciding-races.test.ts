@@ -101,14 +101,16 @@ describe('decision against expiry', () => {
     const outcomes = { decided: 0, expired: 0 }
     // The edge follows the machine's pace, so that both sides win often however slow it is.
     let window = 50
-    for (let batch = 0; batch < EDGES / AT_ONCE; batch += 1) {
+    const least = () => Math.min(outcomes.decided, outcomes.expired)
+    let raced = 0
+    for (; raced < EDGES || (least() <= EDGES / 50 && raced < 5 * EDGES); raced += AT_ONCE) {
       await Promise.all(
         Array.from({ length: AT_ONCE }, (_, index) => race(index, (window * index) / 10, outcomes)),
       )
       window *= outcomes.decided < outcomes.expired ? 2 : 0.5
     }
-    expect(outcomes.decided + outcomes.expired).toBe(EDGES)
-    expect(Math.min(outcomes.decided, outcomes.expired)).toBeGreaterThan(EDGES / 50)
+    expect(outcomes.decided + outcomes.expired).toBe(raced)
+    expect(least(), JSON.stringify(outcomes)).toBeGreaterThan(EDGES / 50)
   }, 1_800_000)
 
   async function race(
