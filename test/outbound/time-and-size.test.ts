@@ -63,10 +63,14 @@ describe('T8: receivers that take time', () => {
     const handshake = guarded({ lookup: local, timeoutMs: DEADLINE_MS })
     const names = guarded({ lookup: () => new Promise(() => undefined), timeoutMs: DEADLINE_MS })
     const url = `https://slow.example.com:${receiver.port}/`
+    const started = performance.now()
+    const stop = startStopwatch()
     const outcomes = await Promise.all([handshake, names].map((sender) => sender.send(messageTo(url))))
+    expect(stop()).toBeLessThan(DEADLINE_MS + SLACK_MS)
+    const took = performance.now() - started
     for (const { outcome, duration_ms } of outcomes) {
       expect(outcome).toBe('timeout')
-      expect(duration_ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
+      expect(duration_ms).toBeLessThanOrEqual(took + 1)
     }
     await receiver.idle()
     expect(receiver.connections()).toBe(1)
@@ -130,10 +134,11 @@ describe('T8: receivers that hold the connection open after their answer', () =>
         talk(socket)
       })
       const message = messageTo(`http://127.0.0.1:${receiver.port}/`, { body })
-      const { outcome, duration_ms, closed } = await useSender({ timeoutMs: 20_000 }).send(message)
+      const answered = startStopwatch()
+      const { outcome, closed } = await useSender({ timeoutMs: 20_000 }).send(message)
+      expect(answered()).toBeLessThan(SLACK_MS)
       const stop = startStopwatch()
       expect(outcome).toBe('http_200')
-      expect(duration_ms).toBeLessThan(SLACK_MS)
       const sooner = await Promise.race([closed?.then(() => 'gone'), pause(500, 'held')])
       expect([sooner, open]).toEqual(['held', 1])
       await closed
@@ -203,9 +208,10 @@ describe('T8: receivers that send much', () => {
     const receiver = await receiveRaw((socket) => {
       socket.once('data', () => flood(socket, Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'.repeat(50))))
     })
+    const stop = startStopwatch()
     const outcome = await useSender().send(messageTo(`http://127.0.0.1:${receiver.port}/`))
     expect(outcome).toEqual({ outcome: 'connect_failed', duration_ms: expect.any(Number) })
-    expect(outcome.duration_ms).toBeLessThan(SLACK_MS)
+    expect(stop()).toBeLessThan(SLACK_MS)
     await receiver.idle()
   })
 
