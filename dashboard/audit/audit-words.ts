@@ -126,6 +126,7 @@ export function auditSentence({
 }: Pick<AuditEntry, 'type' | 'actor' | 'detail'>): string {
   if (type === 'approval.verified' && actor.kind === 'public') return 'The receipt was checked: {result}'
   if (type === 'session.ended' && detail.reason === 'signed_out') return '{actor} signed out'
+  if (type === 'user.changed' && detail.confirmed === true) return '{actor} confirmed {subject}'
   return auditWords(type)[1]
 }
 

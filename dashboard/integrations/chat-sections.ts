@@ -147,7 +147,7 @@ function giveUp(tenant: string, context: PageContext): HTMLElement[] {
   const words = [
     'No more cards are expected in ',
     el('code', {}, tenant),
-    ' until the app is added there again.',
+    ' until the app is added there again. Its channels stay listed below until you remove them.',
   ]
   const stop = () => disconnect(tenant, ['Give up', 'given up'], words, context)
   return [buttonRow(panel.opener(`Give up the workspace ${visibleString(tenant)}`, {}, stop)), panel.element]

@@ -53,7 +53,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
       },
       text:
         (made === undefined ? '' : newStoreText(made)) +
-        linkText(done, SEND_LINK, link) +
+        linkText(done, SEND_LINK, link, 'Links made for them before no longer work.') +
         (voids ? INSTEAD : '') +
         warning,
     }
@@ -162,20 +162,32 @@ export function runInviteMember(address: string, options: InviteOptions): Promis
     const invite = inviteMemberByOperator(deps, accountId, { email, role, ...name })
     const { user, link } = await invite.catch(whyNotMember(email, accountId))
     return {
-      value: { user_id: user.id, account_id: accountId, role, ...presentLink(link) },
+      value: {
+        user_id: user.id,
+        account_id: accountId,
+        role,
+        usable: isUsable(user),
+        ...presentLink(link),
+      },
       text: linkText(
         `Invited ${user.email} (${user.id}) into account ${accountId} as ${role}.`,
         joinWords(user),
         link,
+        'Earlier links into this account no longer work.',
       ),
     }
   })
 }
 
+/** Whether a link into an account leads on: the person enrols by it, or signs in. */
+function isUsable(user: User): boolean {
+  const { has_passkey, has_totp } = factorsOf(user)
+  return user.enrolled_at === null || has_passkey || has_totp
+}
+
 function joinWords(user: User): string {
   if (user.enrolled_at === null) return SEND_LINK
-  const { has_passkey, has_totp } = factorsOf(user)
-  return has_passkey || has_totp
+  return isUsable(user)
     ? 'They have enrolled before: by this link they sign in and accept.'
     : `They have nothing left to sign in with. First let them enrol: countersign user invite ${user.email} --renew; then repeat this command, since that ends this link:`
 }
@@ -187,11 +199,10 @@ function presentLink({ url, expires_at, ended }: EnrollmentLink) {
   return { enroll_url: url, expires_at: expires_at.toISOString(), links_ended: ended }
 }
 
-function linkText(done: string, advice: string, { url, expires_at, ended }: EnrollmentLink): string {
-  const former = ended === 0 ? '' : ' Links made for them before no longer work.'
-  return [done, advice, '', `  ${url}`, '', `It is good until ${expires_at.toISOString()}.${former}`].join(
-    '\n',
-  )
+/** `former` says what became of earlier links, if there were any. */
+function linkText(done: string, advice: string, { url, expires_at, ended }: EnrollmentLink, former: string) {
+  const until = `It is good until ${expires_at.toISOString()}.`
+  return [done, advice, '', `  ${url}`, '', ended === 0 ? until : `${until} ${former}`].join('\n')
 }
 
 function readMembership({ account, role, renew }: InviteOptions): {

@@ -62,7 +62,9 @@ export async function openStore(
 export function refuseUnwritable(dataDir: string): void {
   const why = whyUnwritable(dataDir)
   if (why !== undefined)
-    throw new ConfigError([`DATA_DIR: ${why}; set DATA_DIR to a folder that this user may write`])
+    throw new ConfigError([
+      `DATA_DIR: ${why}; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
+    ])
 }
 
 /** Says why no store can be kept there: the existing part of the path is no folder, or not writable. Makes nothing. */

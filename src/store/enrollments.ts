@@ -92,13 +92,17 @@ export function createEnrollmentStore(connection: StoreConnection) {
     },
     /**
      * Deletes links of that kind, which a new one replaces; `by_operator: null` keeps those the operator gave out.
-     * @returns how many there were
+     * @returns how many of them were open
      */
-    revokeOpen(
+    async revokeOpen(
       kind: Enrollment['kind'],
       of?: { user_id: string; account_id?: string; by_operator?: null },
     ): Promise<number> {
-      return deleteEach(connection.collection('enrollments'), { kind, ...of })
+      const links = connection.collection<{ _id: string }>('enrollments')
+      const ended = await deleteEach(links, { kind, ...of, ...open })
+      // One without tries left may still be used up by the code of its last.
+      await deleteEach(links, { kind, ...of })
+      return ended
     },
   }
 }

@@ -74,7 +74,7 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
   await writeFile(file, '')
   const told = {
     error: 'config_invalid',
-    message: `The configuration cannot be used:\n  - DATA_DIR: ${file} is a file; set DATA_DIR to a folder that this user may write`,
+    message: `The configuration cannot be used:\n  - DATA_DIR: ${file} is a file; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
   }
   expect(await refused({ DATA_DIR: file })).toEqual([1, told])
   const invited = await cli(['user', 'invite', 'ann@example.com', '--json'], { env: { DATA_DIR: file } })

@@ -120,7 +120,7 @@ describe('countersign user', () => {
         1,
         {
           error: 'config_invalid',
-          message: `The configuration cannot be used:\n  - DATA_DIR: this user may not read and write ${folder}; set DATA_DIR to a folder that this user may write`,
+          message: `The configuration cannot be used:\n  - DATA_DIR: this user may not read and write ${folder}; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
         },
       ])
     },
@@ -152,6 +152,7 @@ describe('countersign user', () => {
       user_id: known.json().user_id,
       account_id,
       role: 'approver',
+      usable: true,
       enroll_url: expect.stringMatching(LINK),
       expires_at: expect.stringMatching(INSTANT),
       links_ended: 0,
@@ -205,13 +206,19 @@ describe('countersign user', () => {
     )
     const reset = await cli(['user', 'reset', 'bob@example.com'], { env })
     expect(reset.stdout).toContain('1 session, 1 open link.')
-    expect((await cli(invite, { env })).stdout).toContain(
+    expect((await cli([...invite, '--json'], { env })).json()).toMatchObject({
+      usable: false,
+      links_ended: 0,
+    })
+    expect((await cli([...invite, '--name', 'Bob'], { env })).stdout).toContain(
       '\nThey have nothing left to sign in with. First let them enrol: countersign user invite bob@example.com --renew; then',
     )
     const renewed = await cli(['user', 'invite', 'bob@example.com', '--renew', '--json'], { env })
     const back = await enrolByLink(service, renewed.json().enroll_url)
     expect(back.userId).toBe(bob.userId)
     const last = (await cli([...invite, '--json'], { env })).json()
+    const account = await service.composition.deps.accounts.find(account_id)
+    expect(account?.members, 'the name is the last one told').toMatchObject([{ name: 'Bob' }])
     const token = linkToken(last.enroll_url)
     const accept = `/api/v1/me/invitations/${account_id}/accept`
     expectStatus(await back.browser.post(accept, { token }), 200)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AUDIT_WORDS, auditWords, partsOf } from '../../dashboard/audit/audit-words.ts'
+import { AUDIT_WORDS, auditSentence, auditWords, partsOf } from '../../dashboard/audit/audit-words.ts'
 import { AUDIT_TYPES } from '../../src/domain/audit.ts'
 
 const listed = Object.values(AUDIT_WORDS).flatMap((group) => Object.entries(group))
@@ -21,6 +21,14 @@ describe('the words of the audit log', () => {
   it('say the type itself where a newer service tells of something new', () => {
     expect(auditWords('future.thing')).toEqual(['future.thing', '{actor}: future.thing'])
     expect(auditWords('constructor')).toEqual(['constructor', '{actor}: constructor'])
+  })
+
+  it('say how a session ended, and what the operator confirmed', () => {
+    const by = { actor: { kind: 'cli' }, detail: { confirmed: true } } as const
+    expect(auditSentence({ type: 'user.changed', ...by })).toBe('{actor} confirmed {subject}')
+    expect(auditSentence({ type: 'session.ended', ...by, detail: { reason: 'signed_out' } })).toBe(
+      '{actor} signed out',
+    )
   })
 
   it('fall apart into words and the names of values', () => {

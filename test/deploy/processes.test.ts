@@ -122,7 +122,7 @@ describeWithNginx('two processes on one countersign store, behind the proxy', ()
       return before - (await readsLeft()) - own
     }
     // Each look is a read, too: at this pace they never reach the limit, which would refuse the waits.
-    await expect.poll(arrived, { interval: 500 }).toBe(2)
+    await expect.poll(arrived, { interval: 1000 }).toBe(2)
     return { answers }
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
 import type { TestService } from './service.ts'
 
 const STEP_MS = 10
@@ -37,6 +38,7 @@ function listenTo({ composition }: TestService): { answers: () => boolean; stop:
  */
 export function startStopwatch(service?: TestService): () => number {
   const store = service && listenTo(service)
+  if (store !== undefined) onTestFinished(store.stop)
   let counted = 0
   let last = performance.now()
   let cpu = process.cpuUsage()

@@ -21,7 +21,7 @@ import {
   stepAfter,
 } from './record-card.ts'
 import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
-import { hasGivenUp } from './trouble.ts'
+import { standingIn } from './trouble.ts'
 
 /** The most replies posted in one claim; further ones keep the card due. */
 const MOST_REPLIES = 5
@@ -202,7 +202,7 @@ async function callAt(
   const { account_id, platform } = card
   const answer = await call(job, attempt)
   if (answer.ok || answer.code !== NOT_INSTALLED) return answer
-  const rests = await hasGivenUp(deps, account_id, { platform, tenant })
+  const rests = (await standingIn(deps, account_id, { platform, tenant })) === 'given_up'
   return rests ? { ...answer, outcome: 'unreachable' } : answer
 }
 

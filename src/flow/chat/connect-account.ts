@@ -18,7 +18,7 @@ import type { ChatPort } from '../ports.ts'
 import { type Owner, ownerAudit } from '../webhooks/manage-webhooks.ts'
 import { useUp } from './chat-links.ts'
 import type { LinkUse } from './link-identity.ts'
-import { beginTrouble, bringToAccount, endTrouble } from './trouble.ts'
+import { beginTrouble, bringToAccount, endTrouble, standingIn } from './trouble.ts'
 
 /**
  * Lets every request of the account be shown in a channel, after a fresh proof by its owner for this very link. Only the person
@@ -184,16 +184,17 @@ export async function leaveInstallation(
   platform: ChatPlatform,
   tenant: string,
 ): Promise<void> {
+  const place = { platform, tenant }
   const known = await deps.installations.find(platform, tenant)
-  if (!known?.account_ids.includes(owner.accountId)) {
-    if (await deps.accounts.endTrouble(owner.accountId, { platform, tenant })) return
-    throw refusal('not_found')
-  }
-  await deps.audit.append(entryOf(deps, 'chat.uninstalled', owner, known, deps.clock.now()))
-  // Before, since a call cut short cannot be repeated; and after, since a card may have been refused in between.
-  await deps.accounts.endTrouble(owner.accountId, { platform, tenant })
+  const held = known?.account_ids.includes(owner.accountId) ?? false
+  if (!held && (await standingIn(deps, owner.accountId, place)) !== 'lost') throw refusal('not_found')
+  await deps.audit.append(
+    entryOf(deps, 'chat.uninstalled', owner, known ?? { ...place, workspace_name: tenant }, deps.clock.now()),
+  )
+  // Before, and after, since a card may have been refused in between.
+  await deps.accounts.endTrouble(owner.accountId, place)
   await deps.installations.leave(platform, tenant, owner.accountId)
-  await deps.accounts.endTrouble(owner.accountId, { platform, tenant })
+  await deps.accounts.endTrouble(owner.accountId, place)
   deps.log.info({ account_id: owner.accountId, platform, tenant }, 'an account left a workspace')
 }
 

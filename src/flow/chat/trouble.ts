@@ -76,15 +76,15 @@ async function bringTo(
   await cards.hurry(accountId, platform, clock.now())
 }
 
-/** Checks whether the account gave the workspace up, rather than lost it: what fails there is then no trouble. */
-export async function hasGivenUp(
+/** Tells whether the account's cards go to the workspace; if not, whether it lost the workspace or gave it up: what fails there is then no trouble. */
+export async function standingIn(
   deps: Pick<FlowDeps, 'accounts' | 'chats'>,
   accountId: string,
   place: ChatPlace,
-): Promise<boolean> {
-  if (await isServed(deps, accountId, place)) return false
+): Promise<'served' | 'lost' | 'given_up'> {
+  if (await isServed(deps, accountId, place)) return 'served'
   const { chat_troubles = [] } = (await deps.accounts.find(accountId)) ?? {}
-  return !chat_troubles.some((one) => isTroubleOf(one, place))
+  return chat_troubles.some((one) => isTroubleOf(one, place)) ? 'lost' : 'given_up'
 }
 
 /**
@@ -174,7 +174,7 @@ export function createTroubleWatch(deps: FlowDeps) {
     failed: ({ account_id, platform }: Card, where: Omit<ChatPlace, 'platform'>, reason: string) =>
       quietly(async () => {
         const place = { platform, ...where }
-        if (await hasGivenUp(deps, account_id, place)) return
+        if ((await standingIn(deps, account_id, place)) === 'given_up') return
         await beginTrouble(deps, account_id, { ...place, reason })
         until = Number.NEGATIVE_INFINITY
       }),

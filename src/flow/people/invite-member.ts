@@ -88,9 +88,10 @@ function othersIn(account: Account, user: User | undefined, by: Inviter['kind'])
 
 async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter): Promise<InvitedMember> {
   const email = readEmail(input.email)
-  const name = input.name?.trim() || email.slice(0, email.indexOf('@'))
+  const given = input.name?.trim()
+  const name = given || email.slice(0, email.indexOf('@'))
   const user = await findOrMake(deps, { email, name }, by)
-  const member: Member = {
+  let member: Member = {
     user_id: user.id,
     role: input.role,
     state: 'invited',
@@ -100,6 +101,8 @@ async function addMember(deps: PeopleDeps, input: MemberInvitation, by: Inviter)
   }
   await changeFresh(deps.accounts, by.accountId, (account) => {
     const others = othersIn(account, user, by.kind)
+    const before = account.members.find(({ user_id }) => user_id === user.id)
+    member = { ...member, name: given || before?.name || name }
     const audit = [memberAudit(deps, 'member.invited', account, member, by.actor)]
     return { fields: { members: [...others, member] }, audit }
   })

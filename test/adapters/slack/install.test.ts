@@ -157,6 +157,10 @@ describe('an installation', () => {
     const troublesOf = async (person: EnrolledPerson) =>
       (await deps.accounts.find(await setting.accountOf(person)))?.chat_troubles
     expect([await troublesOf(ana), await troublesOf(ben)]).toMatchObject([[], [{ tenant: slack.teamId }]])
+    expect((await setting.auditEntries()).at(-1)).toMatchObject({
+      type: 'chat.uninstalled',
+      actor: { kind: 'user', id: ana.userId },
+    })
     const again = await give()
     expect([again.status, again.body.error]).toEqual([404, 'not_found'])
   })

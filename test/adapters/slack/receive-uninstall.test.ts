@@ -211,7 +211,7 @@ describe('a workspace that removes the app', () => {
     for (const type of ['channel_left', 'group_left']) {
       for (const channel of ['C1', 'C-of-nobody'])
         expect((await driver.event({ type, channel })).status).toBe(200)
-      // Bolt answers an event before it is handled.
+      // Where the machine halts, the answer goes out before the event is handled.
       const trouble = { ...place, channel: 'C1', name: 'n-C1', reason: 'app_removed' }
       await waitUntil(async () => expect(await troubles()).toMatchObject([trouble]))
       // Of whoever joins Slack tells, too; which of them is the app, the envelope says.

@@ -172,7 +172,8 @@ it('ends within 15 s although every call takes as long as it may', async () => {
   const answer = await port.post(person('ben'), view)
   const took = stop()
   expect(answer).toMatchObject({ ok: false, outcome: 'timeout', code: 'timeout' })
-  expect(took).toBeLessThan(15_000)
+  // Three seconds more than this, if opening took all of its time.
+  expect(took).toBeLessThan(12_000)
   expect(answer.duration_ms).toBeGreaterThan(6_900)
 })
 

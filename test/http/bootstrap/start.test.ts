@@ -100,17 +100,14 @@ describe('POST /api/v1/bootstrap', () => {
     const limitsOf = ({ headers }: Awaited<ReturnType<typeof post>>) =>
       ['limit', 'remaining'].map((name) => Number(headers.get(`X-RateLimit-${name}`)))
     const told = []
-    const ends = new Set<string | null>()
     for (let count = 0; count < 6; count += 1) {
       const answer = await post({ email: 'told@example.com', client_name: 'x' })
       told.push(limitsOf(answer))
-      ends.add(answer.headers.get('X-RateLimit-Reset'))
       if (answer.status !== 429) continue
       const resets = Number(answer.headers.get('X-RateLimit-Reset'))
       const now = service.composition.deps.clock.now().getTime() / 1000
       expect(Math.abs(resets - now - answer.body.retry_after)).toBeLessThan(3)
     }
-    expect(ends.size, 'the window ends when it ends').toBe(1)
     expect(told).toEqual([...[4, 3, 2, 1, 0].map((left) => [5, left]), [5, 0]])
     const headers = { 'X-Forwarded-For': '198.51.100.77' }
     const crowd = []

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNKNOWN_TENANT } from '../../../src/domain/chat.ts'
 import { addInstallation } from '../../../src/flow/chat/connect-account.ts'
+import { beginTrouble } from '../../../src/flow/chat/trouble.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
@@ -107,6 +108,23 @@ describe('removing a workspace', () => {
     ])
     expect((await remove(ben, 'T-shared')).status).toBe(200)
     expect(await kept('T-shared')).toBeUndefined()
+  })
+
+  it('404: none that the operator connected, although it takes no cards', async () => {
+    const slack = createChatPlatform()
+    slack.tenants = ['T1']
+    const own = await useService({ chats: [slack] })
+    const { browser, userId } = await enrolWithPasskey(own, 'owner@example.com')
+    const { accounts, users } = own.composition.deps
+    const { account_id } = (await users.find(userId)) ?? expect.unreachable()
+    await beginTrouble(own.composition.deps, account_id, {
+      platform: 'slack',
+      tenant: 'T1',
+      reason: 'token_revoked',
+    })
+    const refused = await browser.post(`${APPS}/remove`, { platform: 'slack', tenant: 'T1' })
+    expect([refused.status, refused.body]).toEqual([404, MISSING])
+    expect((await accounts.find(account_id))?.chat_troubles).toMatchObject([{ tenant: 'T1' }])
   })
 
   it('404: knows only workspaces of the own account, and each once', async () => {
