@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { connect } from 'node:net'
@@ -60,6 +61,18 @@ export function prepareDataDirectory(files: StoreFiles): void {
 }
 
 /**
+ * Refuses a directory whose store belongs to another user: root could open it, but what root makes there would keep out the
+ * user whose store it is.
+ * @throws StoreFileError
+ */
+export function refuseForeign(files: StoreFiles): void {
+  const uid = statSync(files.database, { throwIfNoEntry: false })?.uid
+  if (uid === undefined || process.geteuid === undefined || uid === process.geteuid()) return
+  const message = `${files.directory} belongs to user ${uid}; run this as that user, or give it to yours`
+  throw new StoreFileError(message, { trouble: 'disk' })
+}
+
+/**
  * Makes a directory (0700) and its missing ancestors. Node's own `recursive` retries for ever where the file system reports
  * ENOENT for a directory that cannot be made, as /proc does.
  */
@@ -85,7 +98,8 @@ export function chooseSocketPath(files: StoreFiles): { socketPath: string; tempo
     return { socketPath: `\\\\.\\pipe\\embedded-mongo-${randomBytes(16).toString('hex')}.sock` }
   }
   const usual = join(files.directory, 'run')
-  const fits = Buffer.byteLength(join(usual, 'store.sock')) <= MAX_SOCKET_PATH
+  // The driver decodes the percent signs of an address once more than they were encoded.
+  const fits = Buffer.byteLength(join(usual, 'store.sock')) <= MAX_SOCKET_PATH && !usual.includes('%')
   const directory = fits ? usual : shortDirectory(files)
   const socketPath = join(directory, 'store.sock')
   makePrivate(directory)
@@ -119,11 +133,17 @@ function shortTemporaryDirectory(): string {
   return Buffer.byteLength(usual) + 40 <= MAX_SOCKET_PATH ? usual : '/tmp'
 }
 
+/** The directory itself, by whatever path it is reached. */
+function identityOf({ directory }: StoreFiles): string {
+  const { dev, ino } = statSync(directory, { bigint: true })
+  return `${dev}:${ino}`
+}
+
 /** Replaces the lock note atomically: readers do not hold the lock. */
 export function writeLockNote(files: StoreFiles, note: LockNote): void {
   const draft = `${files.lock}.${note.pid}`
   try {
-    writeFileSync(draft, `${JSON.stringify(note)}\n`, { mode: 0o600 })
+    writeFileSync(draft, `${JSON.stringify({ ...note, directory: identityOf(files) })}\n`, { mode: 0o600 })
     renameSync(draft, files.lock)
   } catch (error) {
     rmSync(draft, { force: true })
@@ -131,12 +151,16 @@ export function writeLockNote(files: StoreFiles, note: LockNote): void {
   }
 }
 
-/** Returns the note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. */
+/**
+ * Returns the note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. In a copy of
+ * the directory, the note is about the original: what was meant for the copy would be done there.
+ */
 export function readLockNote(files: StoreFiles): LockNote | undefined {
   try {
     const note: unknown = JSON.parse(readFileSync(files.lock, 'utf8'))
     if (typeof note !== 'object' || note === null || !('pid' in note) || !('socketPath' in note))
       return undefined
+    if (!('directory' in note) || note.directory !== identityOf(files)) return undefined
     const { pid, socketPath } = note
     return typeof pid === 'number' && typeof socketPath === 'string' ? { pid, socketPath } : undefined
   } catch {

@@ -8,6 +8,7 @@ import {
   makePrivate,
   prepareDataDirectory,
   readLockNote,
+  refuseForeign,
   type StoreFiles,
   StoreLockedError,
   storeFiles,
@@ -59,6 +60,7 @@ export interface ServeOptions {
 export async function serveStore(dataDir: string, options: ServeOptions = {}): Promise<StoreServer> {
   const files = storeFiles(dataDir)
   try {
+    refuseForeign(files)
     prepareDataDirectory(files)
     return await open(files, options)
   } catch (error) {

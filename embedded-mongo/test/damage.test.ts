@@ -321,6 +321,14 @@ describe('a store that was spoilt while it rested', () => {
     /store\.db is damaged: its log .*store\.db-wal holds \d+ of the \d+ pages that were acknowledged, so the latest writes are lost\. .*delete/
   const missing =
     /store\.db is missing, and .*store\.seal.* shows that there was one: put the whole folder of a backup in its place, or delete/
+  const older = (name: string) => (folder: string) =>
+    copyFileSync(join(snapshots.killed, name), join(folder, name))
+  const emptied = (folder: string) => writeFileSync(join(folder, 'store.db'), '')
+  const miscounted = (folder: string) => {
+    const bytes = readFileSync(join(folder, 'store.db'))
+    bytes.writeUInt32BE(0xf0ff_ffff, 28)
+    writeFileSync(join(folder, 'store.db'), bytes)
+  }
   it.each([
     ['a log cut in half', 'killed', (folder: string) => cut(join(folder, 'store.db-wal')), lost],
     ['no log', 'killed', (folder: string) => rmSync(join(folder, 'store.db-wal')), lost],
@@ -330,25 +338,16 @@ describe('a store that was spoilt while it rested', () => {
       (folder: string) => cut(join(folder, 'store.db')),
       /page \d+ does not match its checksum in .*store\.seal, nor do \d+ others/,
     ],
-    ['no file', 'killed', (folder: string) => writeFileSync(join(folder, 'store.db'), ''), missing],
+    ['no file', 'killed', emptied, missing],
+    ['no file after a close', 'closed', emptied, missing],
     [
-      'no file after a close',
+      'a false count of pages',
       'closed',
-      (folder: string) => writeFileSync(join(folder, 'store.db'), ''),
-      missing,
+      miscounted,
+      /page 1 does not match its checksum in .*store\.seal\. Stop/,
     ],
-    [
-      'an older file',
-      'closed',
-      (folder: string) => copyFileSync(join(snapshots.killed, 'store.db'), join(folder, 'store.db')),
-      /does not match its checksum/,
-    ],
-    [
-      'a log of another file',
-      'closed',
-      (folder: string) => copyFileSync(join(snapshots.killed, 'store.db-wal'), join(folder, 'store.db-wal')),
-      /store\.db-wal beside it is the log of another file/,
-    ],
+    ['an older file', 'closed', older('store.db'), /does not match its checksum/],
+    ['a log of another file', 'closed', older('store.db-wal'), /-wal beside it is the log of another file/],
   ] as const)('refuses %s with what is wrong and what to do', async (_what, how, spoil, told) => {
     const { refused } = await look(snapshots[how], spoil)
     expect(refused).toMatch(told)

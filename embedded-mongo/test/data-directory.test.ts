@@ -1,5 +1,7 @@
-import { mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, copyFileSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { findRunningStore, startEmbeddedStore } from 'embedded-mongo'
+import { MongoClient } from 'mongodb'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { chooseSocketPath, prepareDataDirectory, storeFiles } from '../src/data-directory.ts'
 import { StoreFileError } from '../src/engine/file-errors.ts'
@@ -16,6 +18,54 @@ function useLongPath() {
 
 it.runIf(process.platform === 'linux')('is refused where nobody can make a directory', () => {
   expect(() => prepareDataDirectory(storeFiles('/proc/none/data'))).toThrow('ENOENT')
+})
+
+function useDirectory(): string {
+  const directory = temporaryDirectory()
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+async function startIn(dataDir: string) {
+  const store = await startEmbeddedStore({ dataDir })
+  onTestFinished(() => store.close())
+  return store
+}
+
+it('is not the one that its copy says it is: the copy has a store of its own', async () => {
+  const dataDir = useDirectory()
+  const store = await startIn(dataDir)
+  const copy = useDirectory()
+  for (const name of ['store.db', 'store.db-wal', 'store.lock'])
+    copyFileSync(join(dataDir, name), join(copy, name))
+  expect(await findRunningStore(copy)).toBeUndefined()
+  const other = await startIn(copy)
+  expect(other.uri).not.toBe(store.uri)
+  const link = join(copy, 'link')
+  symlinkSync(dataDir, link)
+  expect((await findRunningStore(link))?.uri).toBe(store.uri)
+})
+
+it.runIf(process.getuid?.() === 0)(
+  'of another user is not opened: what is made there would be in its way',
+  async () => {
+    const dataDir = useDirectory()
+    await (await startEmbeddedStore({ dataDir })).close()
+    for (const name of ['', 'store.db']) chownSync(join(dataDir, name), 65_534, 65_534)
+    rmSync(join(dataDir, 'run'), { recursive: true })
+    await expect(startEmbeddedStore({ dataDir })).rejects.toThrow(
+      `${dataDir} belongs to user 65534; run this as that user, or give it to yours`,
+    )
+  },
+)
+
+it('may have a name that reads as an escaped one', async () => {
+  const dataDir = join(useDirectory(), 'a%2Fb%41')
+  const store = await startIn(dataDir)
+  expect((await findRunningStore(dataDir))?.uri).toBe(store.uri)
+  const client = new MongoClient(store.uri, { serverSelectionTimeoutMS: 5_000 })
+  onTestFinished(() => client.close())
+  expect(await client.db('a').command({ ping: 1 })).toMatchObject({ ok: 1 })
 })
 
 describe('the socket of a directory with a long path', () => {

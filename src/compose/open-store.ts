@@ -72,7 +72,8 @@ export function whyUnwritable(dataDir: string): string | undefined {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
   if (!statSync(folder).isDirectory()) return `${folder} is a file`
-  const files = ['store.db', 'secrets.json'].map((name) => join(dataDir, name))
+  const names = ['store.db', 'store.db-wal', 'store.seal', 'store.guard', 'secrets.json']
+  const files = names.map((name) => join(dataDir, name))
   const closed = [folder, ...files.filter(existsSync)].find((path) => !isWritable(path))
   return closed === undefined ? undefined : `this user may not read and write ${closed}`
 }

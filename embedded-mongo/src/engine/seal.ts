@@ -182,9 +182,10 @@ export class Seal {
     const bad: number[] = []
     let should = run?.filePages ?? 0
     this.#readPages(pages, (number, page) => {
-      if (number === 1 && should === 0) should = page.readUInt32BE(28)
       if (!vouched.has(number) && sums.readUInt32LE(4 * (number - 1)) !== sumOf(number, page))
         bad.push(number)
+      // Only a page that is as it was written can tell how many there are.
+      else if (number === 1 && should === 0) should = page.readUInt32BE(28)
     })
     for (let number = pages + 1; number <= should; number += 1) if (!vouched.has(number)) bad.push(number)
     const [first, ...others] = bad
