@@ -24,14 +24,15 @@ const GAP_MS = 250
 export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
   const from = storeFiles(dataDir)
   const target = storeFiles(to)
-  const size = (await stat(from.database).catch(() => undefined))?.size ?? 0
-  if (size === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
+  if ((await sizeOf(from.database)) === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
   const entered = directoriesOf(target.directory)
   try {
     makeDirectory(target.directory)
   } catch (error) {
     throw explainFileError(error, target.database)
   }
+  if (!(await stat(target.directory)).isDirectory())
+    throw new StoreFileError(`${target.directory} is not a directory; name a new one`)
   if ((await readdir(target.directory)).length > 0)
     throw new StoreFileError(`${target.directory} is not empty; name a new directory`)
   try {
@@ -44,6 +45,16 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   } catch (error) {
     await emptyDirectory(target.directory)
     throw explainFileError(error, target.database)
+  }
+}
+
+/** Bytes of a file, 0 if there is none. */
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0
+    throw explainFileError(error, path)
   }
 }
 

@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
 import { operatorWords } from '../compose/operator-words.ts'
-import { loadConfig, loadDataDir } from '../config/config.ts'
+import { loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
-import { missingSecrets } from '../config/secrets.ts'
+import { missingSecrets, refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
@@ -321,6 +322,7 @@ async function runStore(options: Json): Promise<void> {
   }
   const { refuseUnwritable } = await import('../compose/open-store.ts')
   refuseUnwritable(dataDir)
+  refuseLostStore({ dataDir, secrets: {} })
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }
@@ -330,23 +332,39 @@ async function runStore(options: Json): Promise<void> {
  * that a service can start from. @throws CliError, StoreFileError
  */
 async function runBackup(folder: string): Promise<CommandResult> {
-  const { dataDir, mongodbUri, secrets } = loadConfig()
+  if (folder === '') throw usageError('Name the folder to copy into.')
+  const { loadForStore } = await import('./with-service.ts')
+  const { dataDir, mongodbUri, secrets } = loadForStore()
   const { backUpStore, findRunningStore } = await load.store()
-  const shared = (await findRunningStore(dataDir))?.uri.split('/?')[0]
-  if (mongodbUri !== undefined && (shared === undefined || !mongodbUri.startsWith(shared))) {
-    const message = `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
-    throw new CliError('not_embedded', message)
+  if (mongodbUri !== undefined) {
+    const usual = encodeURIComponent(join(dataDir, 'run', 'store.sock'))
+    const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
+    if (!mongodbUri.startsWith(own)) throw notEmbedded(dataDir, mongodbUri)
   }
   const beside = missingSecrets({ secrets }).length === 0 ? [] : ['secrets.json']
   await backUpStore({ dataDir, to: folder, beside })
   const { size: bytes } = await stat(join(folder, 'store.db'))
+  const held = existsSync(join(folder, 'secrets.json'))
   const given = Object.keys(secrets)
+  const secrets_missing = held ? [] : missingSecrets({ secrets })
   const lines = [
-    `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${beside.length > 0 ? ' and its secrets.json' : ''}, and opens.`,
+    `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${held ? ' and its secrets.json' : ''}, and opens.`,
     ...(given.length > 0 ? [`Keep with it what the environment sets: ${given.join(', ')}.`] : []),
+    ...(secrets_missing.length > 0
+      ? [
+          `It is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}.`,
+        ]
+      : []),
     'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
   ]
-  return { value: { folder: resolve(folder), bytes, secrets: beside.length > 0 }, text: lines.join('\n') }
+  return { value: { folder: resolve(folder), bytes, secrets: held, secrets_missing }, text: lines.join('\n') }
+}
+
+function notEmbedded(dataDir: string, uri: string): CliError {
+  const message = /\.sock(?:\/|\?|$)/.test(uri)
+    ? `MONGODB_URI names another store than the one in ${dataDir}: set DATA_DIR to the folder of that one.`
+    : `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
+  return new CliError('not_embedded', message)
 }
 
 /** Writes an error to stderr, for people or (with `--json`) as `{error, message}`, and sets the exit code. */

@@ -76,7 +76,9 @@ export function outliveOutput(onLost: () => void = () => undefined): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (told || error.code === 'EPIPE') return
     told = true
-    process.stderr.write(`the output could not be written: ${error.message}\n`)
+    process.stderr.write(
+      `the output could not be written: ${error.message}; what was done before stays done\n`,
+    )
     onLost()
   })
 }
@@ -156,8 +158,10 @@ export function usageError(message: string): CliError {
 export function commandLog(): Log {
   const json = inJson()
   const at = (label: string) => (fields: Record<string, unknown>, message: string) => {
-    const reason = fields.error instanceof Error ? `: ${fields.error.message}` : ''
-    if (!json) terminal().stderr.write(`${label}: ${redact(`${message}${reason}`)}\n`)
+    const { error } = fields
+    const reason = error instanceof Error ? error.message : error
+    const sentence = typeof reason === 'string' ? `${message}: ${reason}` : message
+    if (!json) terminal().stderr.write(`${label}: ${redact(sentence)}\n`)
   }
   const ignore = () => undefined
   return { debug: ignore, info: ignore, warn: at('warning'), error: at('error') }

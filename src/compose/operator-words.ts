@@ -26,6 +26,7 @@ const ELSEWHERE = 'Set DATA_DIR to a folder you may write.'
 const FILE_ERRORS: Partial<Record<string, { code: string; advice: string }>> = {
   EACCES: { code: 'not_permitted', advice: ELSEWHERE },
   EROFS: { code: 'not_permitted', advice: ELSEWHERE },
+  ENAMETOOLONG: { code: 'store_unusable', advice: 'Choose a shorter name.' },
   ENOSPC: { code: 'store_unusable', advice: 'Make room on that disk.' },
 }
 
