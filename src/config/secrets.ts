@@ -95,7 +95,7 @@ async function secretsFile(
   } else if (!existsSync(path)) {
     throw new ConfigError([
       mongodbUri === undefined
-        ? `${path} is missing, and the store was sealed with it. Restore it from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`
+        ? `${path} is missing, and the store was sealed with secrets. If the service has ${SECRET_NAMES.join(', ')} in its environment, set them here too; if not, restore the file from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`
         : // Another service made the store: nothing is lost here, and nothing must be deleted there.
           `The store at MONGODB_URI was sealed with the secrets of the service that made it, and ${path} is not there. Copy secrets.json from the DATA_DIR of that service, or set ${SECRET_NAMES.join(', ')} as they are set there.`,
     ])

@@ -82,8 +82,32 @@ describe('countersign doctor', () => {
     expect(wrong.run.code).toBe(1)
     expect(wrong.of('Signing keys')).toMatchObject({
       status: 'fail',
-      fix: 'Set SEALING_KEY to the value these keys were sealed with.',
+      detail: 'cannot be opened: The stored signing keys do not open with this SEALING_KEY.',
+      fix: expect.stringMatching(/^Set the one this store was made with\./),
     })
+  })
+
+  it('asks first for the secrets that the service has in its environment, and promises no others', async () => {
+    const { env } = await useDataDir()
+    const ready = { ...env, PORT: String(await freePort()) }
+    await cli(['user', 'invite', 'ann@example.com'], { env: { ...ready, ...TEST_SECRETS } })
+    const { run, of } = await examine(ready)
+    expect([run.code, of('Secrets')]).toEqual([1, undefined])
+    expect(of('Signing keys')).toEqual({
+      name: 'Signing keys',
+      status: 'fail',
+      detail: `cannot be opened: ${env.DATA_DIR}/secrets.json is missing, and the store was sealed with secrets.`,
+      fix: expect.stringMatching(
+        /^If the service has API_KEY_PEPPER, .* in its environment, set them here too; if not, restore .*: rm /,
+      ),
+    })
+    const { env: elsewhere } = await useDataDir()
+    const uri = databaseUri(inject('storeUri'), 'test_doctor_none')
+    const none = await examine({ ...ready, ...elsewhere, MONGODB_URI: uri })
+    expect([none.of('Secrets'), none.of('Signing keys')]).toMatchObject([
+      undefined,
+      { status: 'ok', detail: 'are made at the first start' },
+    ])
   })
 
   it('fails on secrets that others can read, and on damaged ones', async () => {
@@ -108,6 +132,9 @@ describe('countersign doctor', () => {
     await chmod(path, 0o600)
     const damaged = await examine(env)
     expect(damaged.of('Secrets')).toMatchObject({ status: 'fail', fix: expect.stringContaining('Restore ') })
+    expect(damaged.of('Signing keys')).toMatchObject({
+      fix: 'See the lines about the secrets and the store.',
+    })
     await writeFile(path, whole)
     await chmod(env.DATA_DIR ?? '', 0o755)
     const wide = await examine(env)

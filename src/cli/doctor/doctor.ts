@@ -10,7 +10,6 @@ import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
-import { redact } from '../../domain/redact.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -36,7 +35,7 @@ async function examine(): Promise<Check[]> {
   return [
     ...always,
     await checkDataDir(config),
-    await checkSecrets(config),
+    ...(await checkSecrets(config)),
     ...(await checkStore(config)),
     checkBaseUrl(config),
     ...(await checkPort(config)),
@@ -102,21 +101,22 @@ function usesDataDir(config: Config): boolean {
   return config.mongodbUri === undefined || missingSecrets(config).length > 0
 }
 
-/** Checks whether the secrets exist and are strong; makes none. */
-async function checkSecrets(config: Config): Promise<Check> {
+/** Checks whether the secrets exist and are strong; makes none. Empty if only the signing keys tell whether there must be some. */
+async function checkSecrets(config: Config): Promise<Check[]> {
   const name = 'Secrets'
   const missing = missingSecrets(config)
-  if (missing.length === 0) return ok(name, 'all from the environment')
+  if (missing.length === 0) return [ok(name, 'all from the environment')]
   const path = join(config.dataDir, 'secrets.json')
-  if (whyUnwritable(config.dataDir) !== undefined) return warn(name, `${path} cannot be used`, UNWRITABLE)
-  if ((await modeOf(path)) === undefined) return ok(name, `${path} is made at the first start`)
+  if (whyUnwritable(config.dataDir) !== undefined) return [warn(name, `${path} cannot be used`, UNWRITABLE)]
+  if ((await modeOf(path)) === undefined)
+    return hasStore(config) ? [] : [ok(name, `${path} is made at the first start`)]
   try {
     await loadSecrets(config, false)
-    return ok(name, `${missing.length} of ${SECRET_NAMES.length} from ${path}`)
+    return [ok(name, `${missing.length} of ${SECRET_NAMES.length} from ${path}`)]
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const fix = `Restore ${path} from a backup: with other secrets every key and passkey is void.`
-    return fail(name, error.problems.join('; '), fix)
+    return [fail(name, error.problems.join('; '), fix)]
   }
 }
 
@@ -184,11 +184,15 @@ function clockCheck({ skewMs }: StoreReport): Check {
   return warn('Clock', detail, 'Switch on time synchronisation (NTP) on both machines.')
 }
 
+/** Before the last sentences of a message, which say what to do. */
+const ADVICE = /(?<=\.) (?=(?:Set|If|Copy|Restore) .*$)/
+
 function keysCheck({ keys }: StoreReport): Check {
   const name = 'Signing keys'
   if (keys instanceof Error) {
-    const fix = 'Set SEALING_KEY to the value these keys were sealed with.'
-    return fail(name, `cannot be opened: ${redact(keys.message)}`, fix)
+    // What to do depends on the cause, and is the end of its own message.
+    const [why, fix = 'See the lines about the secrets and the store.'] = reasonOf(keys).split(ADVICE, 2)
+    return fail(name, `cannot be opened: ${why}`, fix)
   }
   const missing = keys.filter(({ active }) => active === undefined)
   if (missing.length === keys.length && keys.every(({ next }) => next === undefined))
