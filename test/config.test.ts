@@ -48,6 +48,12 @@ describe('.env', () => {
     loadDotEnv(env, path)
     expect(env).toEqual({ PORT: '3100', HOST: '127.0.0.9', LOG_LEVEL: '', BASE_URL: 'http://a b' })
   })
+
+  it.skipIf(process.getuid?.() === 0)('that this user may not read is named', () => {
+    const path = join(newFolder(), '.env')
+    writeFileSync(path, 'PORT=3100\n', { mode: 0 })
+    expect(loadDotEnv({}, path)).toMatch(/^\.env: cannot be read \(EACCES\); make it a file that/)
+  })
 })
 
 describe('the secrets of a store that holds something', () => {

@@ -189,7 +189,8 @@ export function inEnvironment<Result>(env: Environment, work: () => Result): Res
 function loadEnvironment(): Environment {
   const own = ownEnvironment.getStore()
   if (own !== undefined) return own
-  loadDotEnv(process.env)
+  const unreadable = loadDotEnv(process.env)
+  if (unreadable !== undefined) throw new ConfigError([unreadable])
   return process.env
 }
 

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { cliProcess, useDataDir } from '../support/cli.ts'
@@ -33,5 +33,22 @@ describe('the command line as a process', () => {
     expect(both.error().message).toContain('PORT: must be a port number')
     const set = await cliProcess(['user', 'list', '--json'], { cwd: folder, env: { PORT: '3000' } })
     expect(set.error().message).toContain(`There is no store in ${join(folder, 'here')}.`)
+  })
+
+  it('says that a folder named .env, which containers make for a missing file, holds no settings', async () => {
+    const { folder } = await useDataDir()
+    await mkdir(join(folder, '.env'))
+    const run = await cliProcess(['user', 'list', '--json'], { cwd: folder })
+    expect(run.error()).toEqual({
+      error: 'config_invalid',
+      message: expect.stringMatching(/- \.env: is a folder; make it a file that this user may read, or /),
+    })
+    const doctor = await cliProcess(['doctor'], { cwd: folder })
+    expect([doctor.code, doctor.stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /FAIL {2}Configuration {3}\.env: is a folder\n +make it a file that this user may read, or take it away\.\n/,
+      ),
+    ])
   })
 })

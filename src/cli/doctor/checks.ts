@@ -117,9 +117,13 @@ function warned(warning: string): Check {
   return warn('Configuration', warning, `Set ${name} to another value, or leave it unset.`)
 }
 
-/** A problem reads `NAME: what is wrong`. */
+/** A problem reads `NAME: what is wrong`; one of `.env` itself also says what to do. */
 function told(problem: string): Check {
   const cut = problem.indexOf(': ')
+  if (problem.startsWith('.env: ')) {
+    const [detail = '', fix = ''] = problem.split('; ')
+    return fail('Configuration', detail, `${fix}.`)
+  }
   const name = cut < 0 ? 'it' : problem.slice(0, cut)
   return fail(
     'Configuration',
