@@ -134,7 +134,7 @@ function shortTemporaryDirectory(): string {
 }
 
 /** The directory itself, by whatever path it is reached. */
-function identityOf({ directory }: StoreFiles): string {
+function identityOf(directory: string): string {
   const { dev, ino } = statSync(directory, { bigint: true })
   return `${dev}:${ino}`
 }
@@ -143,7 +143,7 @@ function identityOf({ directory }: StoreFiles): string {
 export function writeLockNote(files: StoreFiles, note: LockNote): void {
   const draft = `${files.lock}.${note.pid}`
   try {
-    writeFileSync(draft, `${JSON.stringify({ ...note, directory: identityOf(files) })}\n`, { mode: 0o600 })
+    writeFileSync(draft, `${JSON.stringify({ ...note, directory: files.directory })}\n`, { mode: 0o600 })
     renameSync(draft, files.lock)
   } catch (error) {
     rmSync(draft, { force: true })
@@ -153,14 +153,16 @@ export function writeLockNote(files: StoreFiles, note: LockNote): void {
 
 /**
  * Returns the note of the store that holds, or held, this directory; undefined if there is none or it is unreadable. In a copy of
- * the directory, the note is about the original: what was meant for the copy would be done there.
+ * the directory the note is about the original, and in one that was moved it is about what has its old place now: what was meant
+ * for this directory would be done there.
  */
 export function readLockNote(files: StoreFiles): LockNote | undefined {
   try {
     const note: unknown = JSON.parse(readFileSync(files.lock, 'utf8'))
     if (typeof note !== 'object' || note === null || !('pid' in note) || !('socketPath' in note))
       return undefined
-    if (!('directory' in note) || note.directory !== identityOf(files)) return undefined
+    if (!('directory' in note) || typeof note.directory !== 'string') return undefined
+    if (identityOf(note.directory) !== identityOf(files.directory)) return undefined
     const { pid, socketPath } = note
     return typeof pid === 'number' && typeof socketPath === 'string' ? { pid, socketPath } : undefined
   } catch {

@@ -1,4 +1,14 @@
-import { chownSync, copyFileSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findRunningStore, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
@@ -44,6 +54,20 @@ it('is not the one that its copy says it is: the copy has a store of its own', a
   const link = join(copy, 'link')
   symlinkSync(dataDir, link)
   expect((await findRunningStore(link))?.uri).toBe(store.uri)
+})
+
+it('is not taken for the one that is now in its old place', async () => {
+  const dataDir = join(useDirectory(), 'data')
+  const killed = await startEmbeddedStore({ dataDir })
+  const note = readFileSync(join(dataDir, 'store.lock'))
+  await killed.close()
+  // A kill leaves the note.
+  writeFileSync(join(dataDir, 'store.lock'), note)
+  const moved = `${dataDir}-damaged`
+  renameSync(dataDir, moved)
+  const restored = await startIn(dataDir)
+  expect(await findRunningStore(moved)).toBeUndefined()
+  expect((await findRunningStore(dataDir))?.uri).toBe(restored.uri)
 })
 
 it.runIf(process.getuid?.() === 0)(
