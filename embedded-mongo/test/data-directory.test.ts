@@ -70,6 +70,16 @@ it('is not taken for the one that is now in its old place', async () => {
   expect((await findRunningStore(dataDir))?.uri).toBe(restored.uri)
 })
 
+it.each(['', '{', '[]', '{"pid":"1","socketPath":5}'])(
+  'takes %j in a lock file for no note',
+  async (text) => {
+    const dataDir = useDirectory()
+    const here = text.replace('{"', `{"directory":${JSON.stringify(dataDir)},"`)
+    writeFileSync(join(dataDir, 'store.lock'), here)
+    expect(await findRunningStore(dataDir)).toBeUndefined()
+  },
+)
+
 it.runIf(process.getuid?.() === 0)(
   'of another user is not opened: what is made there would be in its way',
   async () => {

@@ -204,14 +204,6 @@ describe('the lock', () => {
     expect(existsSync(join(dataDir, 'store.lock'))).toBe(true)
     expect(await findRunningStore(dataDir)).toBeUndefined()
   })
-
-  it.each(['', '{', '[]', '{"pid":"1","socketPath":5}'])(
-    'takes %j in a lock file for no note',
-    async (text) => {
-      writeFileSync(join(dataDir, 'store.lock'), text)
-      expect(await findRunningStore(dataDir)).toBeUndefined()
-    },
-  )
 })
 
 describe('what is removed while the store runs', () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
 import { alter, newCaller } from '../support/caller.ts'
 import { cli, useDataDir } from '../support/cli.ts'
@@ -123,6 +124,23 @@ describe('countersign user', () => {
           message: `The configuration cannot be used:\n  - DATA_DIR: this user may not read and write ${folder}; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
         },
       ])
+    },
+  )
+
+  it.skipIf(process.getuid?.() === 0).each(['store.db', 'store.db-wal', 'store.seal', 'store.guard'])(
+    'says that it may not read %s',
+    async (closed) => {
+      const { env } = await useDataDir()
+      const folder = String(env.DATA_DIR)
+      await mkdir(folder)
+      await writeFile(join(folder, 'store.db'), '')
+      await writeFile(join(folder, closed), '')
+      await chmod(join(folder, closed), 0)
+      const run = await cli(['user', 'list', '--json'], { env })
+      expect(run.error()).toMatchObject({
+        error: 'config_invalid',
+        message: expect.stringContaining(`this user may not read and write ${join(folder, closed)};`),
+      })
     },
   )
 
