@@ -58,8 +58,7 @@ async function start(config: Config, log: Log): Promise<RunningService> {
 
 async function checkPlaces({ host, port, metricsPort }: Config): Promise<void> {
   await checkPlace({ setting: 'PORT', host, port })
-  if (metricsPort !== undefined && metricsPort !== port)
-    await checkPlace({ setting: 'METRICS_PORT', host, port: metricsPort })
+  if (metricsPort !== undefined) await checkPlace({ setting: 'METRICS_PORT', host, port: metricsPort })
 }
 
 /** A terminal signals its whole process group, and npm forwards its own copy: within this time both count as one signal. */

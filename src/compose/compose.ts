@@ -17,7 +17,7 @@ import { createTargetUrls } from '../outbound/target-url.ts'
 import { NoSigningKeyError } from '../signing/keys.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
-import { createVault } from '../signing/vault.ts'
+import { createVault, SealError } from '../signing/vault.ts'
 import { createAuditTrail } from '../store/audit-trail.ts'
 import { createChangeSignal } from '../store/change-signal.ts'
 import { createStoreClock } from '../store/clock.ts'
@@ -301,7 +301,8 @@ function composeDelivery(config: Config, connection: StoreConnection, { wake, ..
     ...given,
     store: createPushKeyStore(connection, wake),
     sender: pusher,
-    isDamaged: STORE_FAILURES.storeIsDamaged,
+    // A pair that was altered does not open: that, too, keeps nothing else from starting.
+    isDamaged: (error) => STORE_FAILURES.storeIsDamaged(error) || error instanceof SealError,
   })
   return {
     pushKey,

@@ -205,6 +205,7 @@ export function readConfig(env: Environment): Config {
     throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
   const values = parsed.data
   const problems: string[] = []
+  if (values.METRICS_PORT === values.PORT) problems.push('METRICS_PORT: must be another port than PORT')
   const production = values.NODE_ENV === 'production'
   const baseUrl = readBaseUrl(values.BASE_URL ?? `http://localhost:${values.PORT}`, problems)
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)

@@ -69,6 +69,11 @@ export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName
   return SECRET_NAMES.filter((name) => secrets[name] === undefined)
 }
 
+/** Quotes a path for a command that is advised: cut at a blank, `rm` would delete something else. */
+export function inShell(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+}
+
 /**
  * Refuses a data directory with `secrets.json` but no store. The file is made only after the store: it is at a MONGODB_URI that
  * is not set here, or was lost. A new one would come with new keys and a set-up link for the first person who opens it.
@@ -80,7 +85,7 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): vo
   if (missingSecrets(config).length === 0 || !existsSync(path)) return
   if ((statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0) return
   throw new ConfigError([
-    `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${path} ${join(config.dataDir, 'store.*')}`,
+    `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${inShell(path)} ${inShell(config.dataDir)}/store.*`,
   ])
 }
 
@@ -95,7 +100,7 @@ async function secretsFile(
   } else if (!existsSync(path)) {
     throw new ConfigError([
       mongodbUri === undefined
-        ? `${path} is missing, and the store was sealed with secrets. If the service has ${SECRET_NAMES.join(', ')} in its environment, set them here too; if not, restore the file from a backup; or start over, without all keys, people and requests: rm ${join(dataDir, 'store.*')}`
+        ? `${path} is missing, and the store was sealed with secrets. If the service has ${SECRET_NAMES.join(', ')} in its environment, set them here too; if not, restore the file from a backup; or start over, without all keys, people and requests: rm ${inShell(dataDir)}/store.*`
         : // Another service made the store: nothing is lost here, and nothing must be deleted there.
           `The store at MONGODB_URI was sealed with the secrets of the service that made it, and ${path} is not there. Copy secrets.json from the DATA_DIR of that service, or set ${SECRET_NAMES.join(', ')} as they are set there.`,
     ])

@@ -76,6 +76,11 @@ describe('countersign doctor', () => {
     expect(of('BASE_URL')?.status).toBe('ok')
     expect(of('Port')).toBeUndefined()
     expect(of('Service')).toMatchObject({ status: 'ok', detail: `answers at ${service.url} and is ready` })
+    const { MONGODB_URI: _, ...elsewhere } = env
+    expect((await examine(elsewhere)).of('Service')).toMatchObject({
+      status: 'warn',
+      detail: `what answers at ${service.url} has another store`,
+    })
 
     const other = { ...env, SEALING_KEY: Buffer.from(SECRET_NAMES.join('')).toString('base64') }
     const wrong = await examine(other)
@@ -111,7 +116,10 @@ describe('countersign doctor', () => {
   })
 
   it('fails on secrets that others can read, and on damaged ones', async () => {
-    const { env } = await useDataDir()
+    const { folder } = await useDataDir()
+    const env = { DATA_DIR: join(folder, "Ann's data") }
+    // What is advised deletes or opens nothing else where a path has a blank.
+    const quoted = (name: string) => `'${join(folder, "Ann'\\''s data", name)}'`
     await cli(['user', 'invite', 'ann@example.com'], { env })
     const path = join(env.DATA_DIR ?? '', 'secrets.json')
     await chmod(path, 0o644)
@@ -125,7 +133,7 @@ describe('countersign doctor', () => {
       name: 'Data directory',
       status: 'fail',
       detail: 'others can read secrets.json',
-      fix: `Run: chmod 600 ${path}`,
+      fix: `Run: chmod 600 ${quoted('secrets.json')}`,
     })
     const whole = await readFile(path, 'utf8')
     await writeFile(path, '{}')
@@ -138,7 +146,7 @@ describe('countersign doctor', () => {
     await writeFile(path, whole)
     await chmod(env.DATA_DIR ?? '', 0o755)
     const wide = await examine(env)
-    expect(wide.of('Data directory')).toMatchObject({ status: 'warn', fix: `Run: chmod 700 ${env.DATA_DIR}` })
+    expect(wide.of('Data directory')).toMatchObject({ status: 'warn', fix: `Run: chmod 700 ${quoted('')}` })
   })
 
   it('names everything that keeps production from starting', async () => {
@@ -202,6 +210,11 @@ describe('countersign doctor', () => {
         fix: 'stop the program that uses it, or set PORT to a free port.',
       },
     ])
+    const figures = await examine({ ...env, PORT: free, METRICS_PORT: String(port) })
+    expect([figures.run.code, figures.of('Metrics port')?.detail]).toEqual([
+      1,
+      `METRICS_PORT: port ${port} of 127.0.0.1 is in use`,
+    ])
   })
 
   it('says why nothing answers', async () => {
@@ -213,6 +226,19 @@ describe('countersign doctor', () => {
       detail: 'nothing answers at https://countersign.invalid: the name countersign.invalid is not found',
       fix: expect.stringContaining('DNS'),
     })
+  })
+
+  it('finds what is wrong with the metadata of authenticators, which would keep the service from starting', async () => {
+    const { env, folder } = await useDataDir()
+    const FIDO_METADATA_FILE = join(folder, 'blob.jwt')
+    const { run, of } = await examine({ ...env, PORT: String(await freePort()), FIDO_METADATA_FILE })
+    expect([run.code, of('FIDO metadata')]).toMatchObject([
+      1,
+      {
+        status: 'fail',
+        detail: expect.stringMatching(/^FIDO_METADATA_FILE: cannot be used: ENOENT.*blob\.jwt/),
+      },
+    ])
   })
 
   it('fails where nothing can be kept in the data directory, and blames no backup', async () => {

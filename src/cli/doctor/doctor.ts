@@ -9,7 +9,7 @@ import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
-import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
+import { inShell, loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -38,7 +38,8 @@ async function examine(): Promise<Check[]> {
     ...(await checkSecrets(config)),
     ...(await checkStore(config)),
     checkBaseUrl(config),
-    ...(await checkPort(config)),
+    ...(await checkMetadata(config)),
+    ...(await checkPorts(config)),
     await checkAnswer(config),
   ]
 }
@@ -88,11 +89,11 @@ async function checkDataDir(config: Config): Promise<Check> {
     if (fileMode !== undefined && (fileMode & 0o077) !== 0) open.push(file)
   }
   if (open.length > 0) {
-    const paths = open.map((file) => join(config.dataDir, file)).join(' ')
+    const paths = open.map((file) => inShell(join(config.dataDir, file))).join(' ')
     return fail(name, `others can read ${open.join(', ')}`, `Run: chmod 600 ${paths}`)
   }
   if ((mode & 0o077) !== 0)
-    return warn(name, `others can look into ${config.dataDir}`, `Run: chmod 700 ${config.dataDir}`)
+    return warn(name, `others can look into ${config.dataDir}`, `Run: chmod 700 ${inShell(config.dataDir)}`)
   return ok(name, `${config.dataDir} is private`)
 }
 
@@ -242,18 +243,41 @@ function checkBaseUrl(config: Config): Check {
   return ok(name, `${config.baseUrl} (this machine only)`)
 }
 
-/** Checks whether the service may listen on its port; empty if it already does. */
-async function checkPort({ host, port }: Config): Promise<Check[]> {
-  const name = 'Port'
+/** Checks whether the service would take the metadata of authenticators; empty if there is to be none. */
+async function checkMetadata({ authenticators: { file, rootsFile } }: Config): Promise<Check[]> {
+  const name = 'FIDO metadata'
+  if (file === undefined) return []
+  // The library that knows the roots is loaded only for them.
+  const { readAuthenticatorModels } = await import('../../flow/people/authenticator-models.ts')
+  const warnings: Check[] = []
+  const log = { warn: () => void warnings.push(warn(name, `${file} is outdated`, 'Take a newer file.')) }
   try {
-    await checkPlace({ setting: 'PORT', host, port })
-    return [ok(name, `${port} of ${host} is free`)]
+    await readAuthenticatorModels({ file, rootsFile }, { now: () => new Date() }, log)
+    return warnings.length > 0 ? warnings : [ok(name, `${file} is signed as it must be`)]
+  } catch (error) {
+    const fix = 'Take the file from https://mds3.fidoalliance.org, or unset FIDO_METADATA_FILE.'
+    return [fail(name, `FIDO_METADATA_FILE: cannot be used: ${reasonOf(error)}`, fix)]
+  }
+}
+
+/** Checks whether the service may listen on its ports; empty if it already does. */
+async function checkPorts({ host, port, metricsPort }: Config): Promise<Check[]> {
+  const checks = [await checkPort('Port', { setting: 'PORT', host, port })]
+  if (metricsPort !== undefined)
+    checks.push(await checkPort('Metrics port', { setting: 'METRICS_PORT', host, port: metricsPort }))
+  // Perhaps only the service, and not this command, has the right to a port below 1024.
+  const failed = checks.some(({ status }) => status === 'fail')
+  return failed && (await isService(host, port)) ? [] : checks
+}
+
+async function checkPort(name: string, place: Parameters<typeof checkPlace>[0]): Promise<Check> {
+  try {
+    await checkPlace(place)
+    return ok(name, `${place.port} of ${place.host} is free`)
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
-    // Perhaps only the service, and not this command, has the right to a port below 1024.
-    if (await isService(host, port)) return []
     const [detail = '', fix = ''] = error.message.split('; ')
-    return [fail(name, detail, fix)]
+    return fail(name, detail, fix)
   }
 }
 
@@ -275,7 +299,13 @@ async function checkAnswer(config: Config): Promise<Check> {
     const response = await fetch(address, { redirect: 'manual', signal })
     const body: unknown = await response.json().catch(() => undefined)
     if (response.status === 200 && readyAnswer.safeParse(body).success)
-      return ok(name, `answers at ${config.baseUrl} and is ready`)
+      return (await usesOurStore(config))
+        ? ok(name, `answers at ${config.baseUrl} and is ready`)
+        : warn(
+            name,
+            `what answers at ${config.baseUrl} has another store`,
+            'Set DATA_DIR or MONGODB_URI as it has them.',
+          )
     if (response.status === 503 && brokenAnswer.safeParse(body).success)
       return fail(name, 'answers, but its store does not', 'See the lines about the store, and its log.')
     const fix = 'Let BASE_URL lead to this service: check the proxy, or choose another PORT.'
@@ -283,6 +313,11 @@ async function checkAnswer(config: Config): Promise<Check> {
   } catch (error) {
     return noAnswer(config, error)
   }
+}
+
+/** A service on this embedded store would hold its directory. Of a MongoDB nobody can tell who else uses it. */
+async function usesOurStore({ mongodbUri, dataDir }: Config): Promise<boolean> {
+  return mongodbUri !== undefined || (await findRunningStore(dataDir)) !== undefined
 }
 
 /** Explains why fetch got no answer. */

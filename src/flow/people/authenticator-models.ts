@@ -49,7 +49,7 @@ const BROKEN: ReadonlySet<string> = new Set([
 export async function readAuthenticatorModels(
   { file, rootsFile }: { file: string; rootsFile: string | undefined },
   clock: Clock,
-  log: Log,
+  log: Pick<Log, 'warn'>,
 ): Promise<AuthenticatorModels> {
   const trust =
     rootsFile === undefined

@@ -1,4 +1,5 @@
 import { drawEntry } from '../../domain/audit.ts'
+import { refusal } from '../../domain/errors.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
 import type { PushKeyStore, SealedPushKey } from '../../store/push-keys.ts'
 import type { Clock, Log, PushSender, Random, VapidKeys, Vault } from '../ports.ts'
@@ -25,9 +26,9 @@ export function createPushKeyKeeper(deps: KeyDeps) {
   return {
     /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
     isOff: () => damage !== undefined,
-    /** Returns the pair; call `ensure` first. @throws the store's error when the stored pair is damaged */
+    /** Returns the pair; call `ensure` first. @throws Refusal `storage_damaged` */
     current(): VapidKeys {
-      if (damage !== undefined) throw damage
+      if (damage !== undefined) throw refusal('storage_damaged')
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },

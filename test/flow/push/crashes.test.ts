@@ -1,5 +1,6 @@
 import { createECDH } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { refusal } from '../../../src/domain/errors.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { createPushLoop } from '../../../src/flow/push/send-pushes.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
@@ -154,6 +155,11 @@ describe('the key of the deployment', () => {
     const stored = await first.stored('push_keys').find({}).toArray()
     expect(stored).toHaveLength(1)
     expect(JSON.stringify(stored)).not.toContain(keys[0]?.private_key)
+    // One that was altered keeps nothing else from starting.
+    await first.stored('push_keys').updateOne({}, { $set: { sealed_private_key: 'altered' } })
+    const { deps } = await useWorker({ beside: first })
+    expect(deps.pushKey.isOff()).toBe(true)
+    expect(() => deps.pushKey.current()).toThrow(refusal('storage_damaged'))
   })
 })
 
