@@ -14,6 +14,7 @@ import {
   answerInJson,
   CliError,
   type CommandResult,
+  commandLog,
   runOn,
   setExitCode,
   type Terminal,
@@ -335,26 +336,27 @@ async function runBackup(folder: string): Promise<CommandResult> {
   if (folder === '') throw usageError('Name the folder to copy into.')
   const { loadForStore } = await import('./with-service.ts')
   const { dataDir, mongodbUri, secrets } = loadForStore()
+  const { refuseUnreadable } = await import('../compose/open-store.ts')
   const { backUpStore, findRunningStore } = await load.store()
   if (mongodbUri !== undefined) {
     const usual = encodeURIComponent(join(dataDir, 'run', 'store.sock'))
     const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
     if (!mongodbUri.startsWith(own)) throw notEmbedded(dataDir, mongodbUri)
   }
+  refuseUnreadable(dataDir)
   const beside = missingSecrets({ secrets }).length === 0 ? [] : ['secrets.json']
   await backUpStore({ dataDir, to: folder, beside })
   const { size: bytes } = await stat(join(folder, 'store.db'))
   const held = existsSync(join(folder, 'secrets.json'))
   const given = Object.keys(secrets)
   const secrets_missing = held ? [] : missingSecrets({ secrets })
+  if (secrets_missing.length > 0) {
+    const told = `the copy is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}`
+    commandLog().warn({}, told)
+  }
   const lines = [
     `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${held ? ' and its secrets.json' : ''}, and opens.`,
     ...(given.length > 0 ? [`Keep with it what the environment sets: ${given.join(', ')}.`] : []),
-    ...(secrets_missing.length > 0
-      ? [
-          `It is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}.`,
-        ]
-      : []),
     'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
   ]
   return { value: { folder: resolve(folder), bytes, secrets: held, secrets_missing }, text: lines.join('\n') }

@@ -60,27 +60,38 @@ export async function openStore(
 
 /** @throws ConfigError when no store can be kept in the data directory */
 export function refuseUnwritable(dataDir: string): void {
-  const why = whyUnwritable(dataDir)
-  if (why !== undefined)
-    throw new ConfigError([
-      `DATA_DIR: ${why}; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
-    ])
+  refuse(whyUnwritable(dataDir), 'write')
+}
+
+/** A copy is made without a right to write. @throws ConfigError when the store in the data directory cannot be read */
+export function refuseUnreadable(dataDir: string): void {
+  refuse(whyClosed(dataDir, 'read', constants.R_OK), 'read')
+}
+
+function refuse(why: string | undefined, may: string): void {
+  if (why === undefined) return
+  const advice = `set DATA_DIR to a folder that this user may ${may}, or run this as the user of the service`
+  throw new ConfigError([`DATA_DIR: ${why}; ${advice}`])
 }
 
 /** Says why no store can be kept there: the existing part of the path is no folder, or not writable. Makes nothing. */
 export function whyUnwritable(dataDir: string): string | undefined {
+  return whyClosed(dataDir, 'read and write', constants.R_OK | constants.W_OK)
+}
+
+function whyClosed(dataDir: string, use: string, mode: number): string | undefined {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
   if (!statSync(folder).isDirectory()) return `${folder} is a file`
   const names = ['store.db', 'store.db-wal', 'store.seal', 'store.guard', 'secrets.json']
   const files = names.map((name) => join(dataDir, name))
-  const closed = [folder, ...files.filter(existsSync)].find((path) => !isWritable(path))
-  return closed === undefined ? undefined : `this user may not read and write ${closed}`
+  const closed = [folder, ...files.filter(existsSync)].find((path) => !allows(path, mode))
+  return closed === undefined ? undefined : `this user may not ${use} ${closed}`
 }
 
-function isWritable(path: string): boolean {
+function allows(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.R_OK | constants.W_OK)
+    accessSync(path, mode)
     return true
   } catch {
     return false

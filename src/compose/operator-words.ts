@@ -25,6 +25,7 @@ const ELSEWHERE = 'Set DATA_DIR to a folder you may write.'
 /** The operating system's errors, whose message names only the file. The store translates its own, so these are of what is beside it. */
 const FILE_ERRORS: Partial<Record<string, { code: string; advice: string }>> = {
   EACCES: { code: 'not_permitted', advice: ELSEWHERE },
+  EEXIST: { code: 'store_unusable', advice: 'Choose another name.' },
   EROFS: { code: 'not_permitted', advice: ELSEWHERE },
   ENAMETOOLONG: { code: 'store_unusable', advice: 'Choose a shorter name.' },
   ENOSPC: { code: 'store_unusable', advice: 'Make room on that disk.' },

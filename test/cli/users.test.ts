@@ -31,6 +31,12 @@ async function useServiceOnStore() {
   return { service, env: { MONGODB_URI, BASE_URL: service.url, ...TEST_SECRETS } }
 }
 
+/** What each command must be able to do with the files of a store. */
+const CLOSED: [string[], use: string, may: string][] = [
+  [['user', 'list'], 'read and write', 'write'],
+  [['backup', '/dev/null/copy'], 'read', 'read'],
+]
+
 describe('countersign user', () => {
   it('invites somebody while no service runs, and keeps them', async () => {
     const { env } = await useDataDir()
@@ -110,18 +116,18 @@ describe('countersign user', () => {
     expect(existsSync(String(env.DATA_DIR))).toBe(false)
   })
 
-  it.skipIf(process.getuid?.() === 0)(
-    'says of a folder that it may not look into that it may not',
-    async () => {
+  it.skipIf(process.getuid?.() === 0).each(CLOSED)(
+    '%j says of a folder that it may not look into that it may not %s',
+    async (command, use, may) => {
       const { env } = await useDataDir()
       const folder = String(env.DATA_DIR)
       await mkdir(folder, { mode: 0 })
-      const run = await cli(['user', 'list', '--json'], { env })
+      const run = await cli([...command, '--json'], { env })
       expect([run.code, run.error()]).toEqual([
         1,
         {
           error: 'config_invalid',
-          message: `The configuration cannot be used:\n  - DATA_DIR: this user may not read and write ${folder}; set DATA_DIR to a folder that this user may write, or run this as the user of the service`,
+          message: `The configuration cannot be used:\n  - DATA_DIR: this user may not ${use} ${folder}; set DATA_DIR to a folder that this user may ${may}, or run this as the user of the service`,
         },
       ])
     },
@@ -136,11 +142,11 @@ describe('countersign user', () => {
       await writeFile(join(folder, 'store.db'), '')
       await writeFile(join(folder, closed), '')
       await chmod(join(folder, closed), 0)
-      const run = await cli(['user', 'list', '--json'], { env })
-      expect(run.error()).toMatchObject({
-        error: 'config_invalid',
-        message: expect.stringContaining(`this user may not read and write ${join(folder, closed)};`),
-      })
+      for (const [command, use] of CLOSED)
+        expect((await cli([...command, '--json'], { env })).error()).toMatchObject({
+          error: 'config_invalid',
+          message: expect.stringContaining(`this user may not ${use} ${join(folder, closed)};`),
+        })
     },
   )
 
