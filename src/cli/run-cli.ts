@@ -65,13 +65,15 @@ function createProgram(json: boolean): Command {
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run the service and look after it.')
     .version(packageVersion())
+    // Known here, it is known to every command, before and after its name; the commands name it only in their help.
+    .option(...JSON_OPTION)
     .configureOutput({
       writeOut: (text) => terminal().stdout.write(text),
       writeErr: (text) => (json ? undefined : terminal().stderr.write(text)),
       // `tellError` reports these errors, like all others.
       outputError: () => undefined,
     })
-  addServiceCommands(program)
+  addServiceCommands(program, json)
   addUserCommands(program.command('user').description('people who decide'))
   addKeyCommands(program.command('key').description('API keys of applications and agents'))
   addSigningKeyCommands(program.command('keys').description('keys the service signs with'))
@@ -95,9 +97,11 @@ function nameChoices(command: Command): void {
   const { commands } = command
   command.exitOverride((error) => {
     const { registeredArguments, options, args } = command
-    if (commands.length > 0 && UNKNOWN.includes(error.code)) {
+    // `help` answers a word that it does not know as it answers none.
+    const unknown = UNKNOWN.includes(error.code) ? args[0] : error.code === 'commander.help' && args[1]
+    if (commands.length > 0 && unknown) {
       const names = commands.map((known) => known.name()).join(', ')
-      const message = `unknown command '${args[0]}'; choose among ${names}`
+      const message = `unknown command '${unknown}'; choose among ${names}`
       throw new CommanderError(error.exitCode, error.code, message)
     }
     if (error.exitCode === 0 || !MISSING.includes(error.code)) throw error
@@ -121,24 +125,24 @@ function answers<Options extends object>(
   run: (options: Options, ...arguments_: string[]) => CommandResult | Promise<CommandResult>,
 ): void {
   command.option(...JSON_OPTION).action(async () => {
-    // Includes the parent's options: `doctor` also knows --json, and takes it from its subcommands.
+    // Includes the parents' options: they take --json from their subcommands.
     const options = command.optsWithGlobals<Options & Json>()
     if (options.json) answerInJson()
     tell(await run(options, ...command.args))
   })
 }
 
-function addServiceCommands(program: Command): void {
+function addServiceCommands(program: Command, json: boolean): void {
   program
     .command('serve')
     .description('run the service')
     .option(...JSON_OPTION)
-    .action(async (options: Json) => (await load.service()).main(options))
+    .action(async () => (await load.service()).main({ json }))
   program
     .command('store')
     .description('run the embedded store as a process of its own and print its MONGODB_URI')
     .option(...JSON_OPTION)
-    .action((options: Json) => runStore(options))
+    .action(() => runStore(json))
   answers(
     program
       .command('backup <folder>')
@@ -313,12 +317,12 @@ function addTeamsCommands(teams: Command): void {
  * `countersign store`: runs the embedded store on DATA_DIR as a process of its own, until SIGINT or SIGTERM. The first line
  * on stdout is its address. @throws ConfigError, StoreLockedError
  */
-async function runStore(options: Json): Promise<void> {
+async function runStore(json: boolean): Promise<void> {
   const dataDir = loadDataDir()
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   const onReady = ({ uri }: { uri: string }): void => {
-    const line = options.json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
+    const line = json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
     process.stdout.write(`${line}\n`)
   }
   const { refuseUnwritable } = await import('../compose/open-store.ts')

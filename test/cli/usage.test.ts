@@ -14,6 +14,18 @@ const WRONG: [string, string[], string][] = [
     ['key', 'make'],
     "unknown command 'make'; choose among create, list, revoke",
   ],
+  ['no command', [], 'missing: <command>'],
+  ['no command of a group', ['user'], 'missing: <command>'],
+  [
+    'help with an unknown command',
+    ['help', 'explode'],
+    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, keys, audit, verify, slack, teams",
+  ],
+  [
+    'help with an unknown command of a group',
+    ['key', 'help', 'make'],
+    "unknown command 'make'; choose among create, list, revoke",
+  ],
   ['an argument too many', ['store', 'x'], "too many arguments for 'store'. Expected 0 arguments but got 1."],
   ['an unknown option', ['user', 'list', '--all'], "unknown option '--all'"],
   ['a missing argument', ['user', 'invite'], 'missing: <email>'],
@@ -69,7 +81,7 @@ describe('the command line', () => {
 
   it('says which variables keep it from working', async () => {
     const env = { PORT: 'x', BASE_URL: 'http://example.com/path' }
-    const listed = await cli(['user', 'list', '--json'], { env })
+    const listed = await cli(['--json', 'user', 'list'], { env })
     expect(listed.code).toBe(1)
     expect(listed.error()).toEqual({
       error: 'config_invalid',
