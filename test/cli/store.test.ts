@@ -211,6 +211,9 @@ it('one damaged document of what a service starts with keeps it from nothing els
   await rotate('--purpose', 'session')
   const [{ kid: newest = '' } = {}] = await rotate('--purpose', 'decision')
   await spoil(dataDir, [kid, newest, 'vapid', 'indexes', user_id])
+  expect((await cli(['key', 'list'], { env: ready })).stderr).toMatch(
+    /^error: a part of the store is damaged and is not shown to anyone: .*document "\S+" of .*signing_keys /m,
+  )
 
   const service = await start()
   await service.line(/a stored signing key is damaged.*countersign keys rotate --purpose decision --now/)
