@@ -175,8 +175,8 @@ export async function removeInstallation(
 /**
  * Disconnects a workspace from the account, whose people get no more cards there. When no account is left, the workspace and its
  * tokens are forgotten; the app itself stays in the workspace until it is removed there. The trail is written first.
- * A workspace that removed the app is disconnected already: only the trouble about it ends.
- * @throws Refusal `not_found` when the account does not have it
+ * Of a workspace that removed the app, which is disconnected already, the trouble ends.
+ * @throws Refusal `not_found` when the account neither has it nor lost it
  */
 export async function leaveInstallation(
   deps: FlowDeps,

@@ -76,7 +76,10 @@ async function bringTo(
   await cards.hurry(accountId, platform, clock.now())
 }
 
-/** Tells whether the account's cards go to the workspace; if not, whether it lost the workspace or gave it up: what fails there is then no trouble. */
+/**
+ * Tells whether the account's cards go to the workspace; if not, whether it lost the workspace or gave it up. What fails in one
+ * that was given up is no trouble.
+ */
 export async function standingIn(
   deps: Pick<FlowDeps, 'accounts' | 'chats'>,
   accountId: string,

@@ -22,13 +22,13 @@ const AAD = 'push-key:vapid'
 /** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
 export function createPushKeyKeeper(deps: KeyDeps) {
   let keys: VapidKeys | undefined
-  let damage: unknown
+  let damaged = false
   return {
     /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
-    isOff: () => damage !== undefined,
+    isOff: () => damaged,
     /** Returns the pair; call `ensure` first. @throws Refusal `storage_damaged` */
     current(): VapidKeys {
-      if (damage !== undefined) throw refusal('storage_damaged')
+      if (damaged) throw refusal('storage_damaged')
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
@@ -39,7 +39,7 @@ export function createPushKeyKeeper(deps: KeyDeps) {
         keys = stored === undefined ? await make(deps) : unseal(deps, stored)
       } catch (error) {
         if (!deps.isDamaged(error)) throw error
-        damage = error
+        damaged = true
         deps.log.error({ error }, 'the key for push notifications cannot be read')
         deps.log.error(
           {},
