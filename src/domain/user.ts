@@ -38,6 +38,11 @@ export interface Totp {
   disabled_at: Date | null
 }
 
+/** Checks that codes are neither locked nor disabled. */
+export function isTotpOpen({ disabled_at, locked_until }: Totp, at: Date): boolean {
+  return disabled_at === null && (locked_until === null || locked_until <= at)
+}
+
 /** One person. */
 export interface User {
   id: string

@@ -46,36 +46,54 @@ const MAX_TRIES = 16
 export function createAttemptStore(connection: StoreConnection, clock: Clock) {
   const model = connection.model<AttemptDocument>('Attempt', attemptSchema, 'attempts')
   return {
-    async take(subject: string, { most, seconds }: Allowance): Promise<Attempt> {
+    async take(subject: string, allowance: Allowance): Promise<Attempt> {
       const token = randomUUID()
-      for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-        const at = clock.now()
-        const since = new Date(at.getTime() - seconds * 1000)
-        const taken = await model
-          .findOneAndUpdate(
-            { _id: subject, ...hasRoom(most, since) },
-            {
-              $push: { taken: { $each: [{ at, token }], $sort: { at: -1 }, $slice: most } },
-              $set: { expires_at: new Date(at.getTime() + seconds * 1000) },
-            },
-            { upsert: true, returnDocument: 'after' },
-          )
-          .orFail()
-          .lean<AttemptDocument>()
-          .catch(unlessDuplicate)
-        if (taken !== undefined) return stateOf(taken, { allowed: true, most, seconds, at, token })
-        // The filter did not match the existing document: it has no room, or another first attempt has just inserted it.
-        const full = await model.findOne({ _id: subject }).lean<AttemptDocument>()
-        if (full !== null && !roomIn(full, most, since))
-          return stateOf(full, { allowed: false, most, seconds, at, token })
-      }
-      throw new Error(`attempts of ${subject.split(':', 1)[0]} could not be counted`)
+      const counted = (at: Date) => ({
+        $push: { taken: { $each: [{ at, token }], $sort: { at: -1 as const }, $slice: allowance.most } },
+      })
+      return { ...(await letThrough(model, clock, subject, allowance, counted)), token }
+    },
+    /**
+     * Lets through what `take` would let through, and does not count it. It is a write like the attempts themselves, so that of
+     * those that come at once it does not overtake any.
+     */
+    check(subject: string, allowance: Allowance): Promise<LimitState> {
+      return letThrough(model, clock, subject, allowance, () => ({ $setOnInsert: { taken: [] } }))
     },
     /** Uncounts an attempt that was let through; does nothing when it has left the list. */
     async giveBack(subject: string, { token }: Pick<Attempt, 'token'>): Promise<void> {
       await model.updateOne({ _id: subject }, { $pull: { taken: { token } } })
     },
   }
+}
+
+async function letThrough(
+  model: mongoose.Model<AttemptDocument>,
+  clock: Clock,
+  subject: string,
+  { most, seconds }: Allowance,
+  count: (at: Date) => mongoose.UpdateQuery<AttemptDocument>,
+): Promise<LimitState> {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const at = clock.now()
+    const since = new Date(at.getTime() - seconds * 1000)
+    const $set = { expires_at: new Date(at.getTime() + seconds * 1000) }
+    const passed = await model
+      .findOneAndUpdate(
+        { _id: subject, ...hasRoom(most, since) },
+        { ...count(at), $set },
+        { upsert: true, returnDocument: 'after' },
+      )
+      .orFail()
+      .lean<AttemptDocument>()
+      .catch(unlessDuplicate)
+    if (passed !== undefined) return stateOf(passed, { allowed: true, most, seconds, at })
+    // The filter did not match the existing document: it has no room, or another first attempt has just inserted it.
+    const full = await model.findOne({ _id: subject }).lean<AttemptDocument>()
+    if (full !== null && !roomIn(full, most, since))
+      return stateOf(full, { allowed: false, most, seconds, at })
+  }
+  throw new Error(`attempts of ${subject.split(':', 1)[0]} could not be counted`)
 }
 
 /** The filter for a subject with room: fewer than `most` attempts, or the `most`-th newest is older than the window. */
@@ -97,12 +115,11 @@ function unlessDuplicate(error: unknown): undefined {
 /** Computes how many attempts are left, and when the oldest counted one leaves the window. */
 function stateOf(
   { taken }: AttemptDocument,
-  about: Allowance & { allowed: boolean; at: Date; token: string },
-): Attempt {
-  const { allowed, most, seconds, at, token } = about
+  { allowed, most, seconds, at }: Allowance & { allowed: boolean; at: Date },
+): LimitState {
   const counted = taken.filter((one) => one.at.getTime() > at.getTime() - seconds * 1000)
   const oldest = counted.at(-1)?.at ?? at
   const resetAt = new Date(oldest.getTime() + seconds * 1000)
   const retryAfter = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000))
-  return { allowed, limit: most, remaining: Math.max(0, most - counted.length), resetAt, retryAfter, token }
+  return { allowed, limit: most, remaining: Math.max(0, most - counted.length), resetAt, retryAfter }
 }

@@ -1,5 +1,5 @@
 import mongoose from 'mongoose'
-import type { Totp } from '../domain/user.ts'
+import { isTotpOpen, type Totp } from '../domain/user.ts'
 import type { UserDocument } from './user-schema.ts'
 
 const { trusted } = mongoose
@@ -17,57 +17,44 @@ const BEFORE_LOCK = Array.from({ length: LAST / ROUND }, (_, round) => (round + 
 export function createTotpTries(users: Users) {
   return {
     /**
-     * Takes one try before a code is compared, so that parallel guesses are counted before they can succeed (T26). The try
-     * that uses up a round locks codes, the last try of all disables them; a right code undoes both by `takeTotpStep`. Each
-     * is one conditional write: if the lock were a second write, parallel guesses would slip in between.
+     * Counts one wrong code (T26). The try that uses up a round locks codes, the last try of all disables them. Each is one
+     * conditional write: if the lock were a second write, parallel guesses would slip in between.
      * @returns the state after counting, or undefined when codes are locked, disabled or not set up.
      */
     async takeTotpTry(userId: string, at: Date): Promise<Totp | undefined> {
       // Only a successful try between the read and the second write makes another pass necessary; it cannot go on for ever.
       for (let attempt = 0; attempt < 3; attempt += 1) {
-        const within = trusted({ $nin: BEFORE_LOCK, $lt: LAST })
-        const count = { $inc: { 'totp.failures': 1, version: 1 } }
-        const counted = await updateTotp(users, openTotp(userId, at, within), count)
+        const within = { ...openTotp(userId, at), 'totp.failures': trusted({ $nin: BEFORE_LOCK, $lt: LAST }) }
+        const counted = await updateTotp(users, within, { $inc: { 'totp.failures': 1, version: 1 } })
         if (counted !== undefined) return counted
         const now = (await users.findById(userId).lean<UserDocument>())?.totp
-        if (now === undefined || !isOpen(now, at)) return undefined
-        const ended = await updateTotp(users, openTotp(userId, at, now.failures), endRound(now.failures, at))
+        if (now === undefined || !isTotpOpen(now, at)) return undefined
+        const unchanged = { ...openTotp(userId, at), 'totp.failures': now.failures }
+        const ended = await updateTotp(users, unchanged, endRound(now.failures, at))
         if (ended !== undefined) return ended
       }
       return undefined
     },
     /**
-     * Burns a time step, which must be greater than every earlier one (T25). Clears failures and locks. `tried` is the result
-     * of `takeTotpTry`: a try from before codes were disabled cannot enable them.
+     * Burns the time step of a right code, which must be greater than every earlier one (T25). Clears failures and locks.
+     * @returns false when codes are locked or disabled by now (T26), the step is used, or codes were set up again with another seed
      */
-    async takeTotpStep(userId: string, step: number, tried: Totp): Promise<boolean> {
-      const filter = {
-        _id: userId,
-        'totp.last_step': trusted({ $lt: step }),
-        // Codes set up again since the try have another seed; codes disabled since the try stay disabled.
-        'totp.sealed_seed': tried.sealed_seed,
-        'totp.disabled_at': tried.disabled_at,
-      }
-      const fresh = {
-        'totp.last_step': step,
-        'totp.failures': 0,
-        'totp.locks': 0,
-        'totp.locked_until': null,
-        'totp.disabled_at': null,
-      }
+    async takeTotpStep(
+      userId: string,
+      { step, sealed_seed }: { step: number; sealed_seed: string },
+      at: Date,
+    ): Promise<boolean> {
+      const unused = { 'totp.last_step': trusted({ $lt: step }), 'totp.sealed_seed': sealed_seed }
+      const fresh = { 'totp.last_step': step, 'totp.failures': 0, 'totp.locks': 0, 'totp.locked_until': null }
+      const filter = { ...openTotp(userId, at), ...unused }
       return (await users.updateOne(filter, { $set: fresh, $inc: { version: 1 } })).modifiedCount === 1
     },
   }
 }
 
-function isOpen(totp: Totp, at: Date): boolean {
-  return totp.disabled_at === null && (totp.locked_until === null || totp.locked_until <= at)
-}
-
-function openTotp(userId: string, at: Date, failures: number | { $nin: number[]; $lt: number }) {
+function openTotp(userId: string, at: Date) {
   return {
     _id: userId,
-    'totp.failures': failures,
     'totp.disabled_at': null,
     $or: [{ 'totp.locked_until': null }, { 'totp.locked_until': trusted({ $lte: at }) }],
   }
@@ -86,7 +73,7 @@ function endRound(failures: number, at: Date) {
 
 async function updateTotp(
   users: Users,
-  filter: ReturnType<typeof openTotp>,
+  filter: mongoose.QueryFilter<UserDocument>,
   change: mongoose.UpdateQuery<UserDocument>,
 ): Promise<Totp | undefined> {
   const query = users.findOneAndUpdate(filter, change, { returnDocument: 'after' })

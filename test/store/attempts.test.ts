@@ -35,6 +35,22 @@ it('T26: are counted exactly, however many come at once', async () => {
   )
 })
 
+it('T26: a check lets through what a taking would, and counts nothing', async () => {
+  const { attempts } = stores()
+  now = new Date('2100-01-02T00:10:00Z')
+  const check = async () => {
+    const { allowed, remaining, retryAfter } = await attempts.check('totp:192.0.2.4', QUARTER)
+    return [allowed, remaining, retryAfter]
+  }
+  for (let turn = 0; turn < 4; turn += 1) expect(await check()).toEqual([true, 3, 900])
+  for (let turn = 0; turn < 3; turn += 1)
+    expect((await attempts.take('totp:192.0.2.4', QUARTER)).allowed).toBe(true)
+  now = new Date('2100-01-02T00:20:00Z')
+  expect(await check()).toEqual([false, 0, 300])
+  now = new Date('2100-01-02T00:25:00Z')
+  expect(await check()).toEqual([true, 3, 900])
+})
+
 it('one that is taken back is free again, once, and never more than that', async () => {
   const { attempts } = stores()
   const take = () => attempts.take('totp:a', QUARTER)

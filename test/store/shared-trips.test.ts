@@ -16,8 +16,8 @@ import { createQuotaStore } from '../../src/store/quotas.ts'
 import { createRequestStore } from '../../src/store/requests.ts'
 import { shareTrips } from '../../src/store/shared-trips.ts'
 import { decidedId, newCaller, send, stored, type TestCaller } from '../support/caller.ts'
-import { expectStatus } from '../support/enrolled.ts'
-import { ask, proofFor, setUpOwner } from '../support/live.ts'
+import { codeAt, enrolWithTotp, expectStatus } from '../support/enrolled.ts'
+import { ask, keyOf, proofFor, setUpOwner } from '../support/live.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { type TestService, useService } from '../support/service.ts'
 import { commandsOf, toldDatabase } from '../support/store-commands.ts'
@@ -131,49 +131,70 @@ it('what a caller asks for otherwise is few store commands', async () => {
   })
 })
 
-it('a decision by passkey, until its callback is delivered and all is at rest, is twelve store commands', async () => {
-  const service = await useRelayedService()
-  const receiver = await startReceiver()
-  onTestFinished(() => receiver.close())
-  const setting = await setUpOwner(service)
-  for (let n = 0; n < 4; n += 1) {
-    await ask(setting)
+it.each([
+  ['passkey', ['findAndModify challenges', 'update users']],
+  ['code', ['findAndModify attempts', 'update users']],
+])(
+  'a decision by %s, until its callback is delivered and all is at rest, is twelve store commands',
+  async (method, proving) => {
+    const service = await useRelayedService()
+    const receiver = await startReceiver()
+    onTestFinished(() => receiver.close())
+    const { owner, key, prove } = await ownerWith(service, method)
+    for (let n = 0; n < 4; n += 1) {
+      await ask({ service, key })
+      await untilCarriedOn(service)
+    }
+    const id = await ask({ service, key }, { callback_url: receiver.url('/in') })
+    const proof = await prove(id)
     await untilCarriedOn(service)
+    const commands = await commandsOf(service, async () => {
+      const path = `/api/v1/approvals/${id}/decision`
+      expectStatus(await owner.browser.post(path, { decision: 'approved', ...proof }), 200)
+      await expect
+        .poll(() => stored(service, 'deliveries').countDocuments({ state: 'delivered', outbox_token: null }))
+        .toBe(1)
+      await untilCarriedOn(service)
+    })
+    const isTrail = (command: string): boolean => command.endsWith(' audit_log')
+    expect(
+      ofTheService(commands)
+        .filter((command) => !isTrail(command))
+        .sort(),
+    ).toEqual(
+      [
+        'find sessions',
+        'find users',
+        'find requests',
+        ...proving,
+        'findAndModify requests',
+        'find webhooks',
+        'insert deliveries',
+        'update deliveries',
+        'update deliveries',
+        'update requests',
+      ].sort(),
+    )
+    // One, unless the machine was so slow that the callback came after the moment the trail waits.
+    expect(commands.filter(isTrail).length).toBeLessThanOrEqual(2)
+  },
+)
+
+/** An owner with this factor alone, a key of theirs, and how they prove presence for approving a request. */
+async function ownerWith(service: TestService, method: string) {
+  if (method === 'passkey') {
+    const setting = await setUpOwner(service)
+    const prove = async (id: string) => ({ passkey: await proofFor(setting, id, 'approved') })
+    return { ...setting, prove }
   }
-  const id = await ask(setting, { callback_url: receiver.url('/in') })
-  const passkey = await proofFor(setting, id, 'approved')
-  await untilCarriedOn(service)
-  const commands = await commandsOf(service, async () => {
-    const path = `/api/v1/approvals/${id}/decision`
-    expectStatus(await setting.owner.browser.post(path, { decision: 'approved', passkey }), 200)
-    await expect
-      .poll(() => stored(service, 'deliveries').countDocuments({ state: 'delivered', outbox_token: null }))
-      .toBe(1)
-    await untilCarriedOn(service)
-  })
-  const isTrail = (command: string): boolean => command.endsWith(' audit_log')
-  expect(
-    ofTheService(commands)
-      .filter((command) => !isTrail(command))
-      .sort(),
-  ).toEqual(
-    [
-      'find sessions',
-      'find users',
-      'find requests',
-      'findAndModify challenges',
-      'update users',
-      'findAndModify requests',
-      'find webhooks',
-      'insert deliveries',
-      'update deliveries',
-      'update deliveries',
-      'update requests',
-    ].sort(),
-  )
-  // One, unless the machine was so slow that the callback came after the moment the trail waits.
-  expect(commands.filter(isTrail).length).toBeLessThanOrEqual(2)
-})
+  const owner = await enrolWithTotp(service, 'owner@example.com')
+  const prove = async () => {
+    // The code by which they enrolled is the one of now.
+    await stored(service, 'users').updateOne({ _id: owner.userId }, { $set: { 'totp.last_step': 0 } })
+    return { totp: codeAt(owner.secret, service.composition.deps.clock.now()) }
+  }
+  return { owner, key: await keyOf(service, owner.userId), prove }
+}
 
 it('64 requests made at once share every command of theirs', async () => {
   const service = await useRelayedService()

@@ -15,40 +15,32 @@ const codes = (change: Partial<Totp> = {}): Totp => ({
   ...change,
 })
 
-/** A person with these codes, and what a try of theirs answered. */
-async function tried(change: Partial<Totp> = {}) {
+/** Burns a step of the seed `v1.old` for a person whose codes are these by now. @returns whether it counts, and the codes after it */
+async function burnt(step: number, now: Partial<Totp>) {
   const { users } = stores()
-  const user = freshUser({ totp: codes(change) })
+  const user = freshUser({ totp: codes(now) })
   await users.insert(user)
-  const totp = await users.takeTotpTry(user.id, AT)
-  if (totp === undefined) throw new Error('no try was given')
-  const replace = async (next: Totp): Promise<void> => {
-    const now = await users.find(user.id)
-    if ((await users.change(user.id, now?.version ?? -1, { totp: next }, [])) === undefined)
-      throw new Error('the codes were not replaced')
-  }
-  return { users, id: user.id, totp, replace }
+  const counts = await users.takeTotpStep(user.id, { step, sealed_seed: 'v1.old' }, AT)
+  return [counts, (await users.find(user.id))?.totp]
 }
 
 describe('T25: burning a time step', () => {
-  it('counts no code of a seed that was replaced since the try', async () => {
-    const { users, id, totp, replace } = await tried()
-    await replace(codes({ sealed_seed: 'v1.new', failures: 1 }))
-    expect(await users.takeTotpStep(id, 8, totp)).toBe(false)
-    expect((await users.find(id))?.totp).toMatchObject({ last_step: 7, failures: 1 })
+  it.each([
+    ['of a seed that was replaced', 8, { sealed_seed: 'v1.new', failures: 1 }],
+    ['T26: of codes that are disabled', 8, { failures: 50, disabled_at: AT }],
+    [
+      'T26: of codes that are locked',
+      8,
+      { failures: 10, locks: 1, locked_until: new Date(AT.getTime() + 1) },
+    ],
+    ['that was burnt', 7, { failures: 3 }],
+    ['before one that was burnt', 6, {}],
+  ])('counts no code %s, and changes nothing', async (_name, step, now) => {
+    expect(await burnt(step, now)).toEqual([false, codes(now)])
   })
 
-  it('T26: does not undo a disabling that came after the try', async () => {
-    const { users, id, totp, replace } = await tried()
-    await replace({ ...totp, failures: 50, disabled_at: AT })
-    expect(await users.takeTotpStep(id, 8, totp)).toBe(false)
-    expect((await users.find(id))?.totp).toMatchObject({ failures: 50, disabled_at: AT, last_step: 7 })
-  })
-
-  it('T26: undoes the disabling that the right code itself had brought as the last try', async () => {
-    const { users, id, totp } = await tried({ failures: 49 })
-    expect(totp).toMatchObject({ failures: 50, disabled_at: AT })
-    expect(await users.takeTotpStep(id, 8, totp)).toBe(true)
-    expect((await users.find(id))?.totp).toMatchObject({ failures: 0, disabled_at: null, last_step: 8 })
+  it('clears failures and locks that have ended', async () => {
+    const after = await burnt(8, { failures: 19, locks: 1, locked_until: AT })
+    expect(after).toEqual([true, codes({ last_step: 8 })])
   })
 })

@@ -1,8 +1,9 @@
 import { generateURI, ScureBase32Plugin, verifySync } from 'otplib'
 import { refusal } from '../../domain/errors.ts'
 import { limitSubject } from '../../domain/limits.ts'
-import type { Totp, User } from '../../domain/user.ts'
+import { isTotpOpen, type Totp, type User } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
+import type { LimitState } from '../ports.ts'
 import { personAudit } from './person.ts'
 
 /** Wrong codes from one network address, for any person: against spraying codes over accounts. */
@@ -14,47 +15,78 @@ function totpAad(userId: string): string {
 }
 
 /**
- * Checks a code of this person and burns its time step. Every try is counted in the store before the comparison, so that
- * parallel guesses over many processes cannot exceed the limit (T26): ten wrong ones in a row lock codes for 15 minutes,
- * doubling; fifty disable them. A code counts once (T25). Right codes do not count towards the limit of an address: people
- * who share an address do not lock each other out.
+ * Checks a code of this person and burns its time step. A code is compared first, and its outcome counts by one conditional write
+ * for the address and one for the person: a right code only passes where it meets room for a try, as a wrong one takes one. So of
+ * parallel guesses over many processes, in the order of these writes, none beyond the limit learns whether it was right (T26): ten
+ * wrong ones in a row lock codes for 15 minutes, doubling; fifty disable them. A code counts once (T25). Right codes do not count
+ * towards the limit of an address: people who share an address do not lock each other out.
  * @throws Refusal `totp_refused`, `totp_locked` (with `retry_after`), `totp_disabled`, `method_not_enrolled`
  */
 export async function verifyTotp(
   deps: PeopleDeps,
   input: { user: User; code: string; address?: string },
 ): Promise<{ step: number }> {
-  if (!isCodeShaped(input.code)) throw refusal('totp_refused')
-  if (input.user.totp === undefined) throw refusal('method_not_enrolled')
-  const giveBack = await takeAddressTry(deps, input.address)
+  const { code, user } = input
+  if (!isCodeShaped(code)) throw refusal('totp_refused')
+  if (user.totp === undefined) throw refusal('method_not_enrolled')
   const at = deps.clock.now()
-  const tried = await deps.users.takeTotpTry(input.user.id, at)
-  if (tried === undefined) {
-    await giveBack()
-    throw await whyNoTry(deps, input.user.id, at)
-  }
-  // If codes were set up again meanwhile, they have another seed: the fresh state counts, not the one read earlier.
-  const step = matchTotp(deps.vault.open(tried.sealed_seed, totpAad(input.user.id)), input.code, at)
-  if (step !== undefined && (await deps.users.takeTotpStep(input.user.id, step, tried))) {
-    await giveBack()
-    return { step }
-  }
-  await reportLock(deps, input, tried, at)
+  // Locked codes are not compared: a right one takes other writes, and the time they take would tell it from a wrong one.
+  const step = isTotpOpen(user.totp, at) ? freshStep(deps, user, user.totp, code, at) : undefined
+  if (step !== undefined && (await passes(deps, input, user.totp, step, at))) return { step }
+  await countWrongCode(deps, input, at)
   throw refusal('totp_refused')
 }
 
+/** Returns the time step of a right code that was not used yet. */
+function freshStep(deps: PeopleDeps, { id }: User, totp: Totp, code: string, at: Date): number | undefined {
+  const step = matchTotp(deps.vault.open(totp.sealed_seed, totpAad(id)), code, at)
+  return step !== undefined && step > totp.last_step ? step : undefined
+}
+
 /**
- * Takes one of the address's tries. Each wrong code that is compared keeps its try, so at most as many as there are tries are
- * compared in any 15 minutes, even in parallel.
- * @returns a function that gives the try back after a right code, or one that locked codes left without a comparison (T27)
- * @throws Refusal `totp_locked`
+ * Checks that the right code comes within the limits, and burns its step.
+ * @returns false if codes were locked, set up again or used by another process meanwhile
+ * @throws Refusal `totp_locked` where the address has no try left
  */
-async function takeAddressTry(deps: PeopleDeps, address?: string): Promise<() => Promise<void>> {
-  if (address === undefined) return async () => undefined
-  const subject = `totp:${limitSubject(address)}`
-  const taken = await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
-  if (!taken.allowed) throw refusal('totp_locked', { retry_after: taken.retryAfter, limit: taken.limit })
-  return () => deps.attempts.giveBack(subject, taken)
+async function passes(
+  deps: PeopleDeps,
+  { user, address }: { user: User; address?: string },
+  totp: Totp,
+  step: number,
+  at: Date,
+): Promise<boolean> {
+  if (address !== undefined)
+    checkAllowed(await deps.attempts.check(addressSubject(address), ADDRESS_ALLOWANCE))
+  return deps.users.takeTotpStep(user.id, { step, sealed_seed: totp.sealed_seed }, at)
+}
+
+/**
+ * Counts a wrong code for the address and the person. The address gets its try back where codes are locked: such a try tells
+ * nothing about the code (T27).
+ * @throws Refusal `totp_locked`, `totp_disabled`, `method_not_enrolled` where it was one too many
+ */
+async function countWrongCode(
+  deps: PeopleDeps,
+  input: { user: User; address?: string },
+  at: Date,
+): Promise<void> {
+  const { user, address } = input
+  const subject = address === undefined ? undefined : addressSubject(address)
+  const taken = subject === undefined ? undefined : await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
+  if (taken !== undefined) checkAllowed(taken)
+  const tried = await deps.users.takeTotpTry(user.id, at)
+  if (tried !== undefined) return reportLock(deps, input, tried, at)
+  if (subject !== undefined && taken !== undefined) await deps.attempts.giveBack(subject, taken)
+  throw await whyNoTry(deps, user.id, at)
+}
+
+function addressSubject(address: string): string {
+  return `totp:${limitSubject(address)}`
+}
+
+/** @throws Refusal `totp_locked` */
+function checkAllowed({ allowed, retryAfter, limit }: LimitState): void {
+  if (!allowed) throw refusal('totp_locked', { retry_after: retryAfter, limit })
 }
 
 async function whyNoTry(deps: PeopleDeps, userId: string, at: Date) {
