@@ -8,18 +8,19 @@ type StoreFailures = Pick<HttpDeps, 'storeIsDown' | 'storeIsDamaged'>
 /** Turns every error into an answer. An unknown error becomes a bland 500 with a request id, or a 503; details go to the log. */
 export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailures): ErrorRequestHandler {
   const { log, clock } = deps
-  return (error: unknown, request, response, next) => {
-    if (response.headersSent) {
-      next(error)
-      return
-    }
+  return (error: unknown, request, response, _next) => {
     const known = error instanceof Refusal ? error : fromLibrary(error)
-    if (known !== undefined) {
+    if (known !== undefined && !response.headersSent) {
       sendRefusal(response, known, clock.now())
       return
     }
     const request_id = requestIdOf(response)
     log.error({ error, request_id, method: request.method, path: loggedPath(request.path) }, 'request failed')
+    // The rest of an answer that has begun cannot be told in words: the client sees it cut short.
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
     const bland = failureOf(deps, error)
     if (bland.code === 'storage_unavailable') {
       sendRefusal(response, bland, clock.now())

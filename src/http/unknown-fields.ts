@@ -12,6 +12,7 @@ export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): v
   const shape = shapeOf(schema)
   if (shape === undefined || body === null || typeof body !== 'object' || Array.isArray(body)) return
   const known = Object.keys(shape)
+  checkFieldCount(body, known)
   for (const [name, value] of Object.entries(body)) {
     const part = Object.hasOwn(shape, name) ? shape[name] : undefined
     if (part instanceof z.ZodType) refuseNearMisses(part, value, `${path}${name}.`)
@@ -19,6 +20,14 @@ export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): v
     if (meant !== undefined)
       throw invalidField(shown(`${path}${name}`), `is not known; send \`${path}${meant}\``)
   }
+}
+
+/** Far more unknown fields than any caller sends; comparing thousands with every known name would hold up all other callers. */
+const MOST_UNKNOWN = 100
+
+function checkFieldCount(body: object, known: readonly string[]): void {
+  if (Object.keys(body).length > known.length + MOST_UNKNOWN)
+    throw invalidField('body', `has more than ${MOST_UNKNOWN} unknown fields`)
 }
 
 /** The fields that determine who must approve. */
@@ -31,6 +40,7 @@ const POLICY_FIELDS = ['approvers', 'quorum', 'passkey_only', 'confirmed_only', 
  */
 export function refusePolicyFields(body: object, detail: string, others: readonly string[] = []): void {
   const fields = [...POLICY_FIELDS, ...others]
+  checkFieldCount(body, fields)
   const field = Object.keys(body).find((name) => meantField(name, fields) !== undefined)
   if (field !== undefined) throw invalidField(shown(field), detail)
 }

@@ -41,8 +41,16 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'MongoWaitQueueTimeoutError',
 ])
 
-/** A socket's codes for a broken connection. The driver (mongodb 7.8) passes them on raw when it could not write a command. */
+/** A socket's codes for a broken connection. */
 const BROKEN_LINE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT'])
+
+/**
+ * Checks whether the error is the one that the driver (mongodb 7.8) passes on raw when it could not write a command. Express reports
+ * a client that left under the same codes, and so does a call to another server in its `cause`: neither says anything of the store.
+ */
+function isBrokenLine(error: Error): boolean {
+  return 'code' in error && BROKEN_LINE.has(error.code) && 'syscall' in error && error.syscall === 'write'
+}
 
 /** A server's codes for a temporary refusal: an election, a majority that does not answer, a shutdown, a full disk. */
 const NOT_NOW: ReadonlySet<unknown> = new Set([
@@ -107,8 +115,8 @@ function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefine
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (UNREACHABLE.has(error.name)) return true
-  if ('code' in error && (NOT_NOW.has(error.code) || BROKEN_LINE.has(error.code))) return true
-  const inner = 'errorResponse' in error ? error.errorResponse : error.cause
-  return inner !== error && isUnavailable(inner)
+  if (UNREACHABLE.has(error.name) || ('code' in error && NOT_NOW.has(error.code))) return true
+  if ('errorResponse' in error) return error.errorResponse !== error && isUnavailable(error.errorResponse)
+  const { cause } = error
+  return isBrokenLine(error) || (!(cause instanceof Error && isBrokenLine(cause)) && isUnavailable(cause))
 }

@@ -69,6 +69,27 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     expect(proxy.log()).not.toMatch(/secret|sa_live|chosen/)
   })
 
+  it('T49: logs no id of a bootstrap, which collects the key, also while the service does not answer', async () => {
+    const { address } = await useProcess(echo)
+    const proxy = await useProxy({ processes: [address] })
+    const away = await useProxy({ processes: [`127.0.0.1:${await freePort()}`] })
+    for (const [{ port, log }, status] of [
+      [proxy, 200],
+      [away, 503],
+    ] as const) {
+      for (const path of [
+        '/boot_taken/status',
+        '/%62oot_taken/status?x=boot_taken',
+        '/boot_taken/STATUS',
+        '',
+      ])
+        expect((await fetch(`http://localhost:${port}/api/v1/bootstrap${path}`)).status).toBe(status)
+      // nginx writes its lines in order.
+      await expect.poll(log).toContain(`"GET /api/v1/bootstrap" ${status} `)
+      expect(log()).not.toMatch(/oot_taken/i)
+    }
+  })
+
   it('passes every event of a stream on as it comes, and lets go of the service when the reader leaves', async () => {
     let stream: ServerResponse | undefined
     const { address } = await useProcess((_request, response) => {

@@ -1,5 +1,7 @@
 import { BSON } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { FetchFailure } from '../../adapters/teams/fetch-json.ts'
+import { isUnavailable } from '../../src/store/failures.ts'
 import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } from '../support/caller.ts'
 import { openEvents } from '../support/event-source.ts'
 import { watchInbox } from '../support/inbox-stream.ts'
@@ -347,3 +349,20 @@ it('a document that is full of what waits for the trail takes no more, and says 
   await filled(0)
   await expect.poll(async () => (await revoke()).status).toBe(200)
 })
+
+it.each<[string, Error, boolean]>([
+  ['a command that could not be written', ofSocket('write', 'EPIPE'), true],
+  ['a client that left a page', Object.assign(new Error('Request aborted'), { code: 'ECONNABORTED' }), false],
+  [
+    'another server that hung up',
+    new TypeError('fetch failed', { cause: ofSocket('write', 'EPIPE') }),
+    false,
+  ],
+  ['what Teams did not answer', new FetchFailure(0, 'ECONNRESET'), false],
+])('%s: does it mean that the store is away?', (_what, error, away) => {
+  expect(isUnavailable(error)).toBe(away)
+})
+
+function ofSocket(syscall: string, code: string): Error {
+  return Object.assign(new Error(`${syscall} ${code}`), { errno: -32, syscall, code })
+}

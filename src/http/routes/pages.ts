@@ -89,10 +89,13 @@ function icon(root: string): RequestHandler<{ name: string }> {
 
 const OF_THE_FILE = ['Cache-Control', 'Content-Encoding', 'Content-Type', 'ETag', 'Last-Modified']
 
-/** Handles the outcome of `sendFile`: a missing file is an unknown path; 412 and 416 are answers, not failures. */
+/**
+ * Handles the outcome of `sendFile`: a missing file is an unknown path; 412 and 416 are answers, not failures; a client that left
+ * before the end gets no answer.
+ */
 function afterSending(response: Response, next: NextFunction): (error?: Error) => void {
   return (error) => {
-    if (error === undefined) return
+    if (error === undefined || response.destroyed) return
     const status = 'status' in error ? error.status : undefined
     if (status === 404) return next()
     if (status !== 412 && status !== 416) return next(error)
@@ -139,7 +142,7 @@ export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>):
           'Service-Worker-Allowed': '/',
         },
       },
-      (error?: Error) => error && next(error),
+      afterSending(response, next),
     )
   })
   router.get('/manifest.webmanifest', (_request, response) => {

@@ -86,6 +86,7 @@ describe('400 for fields', () => {
     ['action a number', 'action', { action: 1 }],
     ['action an operator', 'action', { action: { $ne: null } }],
     ['action an array', 'action', { action: ['Deploy'] }],
+    ['200 unknown fields', 'body', { ...ok, ...manyFields(200) }],
     ['action with a NUL', 'action', { action: 'a\u0000b' }],
     ['action with an escape sequence', 'action', { action: 'a\u001b[2J' }],
     ['action with tag characters', 'action', { action: 'a\u{e0041}' }],
@@ -356,6 +357,10 @@ describe('400 for bodies', () => {
 
 function nested(levels: number): Record<string, unknown> {
   return levels === 1 ? {} : { deeper: nested(levels - 1) }
+}
+
+function manyFields(count: number): Record<string, unknown> {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`unknown_${n}`, n]))
 }
 
 function bytes(size: number): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
@@ -129,6 +130,24 @@ describe('the shell of the pages', () => {
     expect(beyond.headers['content-type']).toBeUndefined()
     expect(service.logged.filter(({ message }) => message === 'request failed')).toEqual([])
   })
+
+  it.each(['/keys', '/sw.js'])(
+    'clients that leave before they have %s are no failure, least of all of the store',
+    async (path) => {
+      const cut = () => service.logged.filter(({ fields }) => fields.cut_off === true && fields.path === path)
+      const leave = () => {
+        const socket = connect(Number(new URL(service.url).port), '127.0.0.1', () => {
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`, () => socket.resetAndDestroy())
+        })
+      }
+      const leaving = () => {
+        for (let n = 0; n < 5; n += 1) leave()
+        return cut().length
+      }
+      await expect.poll(leaving).toBeGreaterThan(9)
+      expect(service.logged.filter(({ level }) => level === 'error')).toEqual([])
+    },
+  )
 })
 
 describe('T13: whoever follows the link of a card', () => {
