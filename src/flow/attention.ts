@@ -11,9 +11,9 @@ const UNDER_WAY_MS = 60_000
 
 /**
  * Takes what a request that is about to be made needs: the attention of each approver (T24) and one of the account's quota, in
- * the month of its `created_at`. Each is one conditional write, so that requests made at once count together. A decided or
- * lapsed request does not give its reservations back: once all are taken, those whose request is over are freed. Dry-runs ask
- * no approver and reserve no attention.
+ * the month of its `created_at`. Each is one conditional write, so that requests made at once count together. A decision, a
+ * vote or a lapse does not give reservations back: once all are taken, those of requests that no longer wait for the approver are
+ * freed. Dry-runs ask no approver and reserve no attention.
  * @throws Refusal `too_many_pending`, `quota_exceeded`; nothing is taken then
  */
 export async function takeAllowance(deps: FlowDeps, request: Asking, quota: number): Promise<void> {
@@ -63,14 +63,13 @@ function approversOf({ sandbox, requirement }: Asking): string[] {
 /** Says that an earlier attempt at this request, which died, took the reservation. */
 const HAS_ONE = -1
 
-/** Frees the reservations of requests that are over. @returns seconds after which asking again may help, or `HAS_ONE` */
+/** Frees the reservations of requests that no longer wait for the person. @returns seconds after which asking again may help, or `HAS_ONE` */
 async function makeRoom(deps: FlowDeps, request: Asking, userId: string, at: Date): Promise<number> {
   const { id, account_id } = request
   const held = await deps.quotas.held(account_id, userId)
   if (held.some((reservation) => reservation.id === id)) return HAS_ONE
-  const holders = new Map(
-    (await deps.requests.holders(held.map((reservation) => reservation.id))).map((one) => [one.id, one]),
-  )
+  const ids = held.map((reservation) => reservation.id)
+  const holders = new Map((await deps.requests.holders(ids, userId)).map((one) => [one.id, one]))
   const over = held.filter((reservation) => {
     const holder = holders.get(reservation.id)
     if (holder === undefined) return at.getTime() - reservation.at.getTime() > UNDER_WAY_MS

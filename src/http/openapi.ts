@@ -145,7 +145,7 @@ Limits:
 
 | Counted by | What | At most |
 |---|---|---|
-| API key | requests created | ${REQUESTS_A_MINUTE.create} a minute |
+| API key | calls that create requests, also refused ones | ${REQUESTS_A_MINUTE.create} a minute |
 | API key | requests read or waited for | ${REQUESTS_A_MINUTE.read} a minute |
 | API key | reminders, cancellations, uses, looks at the callback secret | ${REQUESTS_A_MINUTE.key} a minute |
 | Request | reminders | 1 a minute |

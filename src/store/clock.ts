@@ -22,35 +22,56 @@ const SLOW_MS = 150
 /** After this many slow samples in a row one is used all the same: the store may be far away by now. */
 const MOST_SLOW = 10
 
+/** A difference between the local clock and the monotonic one, from which on the local one was set or the machine slept. */
+const STEP_MS = 500
+
 /**
- * Follows the database's clock: the offset is read from `hello.localTime` at start and every 30 s, halving the round trip.
+ * Follows the database's clock: the offset is read from `hello.localTime` at start and every 30 s, halving the round trip. If the
+ * local clock is set meanwhile, time goes on as if it had not been, and the database is asked at once: otherwise housekeeping would
+ * delete by the step (T75).
  * @param local milliseconds of the local clock; replaced in tests by a wrong one.
+ * @param steady milliseconds of a clock that is never set; where `local` is replaced, that one
  */
 export async function createStoreClock(
   connection: StoreConnection,
   log: Log,
   local: () => number = Date.now,
+  steady: () => number = local === Date.now ? () => performance.now() : local,
 ): Promise<StoreClock> {
   const first = await quickestHello(connection, local)
   let offset = first.skewMs
   let quickest = first.tookMs
   let slow = 0
+  const clocks = () => ({ wall: local(), steady: steady() })
+  let seen = clocks()
   warn(log, offset)
   const refresh = async (): Promise<void> => {
     try {
       const { skewMs, tookMs } = await readHello(connection, local)
-      slow = tookMs > Math.max(SLOW_MS, 2 * quickest) ? slow + 1 : 0
+      // Below zero: the local clock was set between question and answer.
+      slow = tookMs < 0 || tookMs > Math.max(SLOW_MS, 2 * quickest) ? slow + 1 : 0
       if (slow > 0 && slow < MOST_SLOW) return
       quickest = slow === 0 ? Math.min(quickest, tookMs) : tookMs
       slow = 0
       offset = skewMs
+      seen = clocks()
       warn(log, offset)
     } catch (error) {
       log.warn({ error }, 'the store did not tell its time')
     }
   }
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
-  return { now: () => new Date(local() + offset), refresh, stop: () => clearInterval(timer) }
+  const now = (): Date => {
+    const before = seen
+    seen = clocks()
+    const step = seen.wall - before.wall - (seen.steady - before.steady)
+    if (Math.abs(step) > STEP_MS) {
+      offset -= step
+      void refresh()
+    }
+    return new Date(seen.wall + offset)
+  }
+  return { now, refresh, stop: () => clearInterval(timer) }
 }
 
 /** Asks up to three times while answers are slow: at the start there is no earlier sample to compare with. */

@@ -176,13 +176,14 @@ function attentionReads(model: RequestModel) {
       )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
-    /** Returns the state of those of these requests that exist and are undamaged. */
-    async holders(ids: readonly string[]): Promise<PlaceHolder[]> {
-      const query = model.find({ _id: trusted({ $in: [...ids] }) }, { status: 1, expires_at: 1 })
+    /** Returns, of those of these requests that exist and are undamaged, whether they wait for this approver. */
+    async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {
+      const fields = { status: 1, expires_at: 1, 'votes.on_behalf_of': 1 }
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }, fields)
       const found = await leanSound<RequestDocument[]>(query.batchSize(ids.length + 1))
-      return found.map(({ _id, status, expires_at }) => ({
+      return found.map(({ _id, status, expires_at, votes }) => ({
         id: _id,
-        pending: status === 'pending',
+        pending: status === 'pending' && votes.every(({ on_behalf_of }) => on_behalf_of !== approverId),
         expires_at,
       }))
     },

@@ -206,7 +206,7 @@ const EVENTS = [
 ].join('\n\n')
 
 const CONSUME = [
-  'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body the approval is used as it stands; a body that holds other fields alone is refused.',
+  'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body, or with `{}`, the approval is used as it stands; a body that holds other fields alone is refused.',
   'In production also refuse an answer with `sandbox: true`: no approver was asked. Where an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
 ].join('\n\n')
 

@@ -139,7 +139,8 @@ export function presentFactors(user: User, models: Models): Answer<typeof factor
   }
 }
 
-const renewed = 'Every other session of the person ends; this one gets a new cookie.'
+const renewed =
+  'Every other session of the person ends, and so does every session token given out before; this session gets a new cookie.'
 
 export const factorOperations = operations('Own factors', {
   'get /api/v1/me/factors': {

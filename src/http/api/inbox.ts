@@ -95,7 +95,7 @@ export const inboxOperations = operations('Deciding', {
     id: 'watchPendingForMe',
     summary: 'Get a signal when what waits for me may have changed',
     description:
-      'Server-sent events. `changed`, with empty data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
+      'Server-sent events. `changed`, with `{}` as data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
     limited: false,
     answers: {
       '200': {

@@ -38,17 +38,19 @@ describe('T24: pending requests before one approver', () => {
     expect(await worker.stored('quotas').findOne({ used: { $gte: 0 } })).toMatchObject({ used: 6 })
   })
 
-  it('leave room as soon as one is decided, withdrawn or lapsed', async () => {
+  it('leave room as soon as one is decided, withdrawn, lapsed, or has the approver’s vote', async () => {
     const worker = await useWorker()
     const requester = await newRequester(worker)
     await leaveRoom(worker, requester, 0)
     expect((await askMany(requester, 1)).made).toBe(0)
-    const some = await worker.stored('requests').find({}).limit(3).toArray()
-    const [decided, withdrawn, lapsed] = some.map(({ _id }) => _id)
+    const some = await worker.stored('requests').find({}).limit(4).toArray()
+    const [decided, withdrawn, lapsed, voted] = some.map(({ _id }) => _id)
     await worker.stored('requests').updateOne({ _id: String(decided) }, { $set: { status: 'approved' } })
     await worker.stored('requests').updateOne({ _id: String(withdrawn) }, { $set: { status: 'expired' } })
     await worker.stored('requests').updateOne({ _id: String(lapsed) }, { $set: { expires_at: new Date(0) } })
-    expect(await askMany(requester, 5)).toMatchObject({ made: 3 })
+    const votes = [{ user_id: 'usr_delegate', on_behalf_of: requester.user.id }]
+    await worker.stored('requests').updateOne({ _id: String(voted) }, { $set: { votes } })
+    expect(await askMany(requester, 6)).toMatchObject({ made: 4 })
   })
 
   it('are freed for all who ask at once: nobody is refused because another has just cleared them', async () => {

@@ -67,6 +67,32 @@ describe('T75: the clock of the machine is wrong', () => {
     expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(near)
   })
 
+  it.each([
+    ['on by 400 days', 400 * 24 * HOUR],
+    ['back by a minute', -MINUTE],
+  ])('a clock that is set %s while the service runs is not believed for a moment', async (_what, step) => {
+    const { connection } = (await useService()).composition
+    let set = 0
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const clock = await createStoreClock(
+      connection,
+      log,
+      () => Date.now() + set,
+      () => performance.now(),
+    )
+    onTestFinished(() => clock.stop())
+    const error = () => Math.abs(clock.now().getTime() - Date.now())
+    expect(error()).toBeLessThan(MINUTE / 2)
+    set = step
+    for (let look = 0; look < 3; look += 1) {
+      expect(error()).toBeLessThan(MINUTE / 2)
+      await clock.refresh()
+    }
+    set = 0
+    await clock.refresh()
+    expect(error()).toBeLessThan(MINUTE / 2)
+  })
+
   it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {
     const service = await useService()
     const caller = await newCaller(service, { sandbox: true })

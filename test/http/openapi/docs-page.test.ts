@@ -109,7 +109,7 @@ describeInBrowser('the filter of /docs', () => {
     expect(await page.evaluate('document.body.scrollHeight')).toBeLessThan(40 * 844)
     expect(await page.locator('th').allInnerTexts()).toEqual(['Counted by', 'What', 'At most'])
     expect(await page.locator('tbody > tr').first().innerText()).toBe(
-      'API key\trequests created\t60 a minute',
+      'API key\tcalls that create requests, also refused ones\t60 a minute',
     )
     // Not the wheel, which scrolls whenever it likes.
     expect(await page.evaluate('scrollTo(0, 4000), scrollY')).toBeGreaterThan(0)
