@@ -5,7 +5,7 @@ import type { ChatChannel } from '../domain/chat.ts'
 import { type ChatPlace, type ChatTrouble, MOST_TROUBLES } from '../domain/chat-trouble.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, neededPart, number, part, text } from './fields.ts'
 import { mergeNewest } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { createLookup } from './shared-trips.ts'
@@ -19,69 +19,21 @@ type AccountDocument = Omit<Account, 'id'> & {
   outbox?: OutboxEvent[]
 } & OutboxToken
 
-const policyFields = new Schema(
-  {
-    approvers: { type: [String], required: true },
-    quorum: { type: Number, required: true, min: 1 },
-    passkey_only: flag,
-    high_impact: flag,
-    confirmed_only: flag,
-    authenticators: Schema.Types.Mixed,
-    reminders: { type: [Number], required: true },
-  },
-  part,
-)
-
-const memberFields = new Schema(
-  {
-    user_id: text,
-    role: text,
-    state: text,
-    invited_at: date,
-    joined_at: { type: Date, default: null },
-    name: String,
-  },
-  part,
-)
-
-const channelFields = new Schema(
-  {
-    platform: text,
-    tenant: text,
-    channel: text,
-    name: String,
-    workspace: String,
-  },
-  part,
-)
-
-const troubleFields = new Schema(
-  {
-    platform: text,
-    tenant: text,
-    channel: String,
-    name: String,
-    reason: text,
-    since: date,
-  },
-  part,
-)
-
 const accountSchema = new Schema<AccountDocument>(
   {
     _id: text,
     owner_id: text,
     name: text,
-    policy: { type: policyFields, required: true },
-    members: { type: [memberFields], required: true },
-    channels: { type: [channelFields], required: true },
-    chat_troubles: { type: [troubleFields], default: undefined },
+    policy: neededPart,
+    members: neededPart,
+    channels: neededPart,
+    chat_troubles: part,
     names_in_channels: Boolean,
     monthly_quota: { type: Number, required: true, min: 0 },
     created_at: date,
     no_webhooks: Boolean,
     version: number,
-    outbox: { type: [outboxFields], default: undefined },
+    outbox: part,
   },
   STRICT_SCHEMA,
 )

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, flag, neededPart, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf, replacing } from './record.ts'
@@ -16,16 +16,6 @@ const { trusted } = mongoose
 type KeyDocument = Omit<ApiKey, 'id'> & { _id: string } & OutboxToken
 type KeyModel = mongoose.Model<KeyDocument>
 
-const keyPolicyFields = new Schema(
-  {
-    approvers: { type: [String], default: undefined },
-    quorum: Number,
-    passkey_only: Boolean,
-    high_impact: Boolean,
-  },
-  part,
-)
-
 const keySchema = new Schema<KeyDocument>(
   {
     _id: text,
@@ -35,14 +25,14 @@ const keySchema = new Schema<KeyDocument>(
     key_prefix: text,
     scopes: { type: [String], required: true },
     sandbox: flag,
-    policy: keyPolicyFields,
+    policy: part,
     source_control: Boolean,
     internal: Boolean,
     secret_version: number,
     created_at: date,
     last_used_at: { type: Date, default: null },
     revoked_at: { type: Date, default: null },
-    outbox: { type: [outboxFields], required: true },
+    outbox: neededPart,
   },
   STRICT_SCHEMA,
 )

@@ -16,10 +16,7 @@ interface AttemptDocument {
 const attemptSchema = new Schema<AttemptDocument>(
   {
     _id: text,
-    taken: {
-      type: [new Schema({ at: date, token: text }, part)],
-      default: undefined,
-    },
+    taken: part,
     expires_at: date,
   },
   STRICT_SCHEMA,

@@ -4,7 +4,7 @@ import { given } from '../domain/given.ts'
 import type { AuditTrail } from '../flow/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { damageTold, isDuplicateKey } from './failures.ts'
-import { auditFields, number, text } from './fields.ts'
+import { number, part, text } from './fields.ts'
 import { beyond, during } from './filters.ts'
 import { isDamaged, readSound } from './sound-reads.ts'
 
@@ -13,7 +13,7 @@ type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 const recordSchema = new Schema<RecordDocument>(
   {
     _id: number,
-    entry: auditFields,
+    entry: part,
     salt: String,
     content_sha256: text,
     hash: text,

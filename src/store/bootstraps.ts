@@ -5,29 +5,16 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import { deleteEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, number, outboxFields, part, text } from './fields.ts'
+import { date, neededPart, number, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
-import { evidenceFields } from './request-schema.ts'
 import { leanSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
 
 type BootstrapDocument = Omit<Bootstrap, 'id'> & { _id: string } & OutboxToken
-
-const consentFields = new Schema(
-  {
-    decision: text,
-    method: text,
-    at: date,
-    user_id: text,
-    intent_json: text,
-    evidence: { type: evidenceFields, required: true },
-  },
-  part,
-)
 
 /** Collection `bootstraps`. It never holds a `bootstrap_id`, a key or an e-mail address. */
 const bootstrapSchema = new Schema<BootstrapDocument>(
@@ -41,19 +28,16 @@ const bootstrapSchema = new Schema<BootstrapDocument>(
     code: text,
     scopes: { type: [String], required: true },
     code_challenge: String,
-    requester: {
-      type: new Schema({ address: text, user_agent: { type: String, default: '' } }, part),
-      required: true,
-    },
+    requester: neededPart,
     wrong_codes: number,
     created_at: date,
     expires_at: date,
-    consent: consentFields,
+    consent: part,
     key_id: String,
     collect_by: Date,
-    collected: new Schema({ at: date, address: String }, part),
+    collected: part,
     polled_at: Date,
-    outbox: { type: [outboxFields], required: true },
+    outbox: neededPart,
   },
   STRICT_SCHEMA,
 )

@@ -13,7 +13,7 @@ import {
 import { given } from '../domain/given.ts'
 import { updateEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, noticeFields, number, part, text } from './fields.ts'
+import { date, neededPart, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { noWake, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -34,36 +34,25 @@ type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & 
 type CardModel = mongoose.Model<CardDocument>
 type CardWrites = Parameters<CardModel['bulkWrite']>[0]
 
-const recipientFields = new Schema(
-  { kind: text, user_id: String, tenant: String, user: String, channel: String },
-  part,
-)
-const messageFields = new Schema(
-  { tenant: text, conversation: text, message: text, user: String, by_email: Boolean },
-  part,
-)
-const replyFields = new Schema({ id: text, kind: text, at: date, automatic: Boolean, state: text }, part)
-const attemptFields = new Schema({ at: date, what: text, outcome: text, duration_ms: number }, part)
-
 const cardSchema = new Schema<CardDocument>(
   {
     _id: text,
     account_id: text,
     request_id: text,
     platform: text,
-    recipient: { type: recipientFields, required: true },
-    notice: noticeFields,
+    recipient: neededPart,
+    notice: part,
     /** Unique together with the request's id: one card per request and recipient. */
     recipient_key: text,
     wanted: number,
     shown: number,
-    message: messageFields,
+    message: part,
     perhaps_posted: Boolean,
     posted_at: Date,
     stale: Boolean,
-    replies: { type: [replyFields], required: true },
+    replies: neededPart,
     news: number,
-    attempts: { type: [attemptFields], required: true },
+    attempts: neededPart,
     created_at: date,
   },
   STRICT_SCHEMA,

@@ -54,18 +54,6 @@ export interface ShownItem {
 
 type ChallengeDocument = Omit<Challenge, 'id'> & { _id: string }
 
-const shownFields = new Schema<ShownItem>(
-  {
-    request_id: text,
-    decision: text,
-    intent_json: text,
-    whose: text,
-    votes: { type: [String], required: true },
-    methods: { type: [String], required: true },
-  },
-  part,
-)
-
 const challengeSchema = new Schema<ChallengeDocument>(
   {
     _id: text,
@@ -74,15 +62,8 @@ const challengeSchema = new Schema<ChallengeDocument>(
     subject: String,
     session_id: String,
     intent_json: String,
-    shown: { type: [shownFields], default: undefined },
-    profile: new Schema(
-      {
-        email: text,
-        name: text,
-        user_handle: text,
-      },
-      part,
-    ),
+    shown: part,
+    profile: part,
     expires_at: date,
   },
   STRICT_SCHEMA,

@@ -8,24 +8,16 @@ import { UNEXPIRED } from './filters.ts'
 /** The `_id` is kind and identity: there is at most one open link for each pair. */
 type ChatLinkDocument = Omit<ChatLink, 'id'> & { _id: string; link_id: string }
 
-const platform = { type: String, enum: ['slack', 'teams'], required: true }
 const chatLinkSchema = new Schema<ChatLinkDocument>(
   {
     _id: text,
     link_id: text,
     kind: { type: String, enum: ['link', 'browser', 'channel'], required: true },
     token_hash: text,
-    identity: new Schema({ platform, tenant: text, user: text }, part),
-    shown_as: new Schema(
-      {
-        person: text,
-        workspace: text,
-        channel: String,
-      },
-      part,
-    ),
+    identity: part,
+    shown_as: part,
     user_id: String,
-    channel: new Schema({ platform, tenant: text, channel: text }, part),
+    channel: part,
     expires_at: date,
     created_at: date,
   },

@@ -4,7 +4,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import type { Delivery } from '../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, number, outboxFields, part, text } from './fields.ts'
+import { date, neededPart, text } from './fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from './filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from './outbox.ts'
 import {
@@ -24,19 +24,11 @@ const { trusted } = mongoose
 
 type DeliveryDocument = Omit<Delivery, 'id'> & { _id: string; target_key: string } & QueueToken
 
-const targetFields = new Schema(
-  { kind: text, request_id: String, api_key_id: String, secret_version: Number, webhook_id: String },
-  part,
-)
-
-/** One attempt in the log of a delivery or a push. */
-export const attemptFields = new Schema({ at: date, outcome: text, duration_ms: number }, part)
-
 const deliverySchema = new Schema<DeliveryDocument>(
   {
     _id: text,
     account_id: text,
-    target: { type: targetFields, required: true },
+    target: neededPart,
     /** `callback` or the webhook's id; unique together with the event's id: one delivery per event and target. */
     target_key: text,
     event_id: text,
@@ -45,9 +37,9 @@ const deliverySchema = new Schema<DeliveryDocument>(
     url: text,
     host: text,
     body: text,
-    attempts: { type: [attemptFields], required: true },
+    attempts: neededPart,
     created_at: date,
-    outbox: { type: [outboxFields], required: true },
+    outbox: neededPart,
   },
   STRICT_SCHEMA,
 )

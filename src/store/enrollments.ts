@@ -42,15 +42,7 @@ const enrollmentSchema = new Schema<EnrollmentDocument>(
     user_id: String,
     account_id: String,
     by_operator: Boolean,
-    pending: new Schema(
-      {
-        user_id: text,
-        email: text,
-        name: text,
-        sealed_seed: text,
-      },
-      part,
-    ),
+    pending: part,
     tries: number,
     expires_at: date,
     created_at: date,

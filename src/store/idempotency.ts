@@ -22,8 +22,6 @@ type IdempotencyDocument = {
   expires_at: Date
 }
 
-const answerFields = new Schema({ status: Number, body: String }, part)
-
 const idempotencySchema = new Schema<IdempotencyDocument>(
   {
     _id: text,
@@ -31,7 +29,7 @@ const idempotencySchema = new Schema<IdempotencyDocument>(
     token: text,
     subject: text,
     claimed_at: date,
-    answer: answerFields,
+    answer: part,
     expires_at: date,
   },
   STRICT_SCHEMA,

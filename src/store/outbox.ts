@@ -5,7 +5,7 @@ import type { ApprovalRequest } from '../domain/request.ts'
 import type { OutboxEntry, OutboxSource } from '../flow/ports.ts'
 import { deleteThese } from './bulk-writes.ts'
 import type { StoreConnection } from './connect.ts'
-import { auditFields } from './fields.ts'
+import { neededPart } from './fields.ts'
 import { findSound } from './sound-reads.ts'
 
 /**
@@ -37,7 +37,7 @@ export interface OutboxToken {
 
 /** Adds the outbox to a schema. Its index holds only documents with something waiting. */
 export function addOutbox(schema: Schema): void {
-  schema.add({ audit: { type: [auditFields], required: true }, outbox_token: String })
+  schema.add({ audit: { ...neededPart, default: () => [] }, outbox_token: String })
   schema.index({ outbox_token: 1 }, { sparse: true })
 }
 

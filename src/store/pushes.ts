@@ -1,8 +1,8 @@
 import { Schema } from 'mongoose'
 import type { Push } from '../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { attemptFields, type Busy, noneBusy } from './deliveries.ts'
-import { date, noticeFields, part, text } from './fields.ts'
+import { type Busy, noneBusy } from './deliveries.ts'
+import { date, neededPart, text } from './fields.ts'
 import { noWake, type Wake } from './outbox.ts'
 import {
   type AttemptResult,
@@ -17,11 +17,6 @@ import { documentOf, recordOf } from './record.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
-const subjectFields = new Schema(
-  { kind: text, request_id: String, bootstrap_id: String, notice: noticeFields },
-  part,
-)
-
 const pushSchema = new Schema<PushDocument>(
   {
     _id: text,
@@ -29,10 +24,10 @@ const pushSchema = new Schema<PushDocument>(
     user_id: text,
     device_id: text,
     event_id: text,
-    about: { type: subjectFields, required: true },
+    about: neededPart,
     host: text,
     expires_at: date,
-    attempts: { type: [attemptFields], required: true },
+    attempts: neededPart,
     created_at: date,
   },
   STRICT_SCHEMA,

@@ -2,7 +2,7 @@ import mongoose, { type mongo, Schema } from 'mongoose'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { date, part, text } from './fields.ts'
+import { part, text } from './fields.ts'
 import { shareTrips } from './shared-trips.ts'
 
 /** A request that has reserved some of an approver's attention. */
@@ -20,14 +20,12 @@ interface QuotaDocument {
   held?: Reservation[]
 }
 
-const heldFields = new Schema({ id: text, at: date }, part)
-
 const quotaSchema = new Schema<QuotaDocument>(
   {
     _id: text,
     used: Number,
     month: String,
-    held: { type: [heldFields], default: undefined },
+    held: part,
   },
   STRICT_SCHEMA,
 )

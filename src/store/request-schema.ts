@@ -1,83 +1,11 @@
 import { Schema } from 'mongoose'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { STRICT_SCHEMA } from './connect.ts'
-import { date, flag, number, outboxFields, part, text } from './fields.ts'
+import { date, flag, neededPart, number, part, text } from './fields.ts'
 import { addOutbox, type OutboxToken } from './outbox.ts'
 
 /** A request document: the record with its id as `_id`. `moved_at`: when it got its version; absent for the first version. */
 export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string; moved_at?: Date } & OutboxToken
-
-const receiptFields = new Schema({ canonical_payload: text, signature: text, public_key_id: text }, part)
-
-/** The proof of a person's presence, kept with their decision. */
-export const evidenceFields = new Schema(
-  {
-    type: text,
-    credential_id: String,
-    public_key: String,
-    client_data_json: String,
-    authenticator_data: String,
-    signature: String,
-    step: Number,
-    batch_json: String,
-  },
-  part,
-)
-
-const voteFields = new Schema(
-  {
-    decision_id: text,
-    user_id: text,
-    on_behalf_of: text,
-    approver: text,
-    delegate: String,
-    decision: text,
-    method: text,
-    at: date,
-    comment: { type: String, default: null },
-    intent_json: text,
-    evidence: { type: evidenceFields, required: true },
-    receipt: receiptFields,
-  },
-  part,
-)
-
-const decisionFields = new Schema(
-  {
-    id: text,
-    decision: text,
-    method: text,
-    approver: text,
-    delegate: String,
-    decided_at: date,
-    comment: { type: String, default: null },
-    receipt: { type: receiptFields, required: true },
-  },
-  part,
-)
-
-const callbackFields = new Schema(
-  {
-    state: text,
-    url: text,
-    event_id: text,
-    delivery_id: text,
-    secret_version: number,
-    body: String,
-  },
-  part,
-)
-
-const requirementFields = new Schema(
-  {
-    approvers: { type: [new Schema({ user_id: text, approver: text }, part)], required: true },
-    quorum: number,
-    passkey_only: flag,
-    confirmed_only: Boolean,
-    authenticators: Schema.Types.Mixed,
-  },
-  part,
-)
 
 /** Collection `requests`. The caller's context is stored as text, never as BSON, which would lose or change keys. */
 export const requestSchema = new Schema<RequestDocument>(
@@ -88,7 +16,7 @@ export const requestSchema = new Schema<RequestDocument>(
     status: text,
     account_id: text,
     api_key_id: text,
-    requested_by: { type: new Schema({ key_name: text, account_name: text }, part), required: true },
+    requested_by: neededPart,
     sandbox: flag,
     action: text,
     context_json: text,
@@ -96,16 +24,16 @@ export const requestSchema = new Schema<RequestDocument>(
     high_impact: flag,
     audience: String,
     reversibility: String,
-    requirement: { type: requirementFields, required: true },
+    requirement: neededPart,
     callback_url: String,
     callback_secret_version: Number,
     asked_from: String,
     created_at: date,
     expires_at: date,
-    sandbox_plan: new Schema({ decision: text, due_at: date, approver: text }, part),
-    votes: { type: [voteFields], required: true },
-    seen: { type: [new Schema({ approver: text, at: date }, part)], default: undefined },
-    decision: decisionFields,
+    sandbox_plan: part,
+    votes: neededPart,
+    seen: part,
+    decision: part,
     cancelled: Boolean,
     consumed_at: Date,
     consumed_with: String,
@@ -114,8 +42,8 @@ export const requestSchema = new Schema<RequestDocument>(
     reminded_at: Date,
     caller_reminded_at: Date,
     reminder_count: Number,
-    callback: callbackFields,
-    outbox: { type: [outboxFields], required: true },
+    callback: part,
+    outbox: neededPart,
   },
   STRICT_SCHEMA,
 )

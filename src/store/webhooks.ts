@@ -16,8 +16,6 @@ const { trusted } = mongoose
 type WebhookDocument = Omit<Webhook, 'id'> & { _id: string } & OutboxToken
 type WebhookModel = mongoose.Model<WebhookDocument>
 
-const previousSecret = new Schema({ sealed: text, until: date }, part)
-
 const webhookSchema = new Schema<WebhookDocument>(
   {
     _id: text,
@@ -27,7 +25,7 @@ const webhookSchema = new Schema<WebhookDocument>(
     events: { type: [String], required: true },
     state: text,
     sealed_secret: text,
-    previous_secret: previousSecret,
+    previous_secret: part,
     created_at: date,
     disabled_at: { type: Date, default: null },
   },
