@@ -113,8 +113,12 @@ function failureOf(error: unknown, signal: AbortSignal): Omit<Failed, 'duration_
   return { ok: false, outcome: 'failed', code: error instanceof Error ? error.name : 'unknown' }
 }
 
-/** Codes of a 403 that concern the bot, not the person or place (Teams "Status codes from bot conversational APIs"). */
-const OF_THE_BOT: ReadonlySet<string> = new Set(['BotDisabledByAdmin', 'BotNotRegistered'])
+/**
+ * Codes of refusals that last until the app is added, or allowed by a setting. Any other 403 or 404 may pass: in incidents Teams
+ * says `ConversationNotFound` of conversations that exist, and a person or an administrator may unblock the app (which is why
+ * even `BotDisabledByAdmin` is about one conversation; Teams "Status codes from bot conversational APIs").
+ */
+const LASTING: ReadonlySet<string> = new Set(['BotNotInConversationRoster', 'service_not_allowed'])
 
 function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'duration_ms'> {
   // Includes a 5xx that asks us to wait: a gateway says that about the server behind it, which may have acted.
@@ -126,10 +130,10 @@ function refusedBy({ status, code, retryAfter }: CallRefused): Omit<Failed, 'dur
     ...(perhaps ? { perhaps: true as const } : {}),
   }
   // Refuses the bot itself, everywhere in the tenant.
-  if (status === 401 || OF_THE_BOT.has(code)) return { ...told, outcome: 'unavailable' }
-  // Not installed, blocked or gone: a retry will not help.
+  if (status === 401) return { ...told, outcome: 'unavailable' }
   if (code === 'ActivityNotFoundInConversation') return { ...told, outcome: 'unreachable', gone: true }
-  if (status === 403 || status === 404) return { ...told, outcome: 'unreachable' }
+  if (status === 403 || status === 404)
+    return { ...told, outcome: 'unreachable', ...(LASTING.has(code) ? {} : { passing: true as const }) }
   const asksForPatience = status === 429 || (retryAfter !== undefined && (status === 412 || status >= 500))
   return { ...told, outcome: asksForPatience ? 'rate_limited' : 'failed' }
 }

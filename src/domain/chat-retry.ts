@@ -9,6 +9,10 @@ const SHORTEST_RETRY_AFTER_MS = 1_000
 const LONGEST_PAUSE_MS = 900_000
 /** The longest pause for a card that still asks about a request that is over, since such a card misleads. */
 const LONGEST_WHILE_WRONG_MS = 300_000
+/** The pauses after refusals that may pass: long ones, because most do not. After the last one a card rests as unreachable. */
+const PASSING_PAUSES_MS: readonly number[] = [1, 5, 15, 60, 360, 1_440].map((minutes) => minutes * 60_000)
+/** Attempts after such a refusal; one that follows them all is final. */
+export const PASSING_TRIES = PASSING_PAUSES_MS.length
 /** Up to this share of a pause is cut at random, so that cards that failed together are not retried together. */
 const JITTER = 0.25
 
@@ -23,6 +27,8 @@ interface Trouble {
   tries: number
   /** Seconds of pause that the platform asked for. */
   retryAfter?: number | undefined
+  /** The refusal may pass, although the platform calls it final. */
+  passing?: boolean | undefined
   /** The card's message asks about a request that is over. */
   misleads?: boolean
   /** Random number from 0 to 1, drawn for this attempt. */
@@ -35,18 +41,23 @@ interface Trouble {
  */
 export function cardStepAfter(
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>,
-  { tries, retryAfter = 0, misleads = false, luck }: Trouble,
+  { tries, retryAfter = 0, passing = false, misleads = false, luck }: Trouble,
 ): CardStep {
-  if (outcome === 'unreachable') return { state: 'unreachable', tries: 0 }
+  const again = (pause: number): CardStep => {
+    const delay_ms = Math.round(pause * (1 - JITTER * luck))
+    return { state: 'due', tries: tries + 1, delay_ms, ask_patience: false }
+  }
+  if (outcome === 'unreachable') {
+    const pause = passing ? PASSING_PAUSES_MS[tries] : undefined
+    return pause === undefined ? { state: 'unreachable', tries: 0 } : again(pause)
+  }
   if (outcome === 'interrupted') return { state: 'due', tries, delay_ms: 0, ask_patience: false }
   if (outcome === 'rate_limited') {
     const asked = Math.min(retryAfter * 1000, LONGEST_RETRY_AFTER_MS)
     return { state: 'due', tries, delay_ms: Math.max(asked, SHORTEST_RETRY_AFTER_MS), ask_patience: true }
   }
   const most = misleads ? LONGEST_WHILE_WRONG_MS : LONGEST_PAUSE_MS
-  const pause = Math.min(RETRY_DELAYS_MS[tries] ?? LONGEST_PAUSE_MS, most)
-  const delay_ms = Math.round(pause * (1 - JITTER * luck))
-  return { state: 'due', tries: tries + 1, delay_ms, ask_patience: false }
+  return again(Math.min(RETRY_DELAYS_MS[tries] ?? LONGEST_PAUSE_MS, most))
 }
 
 /** The standing of a card, for its log. `behind`: the card cannot be edited; `not_sent`: nothing was posted while it mattered. */
@@ -60,6 +71,11 @@ export function standingOf(card: Card): CardStanding {
   return card.shown < card.wanted ? 'behind' : 'shown'
 }
 
+/** Checks whether the platform last said that there is no one to send the card to, although it may be asked again. */
+export function isUnreached({ state, attempts }: Pick<Card, 'state' | 'attempts'>): boolean {
+  return state === 'unreachable' || (state !== 'idle' && attempts.at(-1)?.outcome === 'unreachable')
+}
+
 /**
  * Lists approvers who have cards, but no message delivered or under way; the caller has to reach them another way.
  * @returns user ids
@@ -70,7 +86,7 @@ export function notReachable(cards: readonly Card[]): string[] {
     if (card.recipient.kind !== 'approver') continue
     const { user_id } = card.recipient
     const nowhere =
-      card.state === 'unreachable' || card.state === 'idle' || card.attempts.at(-1)?.outcome === 'unavailable'
+      isUnreached(card) || card.state === 'idle' || card.attempts.at(-1)?.outcome === 'unavailable'
     const lost = card.message === undefined && nowhere
     reached.set(user_id, (reached.get(user_id) ?? false) || !lost)
   }

@@ -118,6 +118,8 @@ export type ChatOutcome<T> =
       retry_after?: number
       /** The platform's own error code, for the log. */
       code?: string
+      /** `unreachable` only: the platform may say so for a while of people and places that exist, so the call is worth repeating. */
+      passing?: true
       /** The message that was to be edited or answered no longer exists. */
       gone?: true
       /** The call may have taken effect all the same: the answer was lost. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { judgeReminder } from '../domain/attention.ts'
 import type { AuditActor } from '../domain/audit.ts'
+import { isUnreached } from '../domain/chat-retry.ts'
 import { refusal } from '../domain/errors.ts'
 import { drawEvent } from '../domain/event.ts'
 import { remindedData } from '../domain/event-data.ts'
@@ -127,8 +128,8 @@ async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<bo
   if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(request.id)).some(
-    ({ recipient, state }) =>
-      recipient.kind === 'approver' && people.includes(recipient.user_id) && state !== 'unreachable',
+    ({ recipient, ...card }) =>
+      recipient.kind === 'approver' && people.includes(recipient.user_id) && !isUnreached(card),
   )
 }
 

@@ -4,6 +4,8 @@ import { cardStepAfter, notReachable, standingOf } from '../../src/domain/chat-r
 
 const ref = { tenant: 'T1', conversation: 'D1', message: 'm1' }
 
+const refused = { at: new Date(0), what: 'post', outcome: 'unreachable', duration_ms: 1 } as const
+
 function card(more: Partial<Card> = {}): Card {
   return {
     id: 'crd_1',
@@ -56,6 +58,16 @@ describe('what happens to a card after a call that was not accepted', () => {
     },
   )
 
+  it('is asked about again slowly where a refusal may pass, and is unreachable only after a day and a half', () => {
+    const pauses = [1, 5, 15, 60, 360, 1440].map((minutes) => minutes * 60_000)
+    for (const [tries, delay_ms] of pauses.entries()) {
+      const step = cardStepAfter('unreachable', { tries, passing: true, misleads: true, luck: 0 })
+      expect(step).toEqual({ state: 'due', tries: tries + 1, delay_ms, ask_patience: false })
+    }
+    const last = cardStepAfter('unreachable', { tries: pauses.length, passing: true, luck: 0 })
+    expect(last).toEqual({ state: 'unreachable', tries: 0 })
+  })
+
   it('is unreachable at once when trying again would not help, and due at once when its process stops', () => {
     expect(cardStepAfter('unreachable', { tries: 3, luck: 0 })).toEqual({ state: 'unreachable', tries: 0 })
     expect(cardStepAfter('interrupted', { tries: 3, luck: 0 })).toMatchObject({
@@ -86,9 +98,11 @@ it('calls people unreachable whose cards were never posted anywhere and are not 
     of('usr_elsewhere', { state: 'unreachable' }),
     of('usr_elsewhere', { state: 'idle', message: ref, platform: 'teams' }),
     of('usr_waiting', { state: 'due' }),
+    of('usr_refused', { state: 'due', attempts: [refused] }),
+    of('usr_asked', { state: 'due', attempts: [refused], message: ref }),
     // The message was deleted later; the person has seen it.
     of('usr_told', { state: 'unreachable', message: ref }),
     card({ recipient: { kind: 'channel', tenant: 'T1', channel: 'C1' }, state: 'unreachable' }),
   ]
-  expect(notReachable(cards)).toEqual(['usr_lost'])
+  expect(notReachable(cards)).toEqual(['usr_lost', 'usr_refused'])
 })

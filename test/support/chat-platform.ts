@@ -39,6 +39,7 @@ type Failure = {
   code?: string
   perhaps?: true
   gone?: true
+  passing?: true
 }
 
 /** How the platform takes a call; nothing: it accepts. `lost`: it accepts, and the answer never arrives. */

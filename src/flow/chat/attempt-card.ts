@@ -63,7 +63,7 @@ export async function attemptCard(
   // Editing a message that can no longer be edited would be tried for ever: the outcome is posted below it instead.
   // Not if it was a post elsewhere that failed: the message is then in a chat that is no longer the person's (T37).
   const edited = progress.attempts.at(-1)?.what === 'update' && progress.message !== undefined
-  const fixed = failure?.outcome === 'unreachable' && !failure.gone && edited
+  const fixed = failure?.outcome === 'unreachable' && !failure.gone && !failure.passing && edited
   if ((failure === undefined || fixed) && dropped.length === 0) await sayReplies(job, showing)
   await notePlace(job)
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
@@ -139,8 +139,8 @@ async function post(job: Job, showing: Showing): Promise<void> {
     }
     if (answer.perhaps) progress.perhaps_posted = true
     const failed = { ...answer, tenant: address.tenant }
-    // A workspace that refuses the app is tried again, also when nobody is reached elsewhere.
-    if (answer.outcome !== 'unreachable' || progress.refused === undefined) last = failed
+    // A workspace that refuses the app, and a chat that may come back, are tried again, also when nobody is reached elsewhere.
+    if (answer.outcome !== 'unreachable' || !(progress.refused || last.passing)) last = failed
     if (answer.outcome === 'unreachable') forget(deps.lookup, address)
     else if (answer.outcome === 'unavailable' && !answer.perhaps) progress.refused ??= failed
     else break
@@ -279,7 +279,7 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
       if ((await mendLost(job, showing)) !== 'done') await post(job, showing)
       if (progress.message !== undefined) progress.said.push(reply.id)
       return
-    } else if (answer.outcome === 'unreachable') progress.dropped.push(reply.id)
+    } else if (answer.outcome === 'unreachable' && !answer.passing) progress.dropped.push(reply.id)
     else {
       progress.failure = { ...answer, tenant: message.tenant }
       return

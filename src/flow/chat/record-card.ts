@@ -1,6 +1,6 @@
 import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import type { Card, CardAttempt } from '../../domain/chat.ts'
-import { type CardStep, cardStepAfter } from '../../domain/chat-retry.ts'
+import { type CardStep, cardStepAfter, PASSING_TRIES } from '../../domain/chat-retry.ts'
 import { MAY_BE_OF_CHANNEL } from '../../domain/chat-trouble.ts'
 import { given } from '../../domain/given.ts'
 import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
@@ -21,6 +21,8 @@ export interface CardFailure {
   tenant?: string
   /** The message no longer exists. */
   gone?: true
+  /** See `ChatOutcome`. */
+  passing?: true
 }
 
 /** The result of an attempt. `next_at`: the next attempt, while it stays due; `patience`: the platform asked to wait. */
@@ -117,8 +119,8 @@ function auditOf(
     const actor = { kind: 'service' } as const
     return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
   }
-  const wasUnreachable = card.attempts.at(-1)?.outcome === 'unreachable'
-  const lost = typeof step !== 'string' && step.state === 'unreachable' && !wasUnreachable
+  const refused = progress.attempts.findLast(({ what }) => what !== 'reply')?.outcome === 'unreachable'
+  const lost = typeof step !== 'string' && refused && !wasRefused(card)
   return [
     ...(progress.posted_at ? [entry('card.posted')] : []),
     ...(lost ? [entry('card.unreachable')] : []),
@@ -126,15 +128,25 @@ function auditOf(
   ]
 }
 
+function wasRefused({ attempts }: Card): boolean {
+  return attempts.at(-1)?.outcome === 'unreachable'
+}
+
+/** Returns how often in a row a card was tried again after a refusal that may pass. */
+function refusalsOf(card: Card): number {
+  return wasRefused(card) ? card.tries : 0
+}
+
 /** Returns the step after a call that was not accepted. `misleads`: the message still asks about a request that is over. */
 export function stepAfter(
   { random }: Pick<FlowDeps, 'random'>,
-  { tries }: Card,
-  { outcome, retry_after: retryAfter }: CardFailure,
+  card: Card,
+  { outcome, retry_after: retryAfter, passing }: CardFailure,
   misleads = false,
 ): CardStep {
   const luck = (random.bytes(1)[0] ?? 0) / 255
-  return cardStepAfter(outcome, { tries, retryAfter, misleads, luck })
+  const tries = outcome === 'unreachable' ? refusalsOf(card) : card.tries
+  return cardStepAfter(outcome, { tries, retryAfter, passing, misleads, luck })
 }
 
 export type AttemptDeps = FlowDeps & { lookup: Lookup; troubles: TroubleWatch }
@@ -160,10 +172,17 @@ export const CARD_LEASE_MS = CALL_MS + 5_000
 export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
 export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
-/** Makes a call. The lease is extended first if the call could outlive it and run beside that of another process. */
+/**
+ * Makes a call. The lease is extended first if the call could outlive it and run beside that of another process. A refusal that
+ * did not pass in all the time it was given is final.
+ */
 export async function call<T>(job: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
-  if (!isLate(job) || ((await extend(job)) && !isLate(job))) return attempt()
-  return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  if (isLate(job) && (!(await extend(job)) || isLate(job)))
+    return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  const answer = await attempt()
+  if (answer.ok || refusalsOf(job.card) < PASSING_TRIES) return answer
+  const { passing: _, ...final } = answer
+  return final
 }
 
 function isLate({ deps, leaseEnds }: Job): boolean {

@@ -95,9 +95,17 @@ const FAILURES: Record<string, [mood: ConnectorMood, outcome: object]> = {
     { status: 403, code: 'BotNotInConversationRoster' },
     { outcome: 'unreachable', code: 'BotNotInConversationRoster' },
   ],
+  '403 to somebody who blocked it': [
+    { status: 403, code: 'ConversationBlockedByUser' },
+    { outcome: 'unreachable', code: 'ConversationBlockedByUser', passing: true },
+  ],
+  '403 to somebody whom an administrator denies it': [
+    { status: 403, code: 'BotDisabledByAdmin' },
+    { outcome: 'unreachable', code: 'BotDisabledByAdmin', passing: true },
+  ],
   '404': [
     { status: 404, code: 'NotFound' },
-    { outcome: 'unreachable', code: 'NotFound' },
+    { outcome: 'unreachable', code: 'NotFound', passing: true },
   ],
   'a redirect': [{ status: 307, headers: { Location: 'http://127.0.0.1:9/stolen' } }, { outcome: 'failed' }],
   'a connection cut after it was taken': [
@@ -125,6 +133,7 @@ describe('a call that Teams answers with', () => {
         expect(answer).toMatchObject({ ok: false, ...outcome, duration_ms: expect.any(Number) })
         // What a gateway refuses may have been done behind it, also when it asks for patience.
         expect('perhaps' in answer).toBe('perhaps' in outcome)
+        expect('passing' in answer).toBe('passing' in outcome)
         expect(calls.slice(before).map((each) => each.what)).toEqual([what])
       }
     },
@@ -200,7 +209,7 @@ describe('a call that Teams answers with', () => {
 
   it.each([
     [401, 'Unauthorized'],
-    [403, 'BotDisabledByAdmin'],
+    [401, 'BotNotRegistered'],
   ])('%s %s is about the bot, not about the person', async (status, code) => {
     await posted()
     setting.connector.behave(() => ({ status, code }))

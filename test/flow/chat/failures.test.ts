@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { recipientKey } from '../../../src/domain/chat.ts'
+import { notReachable } from '../../../src/domain/chat-retry.ts'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { newRequester } from '../../support/worker.ts'
@@ -43,6 +45,56 @@ it('says the outcome under a message that nobody may edit any more', async () =>
   expect(await cardsOf(setting, id)).toMatchObject([
     { state: 'unreachable', shown: 1, replies: [{ state: 'said' }] },
   ])
+})
+
+it.each([
+  ['edits it and says the outcome when that passes', 'idle', 'said'],
+  ['gives up in the end', 'unreachable', 'dropped'],
+])(
+  'tries a card slowly while the platform seems to know its chat no more: %s',
+  async (_how, state, reply) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester, people } = setting
+    const work = await worker.start()
+    const id = await requester.request()
+    await untilAtRest(worker, id)
+    chat.behave(() => ({ outcome: 'unreachable', passing: true }))
+    await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+    for (let tries = 1; tries <= 6; tries += 1) {
+      const due = { state: 'due', tries, shown: 1, replies: [{ state: 'due' }] }
+      await waitUntil(async () => expect(await cardsOf(setting, id)).toMatchObject([due]))
+      if (tries < 6) await letTimePass(setting, work.loops.cards.wake)
+    }
+    const [{ next_at, attempts } = expect.unreachable()] = await cardsOf(setting, id)
+    expect(next_at.getTime() - (attempts.at(-1)?.at.getTime() ?? 0)).toBeGreaterThan(17 * 3_600_000)
+    expect(chat.calls.filter(({ what }) => what === 'reply')).toEqual([])
+    if (reply === 'said') chat.behave(() => undefined)
+    await letTimePass(setting, work.loops.cards.wake)
+    await untilAtRest(worker, id)
+    expect(await cardsOf(setting, id)).toMatchObject([{ state, replies: [{ state: reply }] }])
+    expect(nowShown(chat.one('U1', id))?.status.kind).toBe(reply === 'said' ? 'rejected' : 'pending')
+  },
+)
+
+it('posts at once to a person who is back, and says meanwhile that they were not reached', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester, people } = setting
+  const [person = expect.unreachable()] = people
+  const work = await worker.start()
+  chat.behave(({ what }) => (what === 'post' ? { outcome: 'unreachable', passing: true } : undefined))
+  const id = await requester.request()
+  for (const tries of [1, 2]) {
+    await waitUntil(async () => expect(await cardsOf(setting, id)).toMatchObject([{ state: 'due', tries }]))
+    expect(notReachable(await cardsOf(setting, id))).toEqual([person.id])
+    if (tries === 1) await letTimePass(setting, work.loops.cards.wake)
+  }
+  const query = { account_id: requester.account.id, type: 'card.unreachable', limit: 10 } as const
+  await waitUntil(async () => expect(await worker.deps.trail.list(query)).toHaveLength(1))
+  chat.behave(() => undefined)
+  const recipient = recipientKey({ platform: 'slack', recipient: { kind: 'approver', user_id: person.id } })
+  await worker.deps.cards.retryUnreachable({ recipient }, worker.deps.clock.now())
+  await untilAtRest(worker, id)
+  expect(nowShown(chat.one('U1', id))?.status.kind).toBe('pending')
 })
 
 it('lets an account whose workspace never answers delay no other account', async () => {
