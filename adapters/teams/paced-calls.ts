@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatOutcome } from '../../src/flow/ports.ts'
 import { createPacer, inWindows, type Pacer, type PaceWindow } from '../shared/pacer.ts'
@@ -8,8 +9,9 @@ const PATIENCE_MS = 4_000
 
 const OWN_PACE = 'own_pace'
 
-/** Seconds to wait when Teams asks for a pause without saying how long. */
-const SHORT_REST_S = 1
+/** Seconds to wait at first when Teams asks for a pause without saying how long, and at most. */
+const FIRST_REST_S = 1
+const LONGEST_REST_S = 60
 
 /**
  * Makes the same calls at the rate that Teams allows, per conversation and for the tenant. Refusals for rate count against the
@@ -17,6 +19,19 @@ const SHORT_REST_S = 1
  */
 export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
   const pacer = createTeamsPacer()
+  /** The last rest of each conversation in which Teams did not say how long. */
+  const rests = new Map<string, number>()
+  /** Chooses a rest twice as long as the one before, less a random part, so that not all conversations go on together. */
+  const restFor = (conversation: string): number => {
+    // Calls that were under way together are refused together, which says no more than one refusal.
+    const resting = pacer.pausedUntil(conversation) > performance.now()
+    const before = rests.get(conversation)
+    const longer = before === undefined ? FIRST_REST_S : Math.min(before * 2, LONGEST_REST_S)
+    const rest = resting && before !== undefined ? before : longer
+    if (rests.size >= MOST_CONVERSATIONS) rests.clear()
+    rests.set(conversation, rest)
+    return rest - randomInt(Math.floor(rest / 4) + 1)
+  }
   async function inTurn<T>(
     what: keyof BotCalls,
     conversation: string,
@@ -42,10 +57,11 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
     }
     try {
       const answer = await call()
-      if (!answer.ok && answer.outcome === 'rate_limited') {
-        pacer.pause(conversation, answer.retry_after ?? SHORT_REST_S)
-      }
-      return answer
+      if (answer.ok) rests.delete(conversation)
+      if (answer.ok || answer.outcome !== 'rate_limited') return answer
+      const { retry_after = restFor(conversation) } = answer
+      pacer.pause(conversation, retry_after)
+      return { ...answer, retry_after }
     } finally {
       pacer.ended(conversation, turn.at)
     }

@@ -1,6 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { PaceWindow } from '../../../adapters/shared/pacer.ts'
-import { CONVERSATION_PACE, createTeamsPacer, TENANT_PACE } from '../../../adapters/teams/paced-calls.ts'
+import type { BotCalls } from '../../../adapters/teams/bot-port.ts'
+import {
+  CONVERSATION_PACE,
+  createTeamsPacer,
+  paceCalls,
+  TENANT_PACE,
+} from '../../../adapters/teams/paced-calls.ts'
 
 /** Takes turns at once and says when they come. */
 function turns(
@@ -72,6 +78,47 @@ describe('a conversation in which Teams refused a call for thirty seconds', () =
     pacer.pause('b', 1, 2_000)
     expect(pacer.pausedUntil('a')).toBe(30_000)
     expect(pacer.pausedUntil('other 1')).toBeLessThan(0)
+  })
+})
+
+describe('a conversation in which Teams asks for a pause without saying how long', () => {
+  const silent = () => undefined
+  const log = { debug: silent, info: silent, warn: silent, error: silent }
+
+  it('rests twice as long each time, up to about a minute, until a call is accepted', async () => {
+    let now = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+    onTestFinished(() => clock.mockRestore())
+    let accepts = false
+    let made = 0
+    const update: BotCalls['update'] = async () => {
+      made += 1
+      return accepts
+        ? { ok: true, value: undefined, duration_ms: 1 }
+        : { ok: false, outcome: 'rate_limited', code: 'Throttled', duration_ms: 1 }
+    }
+    const never = () => expect.unreachable()
+    const calls = paceCalls({ update, post: never, resolveUser: never }, log)
+    const conversation = { kind: 'person', service_url: 'https://a', conversation_id: 'a:1' } as const
+    const edit = () => calls.update(conversation, '1', { card: {}, text: '' })
+    const rest = async () => {
+      // Two calls that are under way together are refused together.
+      const [answer, other] = await Promise.all([edit(), edit()])
+      if (answer.ok || other.ok) throw new Error('accepted')
+      expect(other.retry_after).toBeLessThanOrEqual(2 * (answer.retry_after ?? 0))
+      now += Math.max(answer.retry_after ?? 0, other.retry_after ?? 0) * 1000
+      return answer.retry_after ?? 0
+    }
+    for (const full of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      const seconds = await rest()
+      expect(seconds).toBeGreaterThanOrEqual(full * 0.75)
+      expect(seconds).toBeLessThanOrEqual(full)
+    }
+    expect(made).toBe(16)
+    accepts = true
+    expect(await edit()).toMatchObject({ ok: true })
+    accepts = false
+    expect(await rest()).toBe(1)
   })
 })
 
