@@ -58,14 +58,31 @@ const LACKS_SCOPES = 'Give the app the scopes that docs/slack.md lists, and inst
 
 const OR_REMOVE = 'Or remove the channel on the page Integrations.'
 
+/** What to do, by reason; any other reason gets the platform's `otherwise`. */
+type Advice = Record<ChatPlatform, Record<string, string> & { otherwise: string }>
+
+const LETS_ONLY_SOME = `The settings of the channel let only some people post: allow it to the app. ${OR_REMOVE}`
+
 /** What to do when one channel is in trouble. */
-const CHANNEL_ADVICE: Record<ChatPlatform, string> = {
-  slack: `Invite the app to the channel again, /invite @Countersign: the next card is posted there. ${OR_REMOVE}`,
-  teams: `Add the app to the team or group chat again: what waits is posted then. ${OR_REMOVE}`,
+const CHANNEL_ADVICE: Advice = {
+  slack: {
+    is_archived: `Unarchive the channel and invite the app, /invite @Countersign. ${OR_REMOVE}`,
+    restricted_action: LETS_ONLY_SOME,
+    restricted_action_read_only_channel: LETS_ONLY_SOME,
+    otherwise: `Invite the app to the channel again, /invite @Countersign: the next card is posted there. ${OR_REMOVE}`,
+  },
+  teams: {
+    BotDisabledByAdmin: `An administrator has to allow the app in the Teams admin center. ${OR_REMOVE}`,
+    // Teams heeds the box for bots even while moderation, which shows it, is turned off.
+    ConversationBlockedByUser: `Let bots post there: Manage channel, Channel moderation. The box shows while moderation is on. ${OR_REMOVE}`,
+    ConversationNotFound: `Teams does not find the channel. If it was deleted or archived, restore it. ${OR_REMOVE}`,
+    NotEnoughPermissions: `The app may not post there. Look at the channel's moderation, and whether the team is archived. ${OR_REMOVE}`,
+    otherwise: `Add the app to the team or group chat again: what waits is posted then. ${OR_REMOVE}`,
+  },
 }
 
-/** What to do, by reason; any other reason gets the platform's `otherwise`. */
-const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string }> = {
+/** What to do when a whole workspace is. */
+const ADVICE: Advice = {
   slack: {
     missing_scope: LACKS_SCOPES,
     no_permission: LACKS_SCOPES,
@@ -76,7 +93,6 @@ const ADVICE: Record<ChatPlatform, Record<string, string> & { otherwise: string 
     otherwise: `The operator of this service can run: npx countersign doctor slack. ${INSTALL_AGAIN}`,
   },
   teams: {
-    BotDisabledByAdmin: 'An administrator has to allow the app in the Teams admin center.',
     otherwise:
       'The operator of this service can run: npx countersign doctor teams. Most often the client secret has expired.',
   },
@@ -88,7 +104,6 @@ export function troubleAdvice({
   channel,
   reason,
 }: Pick<ChatTrouble, 'platform' | 'channel' | 'reason'>): string {
-  if (channel !== undefined) return CHANNEL_ADVICE[platform]
-  const known = ADVICE[platform]
+  const known = (channel === undefined ? ADVICE : CHANNEL_ADVICE)[platform]
   return (Object.hasOwn(known, reason) ? known[reason] : undefined) ?? known.otherwise
 }

@@ -283,12 +283,12 @@ describe('countersign doctor teams', () => {
       detail: `none are taken in “Platform / [U+202E]Releases” since ${removed} (app_removed)`,
       fix: expect.stringMatching(/^Add the app to the team or group chat again: .*remove the channel/),
     })
-    const disabled = { platform: 'teams', tenant, reason: 'BotDisabledByAdmin' } as const
+    const disabled = { platform: 'teams', tenant, reason: 'Unauthorized' } as const
     await beginTrouble(composition.deps, account_id, disabled)
     const [, later] = await since()
     expect((await examined(tenant)).of('Cards')).toMatchObject({
-      detail: `none are taken since ${later} (BotDisabledByAdmin), and 1 more`,
-      fix: 'An administrator has to allow the app in the Teams admin center.',
+      detail: `none are taken since ${later} (Unauthorized), and 1 more`,
+      fix: expect.stringContaining('the client secret has expired'),
     })
   })
 

@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import { troubleAdvice } from '../../src/domain/chat-trouble.ts'
+
+it.each([
+  ['teams', 'app_removed', /^Add the app to the team or group chat again/],
+  ['teams', 'BotNotInConversationRoster', /^Add the app to the team or group chat again/],
+  ['teams', 'ConversationBlockedByUser', /^Let bots post/],
+  ['teams', 'ConversationNotFound', /deleted or archived, restore/],
+  ['teams', 'NotEnoughPermissions', /moderation.*archived/],
+  ['slack', 'not_in_channel', /^Invite the app/],
+  ['slack', 'is_archived', /^Unarchive the channel/],
+  ['slack', 'restricted_action', /settings/],
+  ['slack', 'restricted_action_read_only_channel', /settings/],
+] as const)('says what to do about a channel of %s that refuses cards with %s', (platform, reason, words) => {
+  const advice = troubleAdvice({ platform, channel: 'C1', reason })
+  expect(advice).toMatch(words)
+  expect(advice).toContain('remove the channel on the page Integrations')
+})
+
+it('sends to the administrator where one denied the app, and knows no words of prototypes', () => {
+  const denied = { platform: 'teams', channel: 'C1', reason: 'BotDisabledByAdmin' } as const
+  expect(troubleAdvice(denied)).toContain('Teams admin center')
+  expect(troubleAdvice({ ...denied, reason: 'constructor' })).toMatch(/^Add the app/)
+  expect(troubleAdvice({ platform: 'slack', reason: 'constructor' })).toContain('doctor slack')
+})
