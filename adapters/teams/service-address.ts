@@ -1,7 +1,7 @@
 import type { TeamsSettings } from '../../src/config/teams.ts'
 
-/** Hosts of Microsoft's connectors: worldwide, and in government clouds. */
-const EXACT = ['smba.trafficmanager.net']
+/** Hosts of Microsoft's connectors: worldwide, and in government clouds (`cloud-environment.ts` of microsoft/teams.ts). */
+const EXACT = ['smba.trafficmanager.net', 'smba.onyx.prod.teams.trafficmanager.net']
 const BELOW = ['.teams.microsoft.com', '.teams.microsoft.us']
 
 /** Microsoft's addresses are never longer. */

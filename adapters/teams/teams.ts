@@ -287,7 +287,7 @@ function utf8(bytes: Buffer): string {
   }
 }
 
-/** Most characters of a tenant's id in the log; a real id has 36. */
+/** Most characters of a tenant's id or a host in the log; a real id has 36. */
 const LONGEST_SHOWN = 64
 /** Teams has no longer ids. */
 const LONGEST_ID = 1000
@@ -320,7 +320,7 @@ function whyRefused(
   { channelId, channelData, conversation, from, serviceUrl }: Activity,
   claims: TokenClaims | undefined,
   settings: Pick<TeamsSettings, 'tenantId' | 'serviceHosts'>,
-): { reason: string; tenant?: string } | undefined {
+): { reason: string; tenant?: string; host?: string } | undefined {
   if (channelId !== 'msteams') return { reason: 'channel' }
   const tenants = [channelData?.tenant?.id, conversation?.tenantId, from?.tenantId].filter(
     (id) => typeof id === 'string',
@@ -329,13 +329,16 @@ function whyRefused(
   const stranger = tenants.find((id) => id.toLowerCase() !== settings.tenantId)
   if (stranger !== undefined) return { reason: 'tenant', tenant: shown(stranger) }
   if (tenants.length === 0) return { reason: 'tenant' }
-  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) return { reason: 'service_url' }
+  if (!serviceUrl || !isAllowedService(serviceUrl, settings)) {
+    const known = serviceUrl && URL.canParse(serviceUrl) ? { host: shown(new URL(serviceUrl).host) } : {}
+    return { reason: 'service_url', ...known }
+  }
   if (claims !== undefined && claims.serviceUrl !== serviceUrl) return { reason: 'service_url_claim' }
   return undefined
 }
 
-/** Prepares a tenant's id for the log: the sender may write anything into it. */
-function shown(tenant: string): string {
-  const visible = visibleLine(tenant.slice(0, LONGEST_SHOWN))
+/** Prepares a tenant's id or a host for the log: the sender may write anything into it. */
+function shown(text: string): string {
+  const visible = visibleLine(text.slice(0, LONGEST_SHOWN))
   return [...visible].slice(0, LONGEST_SHOWN).join('')
 }

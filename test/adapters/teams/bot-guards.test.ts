@@ -41,6 +41,8 @@ const STRANGERS: Record<string, [reason: string, (given: TeamsSetting) => Wherea
       'https://evil.example/',
       'https://smba.trafficmanager.net.evil.example/teams/',
       'https://evil.trafficmanager.net/teams/',
+      'https://evil.onyx.prod.teams.trafficmanager.net/teams/',
+      `https://${'x'.repeat(70)}.example/`,
       'https://teams.microsoft.com.evil.example/',
       'https://evilteams.microsoft.com/',
       'http://smba.trafficmanager.net/teams/',
@@ -78,7 +80,10 @@ describe('T39, T40: an activity with a good token', () => {
       await refused(knobs(setting), 'chat_sender_refused')
       const told = service.logged.filter(({ message }) => message === 'an activity for Teams was refused')
       const named = reason === 'tenant' && name !== 'of no tenant'
-      expect(told.at(-1)?.fields).toEqual({ reason, ...(named && { tenant: OTHER_TENANT }) })
+      const { host, ...fields } = told.at(-1)?.fields ?? {}
+      expect(fields).toEqual({ reason, ...(named && { tenant: OTHER_TENANT }) })
+      const wanted = reason === 'service_url' ? name.slice(name.lastIndexOf(' ') + 1) : ''
+      expect(host).toBe(URL.canParse(wanted) ? new URL(wanted).host.slice(0, 64) : undefined)
     },
   )
 
@@ -97,6 +102,7 @@ describe('T39, T40: an activity with a good token', () => {
 
   it.each([
     'https://smba.trafficmanager.net/emea/',
+    'https://smba.onyx.prod.teams.trafficmanager.net/amer/',
     'https://smba.infra.gcc.teams.microsoft.com/teams/',
     'https://smba.infra.gov.teams.microsoft.us/teams/',
   ])('is taken when its answer goes to %s', async (serviceUrl) => {
