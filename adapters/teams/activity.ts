@@ -170,12 +170,16 @@ const ENTITIES: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "
 
 type Written = Pick<Activity, 'text' | 'recipient' | 'entities'>
 
+/** Stands for the message that a reply quotes. */
+const QUOTED = /<quoted messageId="[^"]*"\s*\/>/g
+
 /**
- * Reads the command that a person typed: removes mentions of the bot (only those that the activity declares, so that a typed
- * `<at>` is not taken for one) and the slash of a slash command, and decodes entities.
+ * Reads the command that a person typed: removes mentions of the bot and quotations (only those that the activity declares, so
+ * that a typed `<at>` is not taken for one) and the slash of a slash command, and decodes entities.
  */
 export function readCommand(written: Written): string {
-  let left = written.text ?? ''
+  const quotes = written.entities?.some(({ type }) => type === 'quotedReply') ?? false
+  let left = quotes ? (written.text ?? '').replace(QUOTED, ' ') : (written.text ?? '')
   for (const mention of mentionsOfBot(written)) left = left.replaceAll(mention, ' ')
   const typed = left
     .replace(/&(lt|gt|quot|#39|nbsp|amp);/g, (whole, name: string) => ENTITIES[name] ?? whole)

@@ -38,6 +38,14 @@ describe('what somebody typed', () => {
     )
   })
 
+  it.each([
+    [['quotedReply'], 'pending'],
+    [[], '<quoted messageId="1772050244572"/> pending'],
+  ])('is what follows the quoted message, if the activity declares one: %j', (types, command) => {
+    const text = '<quoted messageId="1772050244572"/> pending'
+    expect(readCommand({ text, recipient: BOT, entities: types.map((type) => ({ type })) })).toBe(command)
+  })
+
   it('is not cut to pieces by an empty mention', () => {
     expect(readCommand({ text: 'help', recipient: BOT, entities: [mention('')] })).toBe('help')
   })
