@@ -213,11 +213,13 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, { ...cards, state: RESTING }, dueAt(at))
       wakeCards()
     },
-    /** Makes unreachable cards due, and those that wait after a failure, because their recipient may be reachable now. */
+    /** Makes unreachable cards with work left due, and those that wait after a failure: their recipient may be reachable now. */
     async retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
-      await updateEach(collection, { ...cards, ...of, state: 'unreachable' }, dueAt(at))
+      // Cards of requests that ended before anything was posted have none, and there may be many.
+      const $or = [{ $expr: BEHIND }, { stale: true }, { message: PRESENT }]
+      await updateEach(collection, { ...cards, ...of, state: 'unreachable', $or }, dueAt(at))
       const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
       await updateEach(collection, { ...cards, ...of, ...late }, dueAt(at))
       wakeCards()
