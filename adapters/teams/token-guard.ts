@@ -88,7 +88,7 @@ type TokenKeys = ReturnType<typeof createTokenKeys>
 const DEADLINE_MS = 5_000
 /** Milliseconds until keys are read again. Microsoft demands at least once a day, and publishes keys long before using them. */
 const FRESH_MS = 24 * 3_600_000
-/** Milliseconds between reads for unknown keys: a key may be new, but invented key ids must not make us read all the time. */
+/** Milliseconds between reads after a failure or for an unknown key: invented key ids must not make us read all the time. */
 const SHORTEST_GAP_MS = 5 * 60_000
 const SMALLEST_MODULUS = 2048
 
@@ -106,16 +106,16 @@ const jwkSchema = z.object({
 export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps, 'clock' | 'log'>) {
   let keys: ReadonlyMap<string, TokenKey> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
+  let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
   const read = async (): Promise<void> => {
     askedAt = clock.now().getTime()
     try {
       keys = await readTokenKeys(openIdUrl)
+      readAt = askedAt
     } catch (error) {
       log.warn({ error }, 'the keys of Teams could not be read')
-      if (keys !== undefined) return
-      askedAt = Number.NEGATIVE_INFINITY
-      throw error
+      if (keys === undefined) throw error
     }
   }
   const refresh = (): Promise<void> => {
@@ -127,8 +127,9 @@ export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps
   return {
     /** @throws when the keys could never be read */
     async find(keyId: string): Promise<TokenKey | undefined> {
-      const age = clock.now().getTime() - askedAt
-      if (keys === undefined || age > FRESH_MS || (!keys.has(keyId) && age > SHORTEST_GAP_MS)) await refresh()
+      const now = clock.now().getTime()
+      const wanted = now - readAt > FRESH_MS || keys?.has(keyId) !== true
+      if (keys === undefined || (wanted && now - askedAt > SHORTEST_GAP_MS)) await refresh()
       return keys?.get(keyId)
     },
   }

@@ -58,16 +58,19 @@ describe('the keys of Teams', () => {
     expect(it.read).toBe(2)
   })
 
-  it('still count while they cannot be read again, and are then not asked for at every activity', async () => {
+  it('still count while they cannot be read again, which is tried once in five minutes', async () => {
     const { it, keys } = await useKeyServer('old')
     expect(await keys.find('old')).toBeDefined()
     it.up = false
     it.now += 24 * HOUR + 1
     expect(await keys.find('old')).toBeDefined()
     it.up = true
-    it.now += MINUTE
+    it.now += 5 * MINUTE
     expect(await keys.find('old')).toBeDefined()
     expect(it.read).toBe(1)
+    it.now += 1
+    expect(await keys.find('old')).toBeDefined()
+    expect(it.read).toBe(2)
   })
 
   it('are read once for many who ask at the same time', async () => {
