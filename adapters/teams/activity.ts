@@ -71,9 +71,9 @@ export function eventOf(activity: Activity): ActivityEvent {
     case 'message':
       return messageOf(activity, source)
     case 'installationUpdate':
-      return presenceOf(source, installed(activity), activity.action === 'add')
+      return presenceOf(source, activity, installed(activity))
     case 'conversationUpdate':
-      return presenceOf(withinTeam(source, activity), membership(activity), false)
+      return presenceOf(source, activity, membership(activity))
     default:
       return { kind: 'nothing' }
   }
@@ -97,32 +97,38 @@ function messageOf(activity: Activity, source: BotSource): ActivityEvent {
   return { kind: 'command', command: { ...source, text: readCommand(activity) } }
 }
 
-function presenceOf(source: BotSource, here: boolean | undefined, added: boolean): ActivityEvent {
+function presenceOf(source: BotSource, activity: Activity, here: boolean | undefined): ActivityEvent {
   if (here === undefined) return { kind: 'nothing' }
-  const new_to_person = added && source.conversation.kind === 'person'
-  return { kind: 'presence', presence: { ...source, here, new_to_person } }
+  const new_to_person = activity.action === 'add' && source.conversation.kind === 'person'
+  const of_channel_alone = whatHappened(activity).startsWith('channel')
+  return { kind: 'presence', presence: { ...source, here, of_channel_alone, new_to_person } }
 }
 
-/** Says whether the app is installed now. An upgrade first reports a removal, then an addition. */
+/** Says whether the app is installed now. An upgrade is reported only if it adds the bot to the app or removes it. */
 function installed({ action }: Activity): boolean | undefined {
   if (action?.startsWith('add')) return true
   return action?.startsWith('remove') ? false : undefined
 }
 
-/** Removes the team from the deletion of a channel, which does not concern the rest of the team. */
-function withinTeam(source: BotSource, { channelData }: Activity): BotSource {
-  if (channelData?.eventType !== 'channelDeleted') return source
-  const { team: _, ...conversation } = source.conversation
-  return { ...source, conversation }
+const GONE: ReadonlySet<string> = new Set(['channeldeleted', 'teamdeleted', 'teamharddeleted'])
+const BACK: ReadonlySet<string> = new Set(['channelrestored', 'teamrestored', 'teamunarchived'])
+
+/** Returns the event of a team or channel in lower case: Microsoft writes the names in different ways. */
+function whatHappened({ channelData }: Activity): string {
+  return channelData?.eventType?.toLowerCase() ?? ''
 }
 
-/** Says whether the bot itself was added or removed; undefined when the activity does not concern the bot. */
-function membership({ recipient, membersAdded, membersRemoved, channelData }: Activity): boolean | undefined {
+/** Says whether the bot was added or removed, with its conversation or alone; undefined when this does not concern the bot. */
+function membership(activity: Activity): boolean | undefined {
+  const { recipient, from, membersAdded, membersRemoved } = activity
   const bot = recipient?.id
   if (!bot) return undefined
-  if (channelData?.eventType === 'channelDeleted' || channelData?.eventType === 'teamDeleted') return false
+  const event = whatHappened(activity)
+  if (GONE.has(event) || BACK.has(event)) return BACK.has(event)
   if (membersAdded?.some(({ id }) => id === bot)) return true
-  return membersRemoved?.some(({ id }) => id === bot) ? false : undefined
+  // A person who is permanently deleted from the tenant is removed from their own chat.
+  const person = activity.conversation?.conversationType === 'personal' ? from?.id : undefined
+  return membersRemoved?.some(({ id }) => id === bot || (id && id === person)) ? false : undefined
 }
 
 function sourceOf({

@@ -54,9 +54,11 @@ export interface BotCommand extends BotSource {
   text: string
 }
 
-/** The bot was added (`here`) or removed; if the conversation has a team, to or from all the team's channels. */
+/** The bot, or the conversation with it, was added or restored (`here`) or removed; in a team usually in all its channels. */
 export interface BotPresence extends BotSource {
   here: boolean
+  /** Only the channel is concerned, not the rest of its team. */
+  of_channel_alone: boolean
   /** A person has just installed the app for themselves. */
   new_to_person: boolean
 }

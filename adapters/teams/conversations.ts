@@ -20,6 +20,8 @@ const LONGEST_NAME = 200
 const ASKED_AT_ONCE = 32
 /** Most times the directory is asked about one person: for some it may never have an answer. */
 const ASKED_TIMES = 30
+/** Milliseconds for which an address may address cards: people are renamed, and addresses pass to others. */
+const FRESH_MS = 24 * 3_600_000
 /** Milliseconds for which a directory that failed is not asked again. */
 const REST_MS = 10_000
 const NO_PLACE = { ok: false, outcome: 'unreachable', code: 'unreadable', duration_ms: 0 } as const
@@ -40,12 +42,15 @@ export function createConversations(
     member?: string,
   ): Promise<ChatConversation> => {
     const kind = conversation.kind === 'person' ? 'person' : 'channel'
-    const reference = writeConversation(conversation)
     const known = await store.find(who)
     const name = (newName ?? known?.name)?.slice(0, LONGEST_NAME)
+    // Not every activity from a channel names its team.
+    const team = conversation.team ?? (known && readConversation(known.reference)?.team)
+    const reference = writeConversation({ ...conversation, team })
     const met = { platform: PLATFORM, tenant, who, kind, reference, seen_at: clock.now() } as const
-    const unasked = known?.email === undefined ? (member ?? known?.unasked) : undefined
-    const told = given({ name, email: known?.email, unasked })
+    const { email, told_at, member: formerly } = known ?? {}
+    const unasked = email === undefined ? (member ?? known?.unasked) : undefined
+    const told = given({ name, email, told_at, member: member ?? formerly, unasked })
     await store.put({ ...met, ...told })
     return { ...met, ...told }
   }
@@ -89,7 +94,6 @@ export function createConversations(
     },
     /** Returns the team that a channel belongs to. */
     teamOf: async (channel: string) => (await conversationOf(channel))?.team,
-    findByEmail: async (email: string) => (await store.findByEmail(email))?.who,
     /** Returns the last known name of a channel. */
     nameOf: async (channel: string) => (await store.find(channel))?.name,
   }
@@ -98,43 +102,66 @@ export function createConversations(
 type Failed = ChatOutcome<never> & { ok: false }
 type Asking = Pick<BotCalls, 'resolveUser'>
 
-/** The tenant's directory. It is asked once for each person, and again only if it had no answer. */
+/** The tenant's directory. It is asked about a person again if it had no answer, or if the answer is a day old. */
 function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowDeps['clock']) {
   /** Asks the directory for a person's address and stores it. @returns the normalised address */
   const ask = async (met: ChatConversation, calls: Asking): Promise<ChatOutcome<string | undefined>> => {
     const conversation = readConversation(met.reference)
     const answer =
-      conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.unasked ?? met.who)
-    if (!answer.ok && answer.outcome !== 'unreachable') {
+      conversation === undefined ? NO_PLACE : await calls.resolveUser(conversation, met.member ?? met.who)
+    if (!answer.ok) {
+      // Also for 403 and 404: Teams answers so for moments after an installation.
       await store.noteUnanswered(met.who)
       return answer
     }
-    const { email, name } = answer.ok ? answer.value : {}
+    const { email, name } = answer.value
     const normalised = email === undefined ? undefined : normaliseEmail(email)
     const about = given({ email: normalised, name: name?.slice(0, LONGEST_NAME) })
     // If the person removed the app meanwhile, `describe` does not bring the conversation back; only the person can.
-    await store.describe(met.who, about)
-    return answer.ok ? { ...answer, value: normalised } : answer
+    await store.describe(met.who, { ...about, told_at: clock.now() })
+    return { ...answer, value: normalised }
+  }
+  const isFresh = ({ told_at }: ChatConversation): boolean =>
+    told_at !== undefined && clock.now().getTime() - told_at.getTime() <= FRESH_MS
+  /** @returns the first failure of the directory itself; one that concerns the person alone is none */
+  const askAll = async (met: readonly ChatConversation[], calls: Asking): Promise<Failed | undefined> => {
+    const answers = await Promise.all(met.map((one) => ask(one, calls)))
+    return answers.flatMap((answer) => (answer.ok || answer.outcome === 'unreachable' ? [] : answer))[0]
   }
   let trouble: { failed: Failed; until: Date } | undefined
+  /**
+   * Asks again about people for whom the directory had no answer when we met them.
+   * @returns why the address of one of them is still unknown
+   */
+  const askAgain = async (calls: Asking): Promise<Failed | undefined> => {
+    if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
+    const met = await store.unasked({ limit: ASKED_AT_ONCE, times: ASKED_TIMES })
+    const failed = await askAll(met, calls)
+    trouble = failed && { failed, until: new Date(clock.now().getTime() + REST_MS) }
+    // The least asked come first: if the last one was asked before, so was everyone.
+    const more = met.length === ASKED_AT_ONCE && met.at(-1)?.unanswered === undefined
+    return failed ?? (more ? MORE_TO_ASK : undefined)
+  }
   return {
     ask,
-    /**
-     * Asks again about people for whom the directory had no answer when we met them.
-     * @returns why the address of one of them is still unknown
-     */
-    async askAgain(calls: Asking): Promise<Failed | undefined> {
-      if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
-      const met = await store.unasked({ limit: ASKED_AT_ONCE, times: ASKED_TIMES })
-      const answers = await Promise.all(met.map((one) => ask(one, calls)))
-      const refused = answers.find((answer) => !answer.ok && answer.outcome !== 'unreachable')
-      const more = met.length < ASKED_AT_ONCE ? undefined : MORE_TO_ASK
-      const failed = refused !== undefined && !refused.ok ? refused : more
-      trouble =
-        failed === refused && failed !== undefined
-          ? { failed, until: new Date(clock.now().getTime() + REST_MS) }
-          : undefined
-      return failed
+    askAgain,
+    /** Checks whether the directory must be asked for the person's address before it addresses a card. */
+    isDue: (met: ChatConversation) => met.email === undefined || !isFresh(met),
+    /** @returns the only person with that address; none when several have it: no card is addressed by a guess */
+    async findByEmail(email: string, calls: Asking): Promise<ChatOutcome<string | undefined>> {
+      const known = await store.holders(email)
+      const old = known.filter((one) => !isFresh(one))
+      const failed = await askAll(old, calls)
+      if (failed !== undefined) return failed
+      // Those about whom the directory answers no longer do not count.
+      const find = async () => (await store.holders(email)).filter(isFresh)
+      let found = old.length === 0 ? known : await find()
+      if (found.length === 0) {
+        const unknown = await askAgain(calls)
+        found = await find()
+        if (found.length === 0 && unknown !== undefined) return unknown
+      }
+      return { ok: true, value: found.length === 1 ? found[0]?.who : undefined, duration_ms: 0 }
     },
   }
 }

@@ -16,7 +16,7 @@ import { settleRequest } from '../../src/flow/settle-request.ts'
 import type { ChatConversation } from '../../src/store/chat-conversations.ts'
 import type { Background } from '../shared/open-work.ts'
 import { type AnsweringParts, answerMessage, NOTICES, renderAnswer, say } from './answers.ts'
-import type { BotClick, BotEvents, BotSource, ClickAnswer } from './bot-port.ts'
+import type { BotClick, BotEvents, BotPresence, BotSource, ClickAnswer } from './bot-port.ts'
 import { renderCard, renderConsent, renderDetails, renderWay } from './cards.ts'
 import { writeConversation } from './conversations.ts'
 import { type TeamsMessage, VERBS } from './elements.ts'
@@ -37,6 +37,10 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
         return noteChannelsOf(parts, presence, false)
       }
       await meet(parts, background, presence, true)
+      background.run(
+        () => noteChannelsOf(parts, presence, true),
+        'what waits for a channel in Teams was not brought',
+      )
       if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
       background.run(
         () => answerMessage(parts, { ...presence, text: 'help' }),
@@ -91,26 +95,27 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   }
 }
 
-/** Stores the conversation; asks the directory for a person's address if it is unknown, or if they add the app again. */
+/**
+ * Stores the conversation, and brings a person what waits: that they write is the only sign that they no longer block the app.
+ * First asks the directory for their address if it is unknown or old, or if they add the app again.
+ */
 async function meet(
-  parts: AnsweringParts,
+  { deps, conversations, calls }: AnsweringParts,
   background: Background,
   source: BotSource,
   installed: boolean,
 ): Promise<void> {
-  const { deps, conversations, calls } = parts
   const met = await conversations.meet(source)
-  if (met === undefined || (met.email !== undefined && !installed)) return
+  if (met?.kind !== 'person') return
   background.run(async () => {
     let { email } = met
-    if (met.kind === 'person') {
-      const found = await conversations.ask({ ...met, unasked: source.member ?? met.who }, calls)
+    if (installed || conversations.isDue(met)) {
+      const found = await conversations.ask(met, calls)
       if (found.ok) email = found.value ?? email
       else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
     }
-    if (met.kind === 'person') await bringWhatWaits(deps, { ...met, email })
-    else if (installed) await noteChannelsOf(parts, source, true)
-  }, 'what waits for a person or channel in Teams was not brought')
+    await bringWhatWaits(deps, { ...met, email })
+  }, 'what waits for a person in Teams was not brought')
 }
 
 /** Retries a person's cards that could not be posted or edited, because the app can reach the person now. */
@@ -129,12 +134,14 @@ async function bringWhatWaits(
 /** Notes that the app joined or left channels. Teams reports this once for a team, and it applies to all its channels. */
 async function noteChannelsOf(
   { deps, conversations, tenant }: AnsweringParts,
-  { conversation: { kind, team }, channel }: BotSource,
+  { conversation: { kind, team: named }, channel, of_channel_alone }: BotPresence,
   here: boolean,
 ): Promise<void> {
   if (kind === 'person') return
+  const team = of_channel_alone ? undefined : named
+  // A team's id is also that of its first channel.
   const isMeant = async (one: string) =>
-    one === channel || (team !== undefined && (await conversations.teamOf(one)) === team)
+    one === channel || (team !== undefined && (one === team || (await conversations.teamOf(one)) === team))
   await noteChannels(deps, { platform: 'teams', tenant }, here, isMeant)
 }
 

@@ -106,12 +106,10 @@ function createTeamsPort(
     lookup: (tenant, email) =>
       told(async () => {
         if (tenant !== tenantId) return { ok: true, value: undefined, duration_ms: 0 }
-        let user = await conversations.findByEmail(email)
-        const failed = user === undefined ? await conversations.askAgain(calls) : undefined
-        user ??= await conversations.findByEmail(email)
-        if (user === undefined && failed !== undefined) return failed
-        const value = user === undefined ? undefined : ({ platform: 'teams', tenant, user } as const)
-        return { ok: true, value, duration_ms: 0 }
+        const found = await conversations.findByEmail(email, calls)
+        if (!found.ok) return found
+        const { value: user } = found
+        return { ...found, value: user === undefined ? undefined : { platform: 'teams', tenant, user } }
       }),
     post: (to, view) =>
       told(async () => {

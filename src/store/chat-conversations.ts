@@ -17,9 +17,13 @@ export interface ChatConversation {
   reference: string
   /** Normalised address from the platform's directory: it may address a card, but proves nothing (T37). */
   email?: string
+  /** When the directory last answered about the person. */
+  told_at?: Date
   /** The platform's name for them; never safe as markup. */
   name?: string
-  /** The directory's id for the person, as long as the directory has not told their address. */
+  /** The directory's id for the person. */
+  member?: string
+  /** The same id, as long as the directory has not told their address. */
   unasked?: string
   /** How often the directory was asked and had no answer. */
   unanswered?: number
@@ -40,7 +44,9 @@ const conversationSchema = new Schema<ConversationDocument>(
     kind: { type: String, enum: ['person', 'channel'], required: true },
     reference: text,
     email: String,
+    told_at: Date,
     name: String,
+    member: String,
     unasked: String,
     unanswered: Number,
     seen_at: date,
@@ -53,6 +59,9 @@ conversationSchema.index(
   { platform: 1, tenant: 1, unasked: 1 },
   { partialFilterExpression: { unasked: { $exists: true } }, name: 'unasked' },
 )
+
+/** Former holders of an address whom the directory no longer knows are among them. */
+const MOST_HOLDERS = 20
 
 /** How many conversations of a tenant are known. */
 export interface ConversationCounts {
@@ -79,28 +88,31 @@ export function createChatConversationStores(connection: StoreConnection) {
         await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
       },
       /** Adds the directory's facts to an existing conversation; a removed one stays removed. */
-      async describe(who: string, known: Partial<Pick<ChatConversation, 'email' | 'name'>>): Promise<void> {
+      async describe(
+        who: string,
+        known: Partial<Pick<ChatConversation, 'email' | 'name' | 'told_at'>>,
+      ): Promise<void> {
         await model.updateOne(named(who), { $set: known, $unset: { unasked: 1, unanswered: 1 } })
       },
       /** Counts one more time that the directory had no answer about that person. */
       async noteUnanswered(who: string): Promise<void> {
         await model.updateOne(named(who), { $inc: { unanswered: 1 } })
       },
-      /** Returns some conversations without an address, except those the directory failed to answer `times` times. */
+      /** Returns the least asked conversations without an address, except those that had no answer `times` times. */
       async unasked({ limit, times }: { limit: number; times: number }): Promise<ChatConversation[]> {
         const few = trusted({ $not: { $gte: times } })
         const query = { platform, tenant, unasked: trusted({ $exists: true }), unanswered: few }
-        const found = await model.find(query).limit(limit).lean<ConversationDocument[]>()
-        return found.flatMap((document) => withoutId(document) ?? [])
+        const found = model.find(query).sort({ unanswered: 1 }).limit(limit)
+        return (await found.lean<ConversationDocument[]>()).flatMap((document) => withoutId(document) ?? [])
       },
       async find(who: string): Promise<ChatConversation | undefined> {
         return withoutId(await model.findOne(named(who)).lean<ConversationDocument>())
       },
-      /** @returns the only person with that address; undefined when several have it: no card is addressed by a guess */
-      async findByEmail(email: string): Promise<ChatConversation | undefined> {
+      /** Returns the people with that address, of very many only some. */
+      async holders(email: string): Promise<ChatConversation[]> {
         const people = { platform, tenant, email, kind: 'person' as const }
-        const [found, ...others] = await model.find(people).limit(2).lean<ConversationDocument[]>()
-        return found === undefined || others.length > 0 ? undefined : withoutId(found)
+        const found = await model.find(people).limit(MOST_HOLDERS).lean<ConversationDocument[]>()
+        return found.flatMap((document) => withoutId(document) ?? [])
       },
       /** Returns the conversation seen last, whose service address is the one to reach the tenant by. */
       async newest(): Promise<ChatConversation | undefined> {

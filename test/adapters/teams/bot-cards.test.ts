@@ -122,6 +122,40 @@ describe('a card in Teams', () => {
     expect(toldOf(gil, first)).toEqual([])
   })
 
+  it('comes, or is mended, with the first message of a person who blocked the app', async () => {
+    const setting = await useApprovers(2, { linked: false })
+    const { connector, driver, service } = setting
+    const people = [1, 2].map((n) => personNumber(setting, n))
+    for (const person of people) await driver.installation(person, 'add-upgrade')
+    const known = stored(service, 'chat_conversations')
+    await waitUntil(async () => expect(await known.countDocuments({ email: { $exists: true } })).toBe(2))
+    const [, blocking = expect.unreachable()] = people
+    const place = connector.conversationOf(blocking.id)
+    const about = (id: string) =>
+      connector.in(blocking.id).filter(({ shown }) => JSON.stringify(shown[0]).includes(`${id}?d=approve`))
+    const before = await ask(setting)
+    await waitUntil(() => expect(about(before)).toHaveLength(1))
+    connector.behave(({ what, to }) =>
+      what !== 'member' && to === place ? { status: 403, code: 'ConversationBlockedByUser' } : undefined,
+    )
+    await decideAs(setting, setting.owner, before, 'approved')
+    const meanwhile = await ask(setting)
+    const over = await ask(setting)
+    const cards = stored(service, 'cards')
+    const resting = { state: 'unreachable', 'recipient.kind': 'approver' }
+    await waitUntil(async () => expect(await cards.countDocuments(resting)).toBe(3))
+    await decideAs(setting, setting.owner, over, 'approved')
+    const ended = { ...resting, request_id: over, shown: 2 }
+    await waitUntil(async () => expect(await cards.findOne(ended)).not.toBeNull())
+    const fences = async () => (await cards.find({ request_id: over }).toArray()).map(({ fence }) => fence)
+    const untouched = await fences()
+    connector.behave(() => undefined)
+    await driver.message(blocking, 'help')
+    await waitUntil(() => expect(about(meanwhile)).toHaveLength(1))
+    await waitUntil(() => expect(titles(about(before)[0])).toEqual(['Open the approval page']))
+    expect([about(over), await fences()]).toEqual([[], untouched])
+  })
+
   it('says the outcome where a card perhaps stands, asks us at each look, and is mended by a press', async () => {
     const setting = await useApprovers(1)
     const { connector, driver } = setting

@@ -10,7 +10,7 @@ import { personNumber, startTeams } from '../../support/teams-service.ts'
 
 let setting: Awaited<ReturnType<typeof startTeams>>
 beforeAll(async () => {
-  setting = await startTeams({ people: 9, env: { TEAMS_TENANT_NAME: 'Example Ltd' } })
+  setting = await startTeams({ people: 13, env: { TEAMS_TENANT_NAME: 'Example Ltd' } })
 })
 afterAll(() => setting.close())
 
@@ -93,6 +93,51 @@ describe('a person', () => {
     expect(setting.connector.calls).toHaveLength(asked)
   })
 
+  it.each([403, 404])('is asked for again after a passing %d of the directory', async (status) => {
+    const person = personNumber(setting, status === 403 ? 10 : 11)
+    const [port] = setting.service.composition.deps.chats
+    setting.connector.behave(({ what }) => (what === 'member' ? { status, code: 'NotNow' } : undefined))
+    await setting.driver.installation(person, 'add-upgrade')
+    await waitUntil(async () => expect(await stored(person.id)).toMatchObject({ unanswered: 1 }))
+    setting.connector.behave(() => undefined)
+    const look = await port?.lookup(setting.tenantId, person.email?.toLowerCase() ?? '')
+    expect(look).toMatchObject({ ok: true, value: { user: person.id } })
+  })
+
+  it('is addressed no more by an address of a day ago that passed to another person', async () => {
+    const { connector, driver, service, tenantId } = setting
+    const [former, holder] = [personNumber(setting, 12), personNumber(setting, 13)]
+    const [port] = service.composition.deps.chats
+    const look = () => port?.lookup(tenantId, 'person-12@example.com')
+    const yesterday = () =>
+      storedIn(service, 'chat_conversations').updateOne(
+        { who: former.id },
+        { $set: { told_at: new Date(Date.now() - 24 * 3_600_000 - 1) } },
+      )
+    await driver.installation(former, 'add-upgrade')
+    await knownWithEmail(former)
+    former.email = 'renamed@example.com'
+    holder.email = 'person-12@example.com'
+    await yesterday()
+    // As long as the directory does not say whose it is, it is nobody's.
+    connector.behave(({ what }) => (what === 'member' ? { status: 503 } : undefined))
+    expect(await look()).toMatchObject({ ok: false, outcome: 'failed' })
+    connector.behave(({ what }) => (what === 'member' ? { status: 404 } : undefined))
+    expect(await look()).toMatchObject({ ok: true, value: undefined })
+    connector.behave(() => undefined)
+    expect(await look()).toMatchObject({ ok: true, value: undefined })
+    expect(await stored(former.id)).toMatchObject({ email: 'renamed@example.com' })
+    await driver.installation(holder, 'add-upgrade')
+    await knownWithEmail(holder)
+    expect(await look()).toMatchObject({ ok: true, value: { user: holder.id } })
+    former.email = 'renamed-again@example.com'
+    await yesterday()
+    await driver.message(former, 'help')
+    await waitUntil(async () =>
+      expect(await stored(former.id)).toMatchObject({ email: 'renamed-again@example.com' }),
+    )
+  })
+
   it('is found by the address alone, in this tenant alone', async () => {
     const person = personNumber(setting, 1)
     const { chats } = setting.service.composition.deps
@@ -118,8 +163,8 @@ describe('a person', () => {
     const [port] = service.composition.deps.chats
     const address = 'shared@example.com'
     for (const who of ['one', 'other']) {
-      const known = { who, kind: 'person' as const, reference: '{}', email: address, seen_at: new Date(0) }
-      await conversations.put({ platform: 'teams', tenant: tenantId, ...known })
+      const known = { who, kind: 'person' as const, reference: '{}', email: address, told_at: new Date() }
+      await conversations.put({ platform: 'teams', tenant: tenantId, seen_at: new Date(0), ...known })
     }
     expect(await port?.lookup(tenantId, address)).toEqual({ ok: true, value: undefined, duration_ms: 0 })
     await conversations.remove('one')
@@ -153,14 +198,16 @@ describe('a person', () => {
     expect(await stored(person.id)).toBeNull()
   })
 
-  it('is forgotten when the bot is taken out of the conversation, not when somebody else is', async () => {
+  it('is forgotten when the bot or they are taken out of the conversation, not when somebody else is', async () => {
     const person = personNumber(setting, 6)
-    await setting.driver.update(person, { membersAdded: [BOT] })
-    await knownWithEmail(person)
-    await setting.driver.update(person, { membersRemoved: [{ id: '29:somebody' }] })
-    expect(await stored(person.id)).not.toBeNull()
-    await setting.driver.update(person, { membersRemoved: [BOT] })
-    expect(await stored(person.id)).toBeNull()
+    for (const gone of [BOT, { id: `29:${person.id}` }]) {
+      await setting.driver.update(person, { membersAdded: [BOT] })
+      await knownWithEmail(person)
+      await setting.driver.update(person, { membersRemoved: [{ id: '29:somebody' }] })
+      expect(await stored(person.id)).not.toBeNull()
+      await setting.driver.update(person, { membersRemoved: [gone] })
+      expect(await stored(person.id)).toBeNull()
+    }
   })
 
   it('is shown the organisation by its name where they link', async () => {
@@ -286,6 +333,27 @@ describe('a connected channel', () => {
       { type: 'chat.restored', data: { channel: releases, restored_at: expect.any(String) } },
     ])
     expect(await auditOf(service, { type: 'chat.unavailable', subject })).toHaveLength(1)
+    // Both the team's first channel and the others are in it, whatever channel the event names.
+    await accounts.updateOne({ owner_id: userId }, { $set: { 'channels.2.channel': '19:general' } })
+    const missing = async () => (await withoutApp()).map(({ channel }) => channel)
+    const elsewhereInTeam = inTeam('19:general', '19:fourth')
+    for (const [away, back, all] of [
+      ['teamDeleted', 'teamRestored', true],
+      ['TeamHardDeleted', 'teamunarchived', true],
+      ['channelDeleted', 'channelRestored', false],
+    ] as const) {
+      const named = (eventType: string) =>
+        inTeam('19:general', releases, { eventType, channel: { id: releases } })
+      await driver.update(person, {}, named(away))
+      expect(await missing()).toEqual(all ? [releases, '19:general'] : [releases])
+      await driver.update(person, {}, named(back))
+      await waitUntil(async () => expect(await missing()).toEqual([]))
+    }
+    await driver.installation(person, 'remove', inTeam('19:general'))
+    expect(await missing()).toEqual([releases, '19:general'])
+    await driver.installation(person, 'add', elsewhereInTeam)
+    await waitUntil(async () => expect(await missing()).toEqual([]))
+    await accounts.updateOne({ owner_id: userId }, { $set: { 'channels.2.channel': ids[2] } })
     // What is said of a channel ends with it.
     await driver.update(person, { membersRemoved: [BOT] }, inTeam('19:general'))
     expect(await withoutApp()).toHaveLength(1)

@@ -290,7 +290,7 @@ describe('what is not sent at all', () => {
     const gone = async () => {
       throw new Error('the store is gone')
     }
-    const known = { find: gone, findByEmail: gone, newest: gone }
+    const known = { find: gone, holders: gone, newest: gone }
     const conversations = () => ({
       ...known,
       put: gone,
