@@ -263,9 +263,15 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
   const queue = replies.map((reply) => {
     const added = { $each: [{ ...reply, state: 'due' }], $slice: -REPLIES_KEPT }
     const silent = reply.kind === 'reminder' && unreminded.length > 0
+    // A full list has dropped its oldest: one as old as those may have been among them.
+    const room = [
+      { [`replies.${REPLIES_KEPT - 1}`]: trusted({ $exists: false }) },
+      { 'replies.0.at': trusted({ $lte: reply.at }) },
+    ]
     const filter = {
       request_id,
       'replies.id': trusted({ $ne: reply.id }),
+      $or: room,
       ...(silent ? { 'recipient.user_id': trusted({ $nin: [...unreminded] }) } : {}),
     }
     return { filter, update: { $push: { replies: added }, ...told } }

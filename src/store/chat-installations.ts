@@ -85,6 +85,10 @@ export function createChatInstallationStore(connection: StoreConnection) {
       accountId: string,
     ): Promise<ChatInstallation | undefined> {
       const _id = `${platform}:${tenant}`
+      // In one write with the tokens: a process that dies between two would leave them to no account, which cannot leave again.
+      const last = model.findOneAndDelete({ _id, account_ids: [accountId] })
+      const removed = withoutId(await last.lean<InstallationDocument>())
+      if (removed !== undefined) return removed
       const change = { $pull: { account_ids: accountId } }
       const before = await model
         .findOneAndUpdate({ _id, account_ids: accountId }, change)

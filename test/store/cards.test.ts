@@ -226,7 +226,7 @@ it('wakes the updater at once for a card in doubt, and for cards made due again 
   expect(await find(1)).toMatchObject({ state: 'due', next_at: at(50) })
 })
 
-it('remembers the last fifty attempts and replies', async () => {
+it('remembers the last fifty attempts and replies, and queues none anew that it has forgotten', async () => {
   await posted()
   for (let n = 0; n < 60; n += 1)
     await store().follow([news(1, { replies: [{ id: `evt_${n}`, kind: 'reminder', at: at(n) }] })])
@@ -243,6 +243,10 @@ it('remembers the last fifty attempts and replies', async () => {
   expect(kept.attempts.at(-1)?.duration_ms).toBe(59)
   expect(kept.replies).toHaveLength(50)
   expect(kept.replies.at(-1)?.id).toBe('evt_59')
+  // While the trail takes nothing, each sweep tells the same news again, also what is no longer kept.
+  const again = { id: 'evt_3', kind: 'reminder', at: at(3) } as const
+  await store().follow([news(1, { replies: [again] })])
+  expect((await find(1)).replies).toEqual(kept.replies)
 })
 
 it('takes news that an election interrupted half-way once more, and says nothing twice', async () => {
