@@ -111,7 +111,7 @@ async function meet(
     let { email } = met
     if (installed || conversations.isDue(met)) {
       const found = await conversations.ask(met, calls)
-      if (found.ok) email = found.value ?? email
+      if (found.ok) email = found.value
       else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
     }
     await bringWhatWaits(deps, { ...met, email })

@@ -87,12 +87,13 @@ export function createChatConversationStores(connection: StoreConnection) {
         const { _id } = named(conversation.who)
         await model.replaceOne({ _id }, { _id, ...conversation }, { upsert: true })
       },
-      /** Adds the directory's facts to an existing conversation; a removed one stays removed. */
+      /** Notes the directory's facts on an existing conversation; a removed one stays removed. */
       async describe(
         who: string,
         known: Partial<Pick<ChatConversation, 'email' | 'name' | 'told_at'>>,
       ): Promise<void> {
-        await model.updateOne(named(who), { $set: known, $unset: { unasked: 1, unanswered: 1 } })
+        const former = known.email === undefined ? { email: 1 } : {}
+        await model.updateOne(named(who), { $set: known, $unset: { unasked: 1, unanswered: 1, ...former } })
       },
       /** Counts one more time that the directory had no answer about that person. */
       async noteUnanswered(who: string): Promise<void> {

@@ -136,6 +136,10 @@ describe('a person', () => {
     await waitUntil(async () =>
       expect(await stored(former.id)).toMatchObject({ email: 'renamed-again@example.com' }),
     )
+    delete former.email
+    await yesterday()
+    await driver.message(former, 'help')
+    await waitUntil(async () => expect(await stored(former.id)).not.toHaveProperty('email'))
   })
 
   it('is found by the address alone, in this tenant alone', async () => {
