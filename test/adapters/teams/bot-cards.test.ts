@@ -122,7 +122,7 @@ describe('a card in Teams', () => {
     expect(toldOf(gil, first)).toEqual([])
   })
 
-  it('comes, or is mended, with the first message of a person who blocked the app', async () => {
+  it('comes, or is mended, with the first message of a person whom the app could not reach', async () => {
     const setting = await useApprovers(2, { linked: false })
     const { connector, driver, service } = setting
     const people = [1, 2].map((n) => personNumber(setting, n))
@@ -136,7 +136,7 @@ describe('a card in Teams', () => {
     const before = await ask(setting)
     await waitUntil(() => expect(about(before)).toHaveLength(1))
     connector.behave(({ what, to }) =>
-      what !== 'member' && to === place ? { status: 403, code: 'ConversationBlockedByUser' } : undefined,
+      what !== 'member' && to === place ? { status: 403, code: 'BotNotInConversationRoster' } : undefined,
     )
     await decideAs(setting, setting.owner, before, 'approved')
     const meanwhile = await ask(setting)
