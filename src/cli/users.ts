@@ -1,3 +1,4 @@
+import { inShell } from '../config/secrets.ts'
 import { MEMBER_ROLES, type Member } from '../domain/account.ts'
 import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
@@ -42,7 +43,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     const warning =
       kept.length === 0
         ? ''
-        : `\n\nThese still sign in and decide: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${user.email}`
+        : `\n\nThese still sign in and decide: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${inShell(user.email)}`
     return {
       value: {
         user_id: user.id,
@@ -98,8 +99,8 @@ export function runResetUser(address: string): Promise<CommandResult> {
           : [
               `Their votes still count in pending requests: ${open_votes.join(', ')}${more}. The owner of the account can withdraw these.`,
             ]),
-        `They sign in and decide again only after a new link: countersign user invite ${email} --renew`,
-        `API keys of their account keep working: countersign key list --owner ${email}`,
+        `They sign in and decide again only after a new link: countersign user invite ${inShell(email)} --renew`,
+        `API keys of their account keep working: countersign key list --owner ${inShell(email)}`,
       ].join('\n'),
     }
   })
@@ -189,7 +190,7 @@ function joinWords(user: User): string {
   if (user.enrolled_at === null) return SEND_LINK
   return isUsable(user)
     ? 'They have enrolled before: by this link they sign in and accept.'
-    : `They have nothing left to sign in with. First let them enrol: countersign user invite ${user.email} --renew; then repeat this command, since that ends this link:`
+    : `They have nothing left to sign in with. First let them enrol: countersign user invite ${inShell(user.email)} --renew; then repeat this command, since that ends this link:`
 }
 
 const SEND_LINK =

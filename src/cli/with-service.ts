@@ -1,6 +1,7 @@
 import type { Composition } from '../compose/compose.ts'
 import { hasStore, openStore } from '../compose/open-store.ts'
 import { type Config, loadConfig } from '../config/config.ts'
+import { inShell } from '../config/secrets.ts'
 import { shortNameFault } from '../domain/text.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
 import { createRelay, NO_LOOPS } from '../flow/delivery/relay.ts'
@@ -79,7 +80,7 @@ export async function findPerson(deps: Pick<FlowDeps, 'users'>, address: string)
   if (user === undefined)
     throw new CliError(
       'user_not_found',
-      `No user has the address ${email}; make an account with: countersign user invite ${email}`,
+      `No user has the address ${email}; make an account with: countersign user invite ${inShell(email)}`,
     )
   return user
 }

@@ -69,9 +69,9 @@ export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName
   return SECRET_NAMES.filter((name) => secrets[name] === undefined)
 }
 
-/** Quotes a path for a command that is advised: cut at a blank, `rm` would delete something else. */
-export function inShell(path: string): string {
-  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+/** Quotes a path or an address for an advised command: a blank would cut it, and `;` or `$(` in it would run what others wrote. */
+export function inShell(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /**

@@ -63,12 +63,12 @@ describe('countersign key', () => {
   it('refuses an owner nobody knows', async () => {
     const { env } = await useDataDir()
     await cli(['user', 'invite', 'somebody@example.com'], { env })
-    const made = await cli(['key', 'create', '--owner', 'x@example.com', '--name', 'n', '--json'], { env })
+    const made = await cli(['key', 'create', '--owner', '`x`@example.com', '--name', 'n', '--json'], { env })
     expect(made.code).toBe(1)
     expect(made.error()).toEqual({
       error: 'user_not_found',
       message:
-        'No user has the address x@example.com; make an account with: countersign user invite x@example.com',
+        "No user has the address `x`@example.com; make an account with: countersign user invite '`x`@example.com'",
     })
   })
 })

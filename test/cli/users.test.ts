@@ -223,21 +223,21 @@ describe('countersign user', () => {
   it('invites again whoever has enrolled but not answered, also after a reset', async () => {
     const { service, env } = await useServiceOnStore()
     const { account_id } = (await cli(['user', 'invite', 'ada@example.com', '--json'], { env })).json()
-    const bob = await enrolWithPasskey(service, 'bob@example.com')
-    const invite = ['user', 'invite', 'bob@example.com', '--account', account_id, '--role', 'approver']
+    const bob = await enrolWithPasskey(service, 'bob&co@example.com')
+    const invite = ['user', 'invite', 'bob&co@example.com', '--account', account_id, '--role', 'approver']
     expect((await cli(invite, { env })).stdout).toContain(
       '\nThey have enrolled before: by this link they sign',
     )
-    const reset = await cli(['user', 'reset', 'bob@example.com'], { env })
+    const reset = await cli(['user', 'reset', 'bob&co@example.com'], { env })
     expect(reset.stdout).toContain('1 session, 1 open link.')
     expect((await cli([...invite, '--json'], { env })).json()).toMatchObject({
       usable: false,
       links_ended: 0,
     })
     expect((await cli([...invite, '--name', 'Bob'], { env })).stdout).toContain(
-      '\nThey have nothing left to sign in with. First let them enrol: countersign user invite bob@example.com --renew; then',
+      "\nThey have nothing left to sign in with. First let them enrol: countersign user invite 'bob&co@example.com' --renew; then",
     )
-    const renewed = await cli(['user', 'invite', 'bob@example.com', '--renew', '--json'], { env })
+    const renewed = await cli(['user', 'invite', 'bob&co@example.com', '--renew', '--json'], { env })
     const back = await enrolByLink(service, renewed.json().enroll_url)
     expect(back.userId).toBe(bob.userId)
     const last = (await cli([...invite, '--json'], { env })).json()
@@ -303,22 +303,25 @@ describe('countersign user quota', () => {
 describe('countersign user reset', () => {
   it('T23: takes all factors and sessions of a person away, who decides again only after a new link', async () => {
     const { service, env } = await useServiceOnStore()
-    const setting = await setUpOwner(service, 'ann@example.com')
+    // An owner who invites others chooses their addresses; the operator copies what is advised into a shell.
+    const email = "o'ann;$(id)@example.com"
+    const quoted = "'o'\\''ann;$(id)@example.com'"
+    const setting = await setUpOwner(service, email)
     const { owner } = setting
     const id = await ask(setting)
-    const renew = ['user', 'invite', 'ann@example.com', '--renew']
+    const renew = ['user', 'invite', email, '--renew']
     const kept = await cli(renew, { env })
     expect(kept.stdout).toContain(
-      'These still sign in and decide: passkey "laptop". If one is lost, first take all away: countersign user reset ann@example.com\n',
+      `These still sign in and decide: passkey "laptop". If one is lost, first take all away: countersign user reset ${quoted}\n`,
     )
 
-    const reset = await cli(['user', 'reset', 'ann@example.com'], { env })
+    const reset = await cli(['user', 'reset', email], { env })
     expect([reset.code, reset.stderr]).toEqual([0, ''])
     expect(reset.stdout).toBe(
       [
-        `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session, 1 open link.`,
-        'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
-        'API keys of their account keep working: countersign key list --owner ann@example.com\n',
+        `Reset ${email} (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session, 1 open link.`,
+        `They sign in and decide again only after a new link: countersign user invite ${quoted} --renew`,
+        `API keys of their account keep working: countersign key list --owner ${quoted}\n`,
       ].join('\n'),
     )
     expect((await owner.browser.get('/api/v1/session')).status).toBe(401)
