@@ -29,7 +29,7 @@ import { prepareIndexes } from '../store/indexes.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
-import { checkServer, inWords, ownInWords, type Server } from '../store/server.ts'
+import { checkServer, embeddedInWords, inWords, type Server } from '../store/server.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { isThere, PASSED_OVER } from '../store/sound-reads.ts'
 import { createStores } from '../store/stores.ts'
@@ -96,7 +96,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   } catch (error) {
     // The first error matters more than a failure to clean up after it.
     await close().catch(() => undefined)
-    throw store.own ? ownInWords(error) : inWords(error)
+    throw config.mongodbUri === undefined ? embeddedInWords(error, store.own) : inWords(error)
   }
 }
 

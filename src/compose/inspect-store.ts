@@ -13,7 +13,7 @@ import { type ConversationCounts, createChatConversationStores } from '../store/
 import { createChatInstallationStore } from '../store/chat-installations.ts'
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/connect.ts'
-import { checkServer, type Server } from '../store/server.ts'
+import { checkServer, embeddedInWords, type Server } from '../store/server.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { createStateSurvey } from '../store/state-survey.ts'
 import { openStore } from './open-store.ts'
@@ -36,6 +36,8 @@ async function lookAt<Result>(
     } finally {
       await connection.close()
     }
+  } catch (error) {
+    throw config.mongodbUri === undefined ? embeddedInWords(error, store.own) : error
   } finally {
     await store.close()
   }

@@ -76,11 +76,15 @@ function isNameServerTrouble(error: Error): boolean {
   return 'syscall' in error && /^query(?:Srv|Txt)$/.test(String(error.syscall))
 }
 
-/** Words an error of the embedded store, which runs in this process: if it is slow, the machine is the cause. */
-export function ownInWords(error: unknown): unknown {
+/**
+ * Words an error of the embedded store. If that runs in this process and is slow, the machine is the cause; a running service may
+ * also be stopped or hang. A word of MongoDB would mislead.
+ */
+export function embeddedInWords(error: unknown, own: boolean): unknown {
   if (!(error instanceof Error) || !isUnavailable(error) || diskTrouble(error) !== undefined) return error
-  const advice =
-    'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher'
+  const advice = own
+    ? 'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher'
+    : 'The service that runs it hangs, or the machine is very busy: try again, or restart the service'
   const { message } =
     error instanceof StoreUnreachableError && error.cause instanceof Error ? error.cause : error
   return new StoreUnreachableError(

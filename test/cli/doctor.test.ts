@@ -1,4 +1,4 @@
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
@@ -255,6 +255,23 @@ describe('countersign doctor', () => {
       },
     ])
     expect(of('Store')).toMatchObject({ status: 'warn', fix: 'See the line about the data directory.' })
+  })
+
+  it('advises no backup for a store that is whole: revoked keys and used approvals would come back', async () => {
+    const { env } = await useDataDir()
+    await mkdir(String(env.DATA_DIR))
+    await writeFile(join(String(env.DATA_DIR), 'store.db'), '')
+    await writeFile(join(String(env.DATA_DIR), 'run'), '')
+    const { run, of } = await examine({ ...env, ...TEST_SECRETS, PORT: String(await freePort()) })
+    expect([run.code, of('Store')]).toEqual([
+      1,
+      {
+        name: 'Store',
+        status: 'fail',
+        detail: `${env.DATA_DIR}/run is not a directory of the user that runs the store; remove it`,
+        fix: 'Do what this says, and restore no backup: used approvals and revoked keys would be valid again.',
+      },
+    ])
   })
 
   it('knows which Node.js is too old', () => {

@@ -80,6 +80,7 @@ it('takes neither half of a data directory for a new one, and says what to do', 
         name: 'Store',
         status: 'fail',
         detail: expect.stringMatching(/^\S.*store\.db is missing/),
+        fix: 'docs/deploy.md says how to restore a backup of the embedded store.',
       }
       expect(examined.json().checks).toContainEqual(expect.objectContaining(found))
       return examined
@@ -100,7 +101,7 @@ it('takes neither half of a data directory for a new one, and says what to do', 
     ),
   })
   const ill = await cli(['doctor'], { env })
-  expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged/)
+  expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged.*\n +docs\/deploy\.md says how to restore/)
 })
 
 it('names what is damaged where a command reads it, without a stack', async () => {

@@ -149,12 +149,18 @@ async function checkStore(config: Config): Promise<Check[]> {
       ...trailChecks(report),
     ]
   } catch (error) {
-    const fix =
-      config.mongodbUri === undefined
-        ? 'docs/deploy.md says how to restore a backup of the embedded store.'
-        : 'Check MONGODB_URI, and that the server runs and lets this user in.'
-    return [fail('Store', reasonOf(error), fix)]
+    const why = reasonOf(error)
+    return [fail('Store', why, config.mongodbUri === undefined ? embeddedFix(why) : CHECK_URI)]
   }
+}
+
+const CHECK_URI = 'Check MONGODB_URI, and that the server runs and lets this user in.'
+
+/** A backup brings back what was revoked or used since, so it is advised for damage only. Each message says what to do. */
+function embeddedFix(why: string): string {
+  return /\bis (?:damaged|missing)\b/.test(why)
+    ? 'docs/deploy.md says how to restore a backup of the embedded store.'
+    : 'Do what this says, and restore no backup: used approvals and revoked keys would be valid again.'
 }
 
 async function reachable(config: Config, { server }: StoreReport): Promise<Check> {
