@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -57,19 +57,27 @@ describe('.env', () => {
 })
 
 describe('the secrets of a store that holds something', () => {
-  const missing = async (mongodbUri?: string) => {
+  const faultOf = async (mongodbUri?: string, put?: (path: string) => void) => {
     const dataDir = newFolder()
+    put?.(join(dataDir, 'secrets.json'))
     const loaded = loadSecrets({ ...readConfig({}), dataDir, mongodbUri }, false)
     return String(await loaded.catch((error: unknown) => error)).replaceAll(dataDir, 'data')
   }
 
   it('are asked back where they are missing, and a store of others is not to be deleted', async () => {
-    expect(await missing()).toMatch(
+    expect(await faultOf()).toMatch(
       /data\/secrets\.json is missing, and .* secrets\. If the service has API_KEY_PEPPER, .* if not, restore .* rm /,
     )
-    const shared = await missing('mongodb://127.0.0.1:27017/x')
+    const shared = await faultOf('mongodb://127.0.0.1:27017/x')
     expect(shared).toContain('Copy secrets.json from the DATA_DIR of that service, or set API_KEY_PEPPER, ')
     expect(shared).not.toContain('rm ')
+  })
+
+  it('are called damaged only if they are, and then, too, a store of others is not to be deleted', async () => {
+    const damage = (path: string) => writeFileSync(path, '{')
+    expect(await faultOf(undefined, damage)).toContain('is damaged; restore it, or delete it together with')
+    expect(await faultOf('mongodb://x/x', damage)).toContain('is damaged; restore it, or copy secrets.json')
+    expect(await faultOf('mongodb://x/x', mkdirSync)).toContain('data/secrets.json is a folder; make it a')
   })
 })
 

@@ -91,7 +91,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'what is damaged is passed over'))
     const keys = connection.collection('signing_keys')
     const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
-    const vault = createVault(await loadSecrets(config, !made))
+    const vault = createVault(await loadSecrets(config, !made, (told) => log.warn({}, told)))
     return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })
   } catch (error) {
     // The first error matters more than a failure to clean up after it.

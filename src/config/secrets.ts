@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
-import { chmod, link, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { chmod, link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import {
@@ -40,13 +40,16 @@ const fileSchema = z.record(z.enum(SECRET_NAMES), z.string())
 /**
  * Loads the secrets of the environment; in development the others come from `<dataDir>/secrets.json` (0600), made once.
  * @param isNew nothing was sealed yet, so secrets may be made
- * @throws ConfigError when the file is damaged or gone: nothing is overwritten, since new secrets would void every key and passkey.
+ * @param warn is told if others can read the file and this user may not change that
+ * @throws ConfigError when the file is damaged, unreadable or gone: nothing is overwritten, since new secrets would void every key
+ * and passkey.
  */
 export async function loadSecrets(
   config: Pick<Config, 'dataDir' | 'secrets' | 'mongodbUri'>,
   isNew: boolean,
+  warn: (message: string) => void = () => undefined,
 ): Promise<Secrets> {
-  const file = missingSecrets(config).length > 0 ? await secretsFile(config, isNew) : {}
+  const file = missingSecrets(config).length > 0 ? await secretsFile(config, isNew, warn) : {}
   const all: Partial<Record<SecretName, string>> = { ...file, ...config.secrets }
   const decode = (name: SecretName): Buffer => {
     const text = all[name] ?? ''
@@ -92,12 +95,15 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): vo
 async function secretsFile(
   { dataDir, mongodbUri }: Pick<Config, 'dataDir' | 'mongodbUri'>,
   isNew: boolean,
+  warn: (message: string) => void,
 ): Promise<Record<SecretName, string>> {
   const path = join(dataDir, 'secrets.json')
   if (isNew) {
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     await createOnce(path)
-  } else if (!existsSync(path)) {
+  }
+  const text = await readText(path)
+  if (text === undefined) {
     throw new ConfigError([
       mongodbUri === undefined
         ? `${path} is missing, and the store was sealed with secrets. If the service has ${SECRET_NAMES.join(', ')} in its environment, set them here too; if not, restore the file from a backup; or start over, without all keys, people and requests: rm ${inShell(dataDir)}/store.*`
@@ -105,11 +111,27 @@ async function secretsFile(
           `The store at MONGODB_URI was sealed with the secrets of the service that made it, and ${path} is not there. Copy secrets.json from the DATA_DIR of that service, or set ${SECRET_NAMES.join(', ')} as they are set there.`,
     ])
   }
-  const parsed = fileSchema.safeParse(await readJson(path))
-  if (!parsed.success)
-    throw new ConfigError([`${path} is damaged; restore it, or delete it together with the store`])
-  await chmod(path, 0o600)
+  const parsed = fileSchema.safeParse(parseJson(text))
+  if (!parsed.success) {
+    const or = mongodbUri === undefined ? 'delete it together with the store' : COPY_IT
+    throw new ConfigError([`${path} is damaged; restore it, or ${or}`])
+  }
+  if (!(await makePrivate(path))) warn(`others can read ${path}, and this user may not change that`)
   return parsed.data
+}
+
+const COPY_IT = 'copy secrets.json from the DATA_DIR of the service that made the store'
+
+/** A file that is mounted read-only, or belongs to another user, can be read all the same. @returns false if others can read it, too */
+async function makePrivate(path: string): Promise<boolean> {
+  if (((await stat(path)).mode & 0o077) === 0) return true
+  return chmod(path, 0o600).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPERM' || error.code === 'EROFS') return false
+      throw error
+    },
+  )
 }
 
 /** Writes a temporary file, then links it: a server and a command that start together agree on one complete file. */
@@ -130,9 +152,18 @@ async function createOnce(path: string): Promise<void> {
   }
 }
 
-async function readJson(path: string): Promise<unknown> {
+/** @returns undefined if there is no such file. @throws ConfigError when it cannot be read, which is no damage */
+async function readText(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    if (code === 'ENOENT') return undefined
+    const why = code === 'EISDIR' ? 'is a folder' : `cannot be read (${code})`
+    throw new ConfigError([`${path} ${why}; make it a file that this user may read, with what it held`])
+  })
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(await readFile(path, 'utf8'))
+    return JSON.parse(text)
   } catch {
     return undefined
   }

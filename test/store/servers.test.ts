@@ -136,8 +136,14 @@ describe('what a store refuses at the start', () => {
     late.name = 'MongoServerSelectionError'
     for (const error of [late, inWords(late)])
       for (const [own, advice] of [
-        [true, 'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher.'],
-        [false, 'The service that runs it hangs, or the machine is very busy: try again, or restart the service.'],
+        [
+          true,
+          'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher.',
+        ],
+        [
+          false,
+          'The service that runs it hangs, or the machine is very busy: try again, or restart the service.',
+        ],
       ] as const)
         expect(embeddedInWords(error, own)).toMatchObject({
           name: 'StoreUnreachableError',
