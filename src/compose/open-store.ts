@@ -50,7 +50,7 @@ export async function openStore(
       if (!(error instanceof StoreLockedError)) throw error
       if (until === undefined) {
         until = performance.now() + PATIENCE_MS
-        const told = `process ${error.pid} holds ${config.dataDir}; waiting for it, ${PATIENCE_MS / 1000} s at most`
+        const told = `${error.pid === 0 ? 'another process' : `process ${error.pid}`} holds ${config.dataDir}; waiting for it, ${PATIENCE_MS / 1000} s at most`
         log?.warn({}, told)
       } else if (performance.now() > until) throw inUse(config.dataDir, error)
       await delay(GAP_MS)
@@ -104,7 +104,7 @@ function external(uri: string): OpenStore {
 
 function inUse(dataDir: string, cause: StoreLockedError): DataDirInUseError {
   return new DataDirInUseError(
-    `Process ${cause.pid} already uses ${dataDir}. Stop it, set another DATA_DIR, or run "countersign store" and point MONGODB_URI of all services at it.`,
+    `${cause.pid === 0 ? 'Another process' : `Process ${cause.pid}`} already uses ${dataDir}. Stop it, set another DATA_DIR, or run "countersign store" and point MONGODB_URI of all services at it.`,
     { cause },
   )
 }
