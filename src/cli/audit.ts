@@ -17,7 +17,7 @@ const STEP = 20_000
 export function runAuditCheck(options: { expect?: string }): Promise<CommandResult> {
   const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
   const progress = inJson() ? {} : { onProgress: tellProgress() }
-  return withTrail(loadForStore(), async (deps) => {
+  const check = async (deps: TrailDeps): Promise<CommandResult> => {
     const report = await checkTrail(deps, { ...expect, ...progress })
     const value = presentReport(report)
     if (report.found === 0) return { value, text: describeReport(report) }
@@ -34,7 +34,8 @@ export function runAuditCheck(options: { expect?: string }): Promise<CommandResu
       ].join('\n'),
       failure: { error: 'audit_trail_broken', message },
     }
-  })
+  }
+  return withTrail(loadForStore(), check, options.expect !== undefined)
 }
 
 function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport) {

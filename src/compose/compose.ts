@@ -29,7 +29,7 @@ import { prepareIndexes } from '../store/indexes.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/outbox.ts'
 import { createPushKeyStore } from '../store/push-keys.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
-import { checkServer, embeddedInWords, inWords, type Server } from '../store/server.ts'
+import { checkServer, EmptyStoreError, embeddedInWords, inWords, type Server } from '../store/server.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { isThere, PASSED_OVER } from '../store/sound-reads.ts'
 import { createStores } from '../store/stores.ts'
@@ -76,7 +76,7 @@ const random = createRandom()
 /**
  * Composition root: configuration → store → adapters → verbs. Shared by the service and the command line, so neither can
  * step around policy, audit or limits.
- * @throws ConfigError, DataDirInUseError, StoreUnreachableError, UnsuitableStoreError
+ * @throws ConfigError, DataDirInUseError, EmptyStoreError, StoreUnreachableError, UnsuitableStoreError
  */
 export async function compose(config: Config, options: ComposeOptions): Promise<Composition> {
   const store = await (options.store ?? openStore(config, options.shareStore ?? false, options.log))
@@ -91,6 +91,8 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'what is damaged is passed over'))
     const keys = connection.collection('signing_keys')
     const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
+    // Secrets made for a store that is only read would keep a service from starting beside them.
+    if (!made && options.use === 'read') throw new EmptyStoreError(config)
     const vault = createVault(await loadSecrets(config, !made, (told) => log.warn({}, told)))
     return await assemble(config, { ...options, log }, { vault, connection, store, opened, close })
   } catch (error) {

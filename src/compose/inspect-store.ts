@@ -13,8 +13,9 @@ import { type ConversationCounts, createChatConversationStores } from '../store/
 import { createChatInstallationStore } from '../store/chat-installations.ts'
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/connect.ts'
-import { checkServer, embeddedInWords, type Server } from '../store/server.ts'
+import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../store/server.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
+import { isThere } from '../store/sound-reads.ts'
 import { createStateSurvey } from '../store/state-survey.ts'
 import { openStore } from './open-store.ts'
 
@@ -98,15 +99,23 @@ function asError(error: unknown): Error {
 
 /**
  * Lets the work read the audit trail. Needs no secret and checks nothing first, so that a tampered store can be examined too.
- * @throws what `lookAt` and the work throw
+ * @param mayBeEmpty a trail is known to have been there, so that an empty store is a finding
+ * @throws EmptyStoreError, and what `lookAt` and the work throw
  */
 export function withTrail<Result>(
   config: StoreSettings,
   work: (deps: TrailDeps) => Promise<Result>,
+  mayBeEmpty = false,
 ): Promise<Result> {
-  return lookAt(config, (connection) =>
-    work({ trail: createAuditTrail(connection, { partial: true }), survey: createStateSurvey(connection) }),
-  )
+  return lookAt(config, async (connection) => {
+    const holds = (name: string) => isThere(connection, () => connection.collection(name).findOne())
+    if (!mayBeEmpty && !(await holds('signing_keys')) && !(await holds('audit_log')))
+      throw new EmptyStoreError(config)
+    return work({
+      trail: createAuditTrail(connection, { partial: true }),
+      survey: createStateSurvey(connection),
+    })
+  })
 }
 
 /** Counts the people and channels of a Teams tenant that can be written to. @throws what `lookAt` throws */

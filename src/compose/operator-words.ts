@@ -12,6 +12,7 @@ const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ConfigError: 'config_invalid',
   DamagedKeyError: 'store_unusable',
   DataDirInUseError: 'data_dir_in_use',
+  EmptyStoreError: 'no_store',
   ListenError: 'not_permitted',
   StoreLockedError: 'data_dir_in_use',
   StoreFileError: 'store_unusable',

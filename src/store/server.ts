@@ -12,6 +12,19 @@ class StoreUnreachableError extends Error {
   override readonly name = 'StoreUnreachableError'
 }
 
+/** No service ever ran on the store that is to be read. */
+export class EmptyStoreError extends Error {
+  override readonly name = 'EmptyStoreError'
+
+  constructor({ mongodbUri, dataDir }: { mongodbUri: string | undefined; dataDir: string }) {
+    const which =
+      mongodbUri === undefined
+        ? `The store in ${dataDir} is empty. Check DATA_DIR`
+        : 'The database is empty. Check its name in MONGODB_URI'
+    super(`${which}, or start the service there first: npm start`)
+  }
+}
+
 /** The oldest MongoDB that will do: since this version, partial indexes accept `$in`, which the queues need. */
 const OLDEST_MAJOR = 6
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createAppender } from '../../src/flow/audit/append-to-trail.ts'
 import { GENESIS } from '../../src/signing/audit-chain.ts'
@@ -30,7 +31,7 @@ async function useTrail(count: number) {
   const env = { ...data, MONGODB_URI: uri }
   const log = connection.collection<{ _id: number }>('audit_log')
   const run = (...words: string[]) => cli(['audit', ...words], { env })
-  return { trail, log, connection, run }
+  return { trail, log, connection, env, run }
 }
 
 describe('countersign audit list', () => {
@@ -188,11 +189,16 @@ describe('T85: countersign audit check', () => {
     expect((await run('check', '--json')).stderr).toBe('')
   })
 
-  it('leaves an empty store as it found it', async () => {
-    const { connection, run } = await useTrail(0)
+  it('says of an empty database that it is empty, as do other commands that read, and leaves it so', async () => {
+    const { connection, env } = await useTrail(0)
     await connection.db?.dropDatabase()
-    expect((await run('check')).code).toBe(0)
-    expect((await run('list')).code).toBe(0)
+    const message =
+      'The database is empty. Check its name in MONGODB_URI, or start the service there first: npm start'
+    for (const words of ['audit check', 'audit list', 'user list', 'key list', 'keys list']) {
+      const run = await cli([...words.split(' '), '--json'], { env })
+      expect([run.code, run.stdout, run.error()], words).toEqual([1, '', { error: 'no_store', message }])
+    }
     expect(await connection.db?.listCollections().toArray()).toEqual([])
+    expect(existsSync(String(env.DATA_DIR)), 'no secrets were made').toBe(false)
   })
 })
