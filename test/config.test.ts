@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -49,6 +49,16 @@ describe('.env', () => {
     expect(env).toEqual({ PORT: '3100', HOST: '127.0.0.9', LOG_LEVEL: '', BASE_URL: 'http://a b' })
   })
 
+  it('that is a link to nothing, or in another encoding, is not silently no file', () => {
+    const path = join(newFolder(), '.env')
+    symlinkSync('gone', path)
+    expect(loadDotEnv({}, path)).toMatch(/^\.env: cannot be read \(ENOENT\); make it a file/)
+    for (const bytes of [Buffer.from('\ufeffPORT=1', 'utf16le'), Buffer.from('PORT=1', 'utf16le')]) {
+      writeFileSync(path, bytes)
+      expect(loadDotEnv({}, path)).toBe('.env: is not text in UTF-8; save it in that encoding')
+    }
+  })
+
   it.skipIf(process.getuid?.() === 0)('that this user may not read is named', () => {
     const path = join(newFolder(), '.env')
     writeFileSync(path, 'PORT=3100\n', { mode: 0 })
@@ -64,16 +74,13 @@ describe('the secrets of a store that holds something', () => {
     return String(await loaded.catch((error: unknown) => error)).replaceAll(dataDir, 'data')
   }
 
-  it('are asked back where they are missing, and a store of others is not to be deleted', async () => {
+  it('are asked back, called damaged only if they are, and a store of others is never to be deleted', async () => {
     expect(await faultOf()).toMatch(
       /data\/secrets\.json is missing, and .* secrets\. If the service has API_KEY_PEPPER, .* if not, restore .* rm /,
     )
     const shared = await faultOf('mongodb://127.0.0.1:27017/x')
     expect(shared).toContain('Copy secrets.json from the DATA_DIR of that service, or set API_KEY_PEPPER, ')
     expect(shared).not.toContain('rm ')
-  })
-
-  it('are called damaged only if they are, and then, too, a store of others is not to be deleted', async () => {
     const damage = (path: string) => writeFileSync(path, '{')
     expect(await faultOf(undefined, damage)).toContain('is damaged; restore it, or delete it together with')
     expect(await faultOf('mongodb://x/x', damage)).toContain('is damaged; restore it, or copy secrets.json')

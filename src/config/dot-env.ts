@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+
+const NOT_UTF_8 = '.env: is not text in UTF-8; save it in that encoding'
 
 /**
  * Does the same as `process.loadEnvFile`: variables already set win. But `loadEnvFile` takes a byte order mark, which some
@@ -7,13 +9,17 @@ import { parseEnv } from 'node:util'
  * @returns what is wrong with the file and what to do about it, if it cannot be read
  */
 export function loadDotEnv(env: NodeJS.ProcessEnv, path = '.env'): string | undefined {
-  if (!existsSync(path)) return undefined
+  // A link that leads nowhere counts: what it should lead to has settings.
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined
   try {
-    const given = parseEnv(new TextDecoder().decode(readFileSync(path)))
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+    if (text.includes('\0')) return NOT_UTF_8
+    const given = parseEnv(text)
     for (const [name, value] of Object.entries(given)) env[name] ??= value
     return undefined
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
+    if (error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return NOT_UTF_8
     // Containers make a folder for a file they are to mount and do not find.
     const why = error.code === 'EISDIR' ? 'is a folder' : `cannot be read (${error.code})`
     return `.env: ${why}; make it a file that this user may read, or take it away`
