@@ -200,6 +200,8 @@ describe('countersign doctor', () => {
       status: 'ok',
       detail: `https://localhost:${port} (a proxy on this machine leads to PORT ${free})`,
     })
+    const trial = { ...env, BASE_URL: `http://localhost:${port}`, PORT: free, TRUST_PROXY: '1' }
+    expect((await examine(trial)).of('BASE_URL')?.status).toBe('ok')
     const taken = await examine({ ...env, PORT: String(port) })
     expect([taken.run.code, taken.of('Port')]).toEqual([
       1,
@@ -226,6 +228,10 @@ describe('countersign doctor', () => {
       detail: 'nothing answers at https://countersign.invalid: the name countersign.invalid is not found',
       fix: expect.stringContaining('DNS'),
     })
+    const BASE_URL = `http://localhost:${await freePort()}`
+    expect((await examine({ ...elsewhere, BASE_URL, TRUST_PROXY: '1' })).of('Service')?.fix).toContain(
+      'let the proxy at localhost forward to it',
+    )
   })
 
   it('finds what is wrong with the metadata of authenticators, which would keep the service from starting', async () => {

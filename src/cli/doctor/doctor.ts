@@ -234,6 +234,11 @@ function trailChecks({ trail }: StoreReport): Check[] {
 const readyAnswer = z.object({ status: z.literal('ready') })
 const brokenAnswer = z.object({ error: z.literal('storage_unavailable') })
 
+/** In production, and wherever TRUST_PROXY counts one, a proxy is between people and PORT. */
+function isBehindProxy({ production, trustProxy }: Pick<Config, 'production' | 'trustProxy'>): boolean {
+  return production || trustProxy !== 0
+}
+
 /** Checks whether BASE_URL can be the address that people and callers use. */
 function checkBaseUrl(config: Config): Check {
   const name = 'BASE_URL'
@@ -241,7 +246,7 @@ function checkBaseUrl(config: Config): Check {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   if (url.hostname !== 'localhost') return ok(name, config.baseUrl)
   if (port !== config.port) {
-    if (config.production)
+    if (isBehindProxy(config))
       return ok(name, `${config.baseUrl} (a proxy on this machine leads to PORT ${config.port})`)
     const fix = `Leave BASE_URL out, or set it to http://localhost:${config.port}.`
     return warn(name, `${config.baseUrl} names another port than PORT (${config.port})`, fix)
@@ -327,7 +332,7 @@ async function usesOurStore({ mongodbUri, dataDir }: Config): Promise<boolean> {
 }
 
 /** Explains why fetch got no answer. */
-function noAnswer({ baseUrl }: Config, error: unknown): Check {
+function noAnswer({ baseUrl, ...config }: Config, error: unknown): Check {
   const told = (why: string, fix: string) => warn('Service', `nothing answers at ${baseUrl}: ${why}`, fix)
   const { hostname } = new URL(baseUrl)
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
@@ -338,10 +343,11 @@ function noAnswer({ baseUrl }: Config, error: unknown): Check {
       'Correct BASE_URL, or make an entry for that name in DNS.',
     )
   if (/CERT|SIGNATURE|ISSUER|_TLS_/.test(code)) {
-    const fix = `Give the proxy a certificate for ${hostname} that browsers trust; NODE_EXTRA_CA_CERTS names an authority of your own.`
+    const fix = `Give the proxy a certificate for ${hostname} that browsers trust; NODE_EXTRA_CA_CERTS in the environment, not in .env, names an authority of your own.`
     return told(`its certificate is not trusted (${code})`, fix)
   }
-  const fix = hostname === 'localhost' ? '' : ` If it runs, let the proxy at ${hostname} forward to it.`
+  const direct = hostname === 'localhost' && !isBehindProxy(config)
+  const fix = direct ? '' : ` If it runs, let the proxy at ${hostname} forward to it.`
   const why = code === 'ECONNREFUSED' ? 'the connection is refused' : reasonOf(cause)
   return told(why, `If it should run, start it: npm start${fix && `.${fix}`}`)
 }
