@@ -43,7 +43,7 @@ HTTP_PORT=${port:-80}"
         [ -r "$tls_dir/$file" ] || fail "$tls_dir/$file cannot be read"
         leads_out "$tls_dir" "$file" && fail "$tls_dir/$file is a link out of that folder, and the container has the folder alone.
 Copy what it leads to into a folder of its own, and name that. For certbot, as a deploy hook:
-  cp -L $tls_dir/fullchain.pem $tls_dir/privkey.pem /etc/tls/approvals/ && docker compose kill -s HUP proxy"
+  cp -L $tls_dir/fullchain.pem $tls_dir/privkey.pem /etc/tls/approvals/ && cd '$PWD' && docker compose kill -s HUP proxy"
       done
       settings="$settings
 COMPOSE_FILE=docker-compose.yml:deploy/docker-compose.https.yml

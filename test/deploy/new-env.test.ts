@@ -128,6 +128,9 @@ describe('deploy/new-env.sh', () => {
     expect([refused.code, refused.stdout]).toEqual([1, ''])
     expect(refused.stderr).toContain(`${live}/fullchain.pem is a link out of that folder`)
     expect(refused.stderr).toContain(`cp -L ${live}/fullchain.pem`)
+    expect(refused.stderr, 'certbot runs hooks in a folder of its own').toMatch(
+      / && cd '\/[^']+' && docker compose kill -s HUP proxy\n/,
+    )
     expect(existsSync(join(folder, '.env'))).toBe(false)
     await symlink('fullchain.pem', join(archive, 'cert.pem'))
     expect((await newEnv(folder, 'https://approvals.example.com', archive)).code).toBe(0)
