@@ -28,7 +28,7 @@ async function useTrail(count: number) {
   )
   await createAppender({ trail, random })(entries)
   const { env: data } = await useDataDir()
-  const env = { ...data, MONGODB_URI: uri }
+  const env: Record<string, string> = { ...data, MONGODB_URI: uri }
   const log = connection.collection<{ _id: number }>('audit_log')
   const run = (...words: string[]) => cli(['audit', ...words], { env })
   return { trail, log, connection, env, run }
