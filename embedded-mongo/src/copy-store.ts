@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { makeDirectory, storeFiles } from './data-directory.ts'
+import { makeDirectory, refuseLink, storeFiles } from './data-directory.ts'
 import { explainFileError, StoreFileError } from './engine/file-errors.ts'
 import { partOf } from './engine/open-file.ts'
 import { logOf } from './engine/seal.ts'
@@ -25,6 +25,7 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   const from = storeFiles(dataDir)
   const target = storeFiles(to)
   if ((await sizeOf(from.database)) === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
+  refuseLink(from)
   const entered = directoriesOf(target.directory)
   try {
     makeDirectory(target.directory)

@@ -73,6 +73,18 @@ export function refuseForeign(files: StoreFiles): void {
 }
 
 /**
+ * Refuses a store file that is a symbolic link: SQLite keeps the log beside the file that the link leads to, while the seal and a
+ * copy look for it in the data directory.
+ * @throws StoreFileError
+ */
+export function refuseLink({ directory, database }: StoreFiles): void {
+  if (!lstatSync(database, { throwIfNoEntry: false })?.isSymbolicLink()) return
+  throw new StoreFileError(
+    `${database} is a symbolic link, so its log would be kept elsewhere. Stop the store, move the file it leads to, with the -wal file beside that if there is one, to its place; to keep the store elsewhere, link the folder ${directory} instead. Nothing was changed`,
+  )
+}
+
+/**
  * Makes a directory (0700) and its missing ancestors. Node's own `recursive` retries for ever where the file system reports
  * ENOENT for a directory that cannot be made, as /proc does.
  */

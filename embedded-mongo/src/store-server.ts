@@ -9,6 +9,7 @@ import {
   prepareDataDirectory,
   readLockNote,
   refuseForeign,
+  refuseLink,
   type StoreFiles,
   StoreLockedError,
   storeFiles,
@@ -61,6 +62,7 @@ export async function serveStore(dataDir: string, options: ServeOptions = {}): P
   const files = storeFiles(dataDir)
   try {
     refuseForeign(files)
+    refuseLink(files)
     prepareDataDirectory(files)
     return await open(files, options)
   } catch (error) {

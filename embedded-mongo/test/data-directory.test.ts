@@ -2,6 +2,7 @@ import {
   chownSync,
   copyFileSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -13,6 +14,7 @@ import { dirname, join } from 'node:path'
 import { findRunningStore, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { copyStore } from '../src/copy-store.ts'
 import { chooseSocketPath, prepareDataDirectory, storeFiles } from '../src/data-directory.ts'
 import { StoreFileError } from '../src/engine/file-errors.ts'
 import { temporaryDirectory } from './support.ts'
@@ -92,6 +94,22 @@ it.runIf(process.getuid?.() === 0)(
     )
   },
 )
+
+it.each(['missing', 'there'])('is refused where store.db is a link to a file that is %s', async (what) => {
+  const [dataDir, elsewhere] = [join(useDirectory(), 'data'), useDirectory()]
+  const { database } = storeFiles(dataDir)
+  await (await startEmbeddedStore({ dataDir })).close()
+  const target = join(elsewhere, 'store.db')
+  if (what === 'there') copyFileSync(database, target)
+  rmSync(database)
+  symlinkSync(target, database)
+  const files = () => [dataDir, elsewhere].map((folder) => readdirSync(folder))
+  const before = files()
+  const told = /store\.db is a symbolic link.* link the folder .*data instead\. Nothing was changed$/
+  await expect(startEmbeddedStore({ dataDir })).rejects.toThrow(told)
+  if (what === 'there') await expect(copyStore(dataDir, join(elsewhere, 'copy'))).rejects.toThrow(told)
+  expect(files()).toEqual(before)
+})
 
 it('may have a name that reads as an escaped one', async () => {
   const dataDir = join(useDirectory(), 'a%2Fb%41')
