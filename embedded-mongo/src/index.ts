@@ -117,8 +117,11 @@ const CLOSE_MS = 5_000
 function closeBeforeExit(worker: Worker, closed: SharedArrayBuffer): void {
   const close = () => {
     worker.postMessage('close')
-    if (Atomics.wait(new Int32Array(closed), 0, 0, CLOSE_MS) === 'timed-out')
-      process.kill(process.pid, 'SIGKILL')
+    const flag = new Int32Array(closed)
+    if (Atomics.wait(flag, 0, 0, CLOSE_MS) !== 'timed-out') return
+    process.kill(process.pid, 'SIGKILL')
+    // As process 1 of a container it gets no signal of its own: it waits on, and the container's engine kills it from outside.
+    Atomics.wait(flag, 0, 0)
   }
   process.once('exit', close)
   worker.once('exit', () => process.off('exit', close))
