@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
 import { Command, CommanderError, type Option } from 'commander'
 import { operatorWords } from '../compose/operator-words.ts'
 import { loadDataDir } from '../config/config.ts'
 import { packageVersion } from '../config/package-path.ts'
-import { missingSecrets, refuseLostStore } from '../config/secrets.ts'
+import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
@@ -14,7 +11,6 @@ import {
   answerInJson,
   CliError,
   type CommandResult,
-  commandLog,
   runOn,
   setExitCode,
   type Terminal,
@@ -29,6 +25,7 @@ import type { VerifyOptions } from './verify-receipt.ts'
 const load = {
   service: () => import('../main.ts'),
   store: () => import('embedded-mongo'),
+  backup: () => import('./backup.ts'),
   doctor: () => import('./doctor/doctor.ts'),
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
@@ -147,7 +144,7 @@ function addServiceCommands(program: Command, json: boolean): void {
     program
       .command('backup <folder>')
       .description('copy the embedded store, also while it is used, into a new folder, and check the copy'),
-    (_options, folder) => runBackup(folder),
+    async (_options, folder) => (await load.backup()).runBackup(folder),
   )
   const doctor = program.command('doctor')
   answers(
@@ -330,47 +327,6 @@ async function runStore(json: boolean): Promise<void> {
   refuseLostStore({ dataDir, secrets: {} })
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
-}
-
-/**
- * `countersign backup <folder>`: copies the embedded store as it is now, with the secrets that were made beside it, into a folder
- * that a service can start from. @throws CliError, StoreFileError
- */
-async function runBackup(folder: string): Promise<CommandResult> {
-  if (folder === '') throw usageError('Name the folder to copy into.')
-  const { loadForStore } = await import('./with-service.ts')
-  const { dataDir, mongodbUri, secrets } = loadForStore()
-  const { refuseUnreadable } = await import('../compose/open-store.ts')
-  const { backUpStore, findRunningStore } = await load.store()
-  if (mongodbUri !== undefined) {
-    const usual = encodeURIComponent(join(dataDir, 'run', 'store.sock'))
-    const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
-    if (!mongodbUri.startsWith(own)) throw notEmbedded(dataDir, mongodbUri)
-  }
-  refuseUnreadable(dataDir)
-  const beside = missingSecrets({ secrets }).length === 0 ? [] : ['secrets.json']
-  await backUpStore({ dataDir, to: folder, beside })
-  const { size: bytes } = await stat(join(folder, 'store.db'))
-  const held = existsSync(join(folder, 'secrets.json'))
-  const given = Object.keys(secrets)
-  const secrets_missing = held ? [] : missingSecrets({ secrets })
-  if (secrets_missing.length > 0) {
-    const told = `the copy is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}`
-    commandLog().warn({}, told)
-  }
-  const lines = [
-    `${resolve(folder)} holds the store (${Math.ceil(bytes / 1e6)} MB)${held ? ' and its secrets.json' : ''}, and opens.`,
-    ...(given.length > 0 ? [`Keep with it what the environment sets: ${given.join(', ')}.`] : []),
-    'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
-  ]
-  return { value: { folder: resolve(folder), bytes, secrets: held, secrets_missing }, text: lines.join('\n') }
-}
-
-function notEmbedded(dataDir: string, uri: string): CliError {
-  const message = /\.sock(?:\/|\?|$)/.test(uri)
-    ? `MONGODB_URI names another store than the one in ${dataDir}: set DATA_DIR to the folder of that one.`
-    : `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
-  return new CliError('not_embedded', message)
 }
 
 /** Writes an error to stderr, for people or (with `--json`) as `{error, message}`, and sets the exit code. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, rename, symlink, truncate } from 'node:fs/promises'
+import { readdir, rename, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
@@ -130,64 +130,6 @@ it('names what is damaged where a command reads it, without a stack', async () =
   expect(await backup(join(dataDir, 'store.db', 'copy'))).toEqual({
     error: 'store_unusable',
     message: expect.stringContaining('ENOTDIR'),
-  })
-})
-
-it('a backup says what it holds, and what is wrong with its name or its place', async () => {
-  const { env } = await useDataDir()
-  const dataDir = env.DATA_DIR ?? ''
-  const backup = async (name: string, more: Record<string, string> = {}) => {
-    const run = await cli(['backup', name && join(dataDir, '..', name), '--json'], {
-      env: { ...env, ...more },
-    })
-    return run.code === 0 ? run.json() : { code: run.code, ...run.error() }
-  }
-  const none = {
-    code: 1,
-    error: 'no_store',
-    message: `There is no store in ${dataDir}. Set DATA_DIR to the directory of the service, or start the service here first: npm start`,
-  }
-  expect(await backup('early')).toEqual(none)
-  await cli(['user', 'invite', 'a@example.com'], { env })
-  expect(await backup('whole')).toMatchObject({ secrets: true, secrets_missing: [] })
-  const file = join(dataDir, 'store.db')
-  const name = 'n'.repeat(300)
-  await symlink('nowhere', join(dataDir, '..', 'link'))
-  expect([await backup(''), await backup('data/store.db'), await backup(name), await backup('link')]).toEqual(
-    [
-      { code: 2, error: 'usage', message: 'Name the folder to copy into.' },
-      { code: 1, error: 'store_unusable', message: `${file} is not a directory; name a new one` },
-      {
-        code: 1,
-        error: 'store_unusable',
-        message: expect.stringMatching(/^ENAMETOOLONG: .* Choose a shorter name\.$/),
-      },
-      {
-        code: 1,
-        error: 'store_unusable',
-        message: expect.stringMatching(/^EEXIST: .*link'\. Choose another name\.$/),
-      },
-    ],
-  )
-  await rename(join(dataDir, 'secrets.json'), join(dataDir, '..', 'elsewhere.json'))
-  const missing = Object.keys(TEST_SECRETS)
-  expect(await backup('bare')).toMatchObject({ secrets: false, secrets_missing: missing })
-  const words = await cli(['backup', join(dataDir, '..', 'words')], { env })
-  // A job that runs it shows only stderr to anyone, if that.
-  expect([words.code, words.stderr]).toEqual([
-    0,
-    `warning: the copy is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${missing.join(', ')}\n`,
-  ])
-  expect(await backup('given', TEST_SECRETS)).toMatchObject({ secrets: false, secrets_missing: [] })
-  const socket = (path: string) => ({
-    MONGODB_URI: `mongodb://${encodeURIComponent(path)}/?directConnection=true`,
-  })
-  expect(await backup('stopped', socket(join(dataDir, 'run', 'store.sock')))).toMatchObject({
-    secrets: false,
-  })
-  expect(await backup('other', socket('/run/other/run/store.sock'))).toMatchObject({
-    error: 'not_embedded',
-    message: `MONGODB_URI names another store than the one in ${dataDir}: set DATA_DIR to the folder of that one.`,
   })
 })
 
