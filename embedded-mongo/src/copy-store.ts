@@ -34,10 +34,9 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   }
   if (!(await stat(target.directory)).isDirectory())
     throw new StoreFileError(`${target.directory} is not a directory; name a new one`)
-  if ((await readdir(target.directory)).length > 0)
-    throw new StoreFileError(`${target.directory} is not empty; name a new directory`)
+  const part = partOf(target.database)
+  await reserve(part)
   try {
-    const part = partOf(target.database)
     await copyAtRest(from.database, part, logOf(target.database))
     for (const name of beside) await copyIfThere(join(from.directory, name), join(target.directory, name))
     for (const name of await readdir(target.directory)) await makeDurable(join(target.directory, name))
@@ -59,9 +58,28 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
+/** Takes the directory for one copy: of two that begin at once, one fails here. @throws StoreFileError unless it is empty */
+async function reserve(part: string): Promise<void> {
+  const directory = dirname(part)
+  try {
+    await (await open(part, 'wx', 0o600)).close()
+  } catch (error) {
+    if (!existsSync(part)) throw explainFileError(error, part)
+    throw new StoreFileError(notEmpty(directory))
+  }
+  if ((await readdir(directory)).length === 1) return
+  await rm(part)
+  throw new StoreFileError(notEmpty(directory))
+}
+
+function notEmpty(directory: string): string {
+  return `${directory} is not empty; name a new directory`
+}
+
 /** Removes the content of a directory, not the directory itself: it may be a mount point. */
 export async function emptyDirectory(directory: string): Promise<void> {
-  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true })
+  for (const name of await readdir(directory))
+    await rm(join(directory, name), { recursive: true, force: true })
 }
 
 async function copyAtRest(from: string, to: string, log: string): Promise<void> {
@@ -105,7 +123,13 @@ async function makeDurable(path: string): Promise<void> {
  */
 async function stateOf(database: string): Promise<string | undefined> {
   const { mtimeMs, size } = await stat(database)
-  if (Date.now() - mtimeMs < RESTED_MS) return undefined
+  const age = Date.now() - mtimeMs
+  if (age >= 0 && age < RESTED_MS) return undefined
+  // The clock was set back since the last write: only waiting tells whether there is another.
+  if (age < 0) {
+    await delay(RESTED_MS)
+    if ((await stat(database)).mtimeMs !== mtimeMs) return undefined
+  }
   return `${mtimeMs} ${size} ${await headOf(logOf(database))}`
 }
 
