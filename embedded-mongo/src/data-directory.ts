@@ -187,6 +187,17 @@ export function socketUri(socketPath: string): string {
   return `mongodb://${encodeURIComponent(socketPath)}/?directConnection=true&retryWrites=false`
 }
 
+/**
+ * Checks whether only the user of the store can have made this socket. The note of a killed store may name a directory of /tmp
+ * that has gone since, and that any user could make again to listen there.
+ */
+function isOwn(socketPath: string, { database }: StoreFiles): boolean {
+  if (process.platform === 'win32') return true
+  const folder = lstatSync(dirname(socketPath), { throwIfNoEntry: false })
+  if (!folder?.isDirectory() || (folder.mode & 0o077) !== 0) return false
+  return [process.geteuid?.(), statSync(database, { throwIfNoEntry: false })?.uid].includes(folder.uid)
+}
+
 /** Checks whether something accepts connections on this path. A pid can be reused; an open socket cannot lie. */
 function answers(socketPath: string): Promise<boolean> {
   return new Promise((done) => {
@@ -226,10 +237,12 @@ interface RunningStore {
 
 /**
  * Finds the store that is serving `dataDir` now, so that a second process (the CLI beside a running
- * service) can connect to it; undefined if none answers.
+ * service) can connect to it; undefined if none answers, or what answers may be another user's.
  */
 export async function findRunningStore(dataDir: string): Promise<RunningStore | undefined> {
-  const note = readLockNote(storeFiles(dataDir))
-  if (note === undefined || !(await answers(note.socketPath))) return undefined
+  const files = storeFiles(dataDir)
+  const note = readLockNote(files)
+  if (note === undefined || !isOwn(note.socketPath, files) || !(await answers(note.socketPath)))
+    return undefined
   return { uri: socketUri(note.socketPath), pid: note.pid }
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
   mkdirSync,
@@ -10,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { findRunningStore, startEmbeddedStore } from 'embedded-mongo'
 import { MongoClient } from 'mongodb'
@@ -82,18 +85,41 @@ it.each(['', '{', '[]', '{"pid":"1","socketPath":5}'])(
   },
 )
 
-it.runIf(process.getuid?.() === 0)(
-  'of another user is not opened: what is made there would be in its way',
-  async () => {
-    const dataDir = useDirectory()
-    await (await startEmbeddedStore({ dataDir })).close()
-    for (const name of ['', 'store.db']) chownSync(join(dataDir, name), 65_534, 65_534)
-    rmSync(join(dataDir, 'run'), { recursive: true })
-    await expect(startEmbeddedStore({ dataDir })).rejects.toThrow(
-      `${dataDir} belongs to user 65534; run this as that user, or give it to yours`,
-    )
-  },
-)
+const isRoot = process.getuid?.() === 0
+
+it.each([
+  { what: 'open to others', spoil: (folder: string) => chmodSync(folder, 0o755) },
+  { what: 'a link', spoil: replaceByLink },
+  ...(isRoot
+    ? [{ what: "another user's", spoil: (folder: string) => chownSync(folder, 65_534, 65_534) }]
+    : []),
+])('is not served by a socket whose folder is $what', async ({ spoil }) => {
+  const [dataDir, folder] = [useDirectory(), join(useDirectory(), 'run')]
+  mkdirSync(folder, { mode: 0o700 })
+  const note = { pid: 1, socketPath: join(folder, 'store.sock'), directory: dataDir }
+  writeFileSync(join(dataDir, 'store.lock'), JSON.stringify(note))
+  const stranger = createServer().listen(note.socketPath)
+  onTestFinished(() => void stranger.close())
+  await once(stranger, 'listening')
+  expect(await findRunningStore(dataDir)).toMatchObject({ pid: 1 })
+  spoil(folder)
+  expect(await findRunningStore(dataDir)).toBeUndefined()
+})
+
+function replaceByLink(folder: string): void {
+  renameSync(folder, `${folder}-elsewhere`)
+  symlinkSync(`${folder}-elsewhere`, folder)
+}
+
+it.runIf(isRoot)('of another user is not opened: what is made there would be in its way', async () => {
+  const dataDir = useDirectory()
+  await (await startEmbeddedStore({ dataDir })).close()
+  for (const name of ['', 'store.db']) chownSync(join(dataDir, name), 65_534, 65_534)
+  rmSync(join(dataDir, 'run'), { recursive: true })
+  await expect(startEmbeddedStore({ dataDir })).rejects.toThrow(
+    `${dataDir} belongs to user 65534; run this as that user, or give it to yours`,
+  )
+})
 
 it.each(['missing', 'there'])('is refused where store.db is a link to a file that is %s', async (what) => {
   const [dataDir, elsewhere] = [join(useDirectory(), 'data'), useDirectory()]
