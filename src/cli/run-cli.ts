@@ -324,7 +324,7 @@ async function runStore(json: boolean): Promise<void> {
   }
   const { refuseUnwritable } = await import('../compose/open-store.ts')
   refuseUnwritable(dataDir)
-  refuseLostStore({ dataDir, secrets: {} })
+  refuseLostStore({ dataDir, secrets: {} }, true)
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })
 }

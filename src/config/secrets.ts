@@ -77,18 +77,26 @@ export function inShell(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
+/** What a lost store leaves that keeps a new one from being made. */
+const LEFT_NAMES = ['store.seal', 'store.db-wal', 'store.db-part']
+
 /**
  * Refuses a data directory with `secrets.json` but no store. The file is made only after the store: it is at a MONGODB_URI that
  * is not set here, or was lost. A new one would come with new keys and a set-up link for the first person who opens it.
+ * @param forStore words for `countersign store`, which the secrets of a service on a MongoDB may be in the way of
  * @throws ConfigError
  */
-export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>): void {
+export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>, forStore = false): void {
   const path = join(config.dataDir, 'secrets.json')
   const store = join(config.dataDir, 'store.db')
   if (missingSecrets(config).length === 0 || !existsSync(path)) return
   if ((statSync(store, { throwIfNoEntry: false })?.size ?? 0) > 0) return
+  // Named one by one: some shells run no command with a pattern that matches nothing.
+  const left = [path, ...LEFT_NAMES.map((name) => join(config.dataDir, name)).filter(existsSync)]
   throw new ConfigError([
-    `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${inShell(path)} ${inShell(config.dataDir)}/store.*`,
+    forStore
+      ? `${store} is missing, and ${path} may hold the secrets of a service whose store is a MongoDB. For a new store set another DATA_DIR; if this one was lost, restore the whole folder from a backup`
+      : `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${left.map(inShell).join(' ')}`,
   ])
 }
 

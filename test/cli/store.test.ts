@@ -54,13 +54,21 @@ it('takes neither half of a data directory for a new one, and says what to do', 
     return { ...run.error(), made }
   }
   const begin = '[Rr]estore .* from a backup; or start over, .*: rm '
-  const lost = new RegExp(`store\\.db is missing, and .* MONGODB_URI, .*${begin}.*secrets\\.json`)
-  for (const act of [invite, list, () => cli(['store', '--json'], { env })])
-    expect(await without([store], act)).toEqual({
-      error: 'config_invalid',
-      message: expect.stringMatching(lost),
-      made: false,
-    })
+  const lost = (left: string[]) =>
+    new RegExp(`store\\.db is missing, and .* MONGODB_URI, .*${begin}${left.join(' ')}$`)
+  const refused = (message: RegExp) => ({
+    error: 'config_invalid',
+    message: expect.stringMatching(message),
+    made: false,
+  })
+  for (const act of [invite, list])
+    expect(await without([store], act)).toEqual(refused(lost([secrets, seal])))
+  expect(await without([store, seal])).toEqual(refused(lost([secrets])))
+  expect(await without([store], () => cli(['store', '--json'], { env }))).toEqual(
+    refused(
+      /store\.db is missing, and .* a MongoDB\. For a new store set another DATA_DIR; .* from a backup$/,
+    ),
+  )
   const elsewhere = { ...env, ...TEST_SECRETS }
   expect(await without([store], () => cli(['user', 'list', '--json'], { env: elsewhere }))).toMatchObject({
     error: 'store_unusable',
