@@ -171,7 +171,8 @@ async function insert(writer: Writer, user: User): Promise<void> {
   try {
     await writer.insert(documentOf({ ...user, chat: keyed(user.chat) }))
   } catch (error) {
-    if (isDuplicateKey(error, 'founder')) throw refusal('enrollment_invalid')
+    // Any duplicate means that a person exists, and with that the set-up is over.
+    if (user.founder && isDuplicateKey(error)) throw refusal('enrollment_invalid')
     if (isDuplicateKey(error, 'chat.key')) throw refusal('identity_taken')
     if (isDuplicateKey(error)) throw refusal('email_taken')
     throw error

@@ -188,10 +188,11 @@ interface NewOwner {
 }
 
 /**
- * Uses up the link, stores the person's new factor and signs them in; from now on codes may sign in on this browser.
- * The link is used up first: were it last, two parallel enrolments by one link could both succeed. The person's earlier sessions
- * and notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
- * invitation to an account accepts it; should the service stop before that, the person is asked again when they sign in.
+ * Stores the person's new factor and signs them in; from now on codes may sign in on this browser. A link enrols once. Of parallel
+ * enrolments by a set-up link or an account's invitation, the write on the person lets one pass, so such a link outlasts a failure
+ * before it. The operator's link would let both pass, and is used up first. The person's earlier sessions and
+ * notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
+ * invitation to an account accepts it; should the service stop before that, the person signs in and accepts by the same link.
  * @param factor the factor to store, given what the person has, and its name in `Session.proven_by`
  * @throws Refusal `enrollment_invalid` when another enrolment was faster, even one by another set-up link
  */
@@ -202,7 +203,8 @@ export async function finishEnrollment(
   factor: { method: 'passkey' | 'totp'; by: string; change: (user: User) => UserChange },
   client: Client,
 ): Promise<EnrollmentGrant> {
-  if (!(await deps.enrollments.consume(enrollment.id))) throw refusal('enrollment_invalid')
+  if (user !== undefined && enrollment.account_id === undefined)
+    await useUp(deps, enrollment, user, client.address)
   const device = drawDevice(deps)
   const plan = (person: User) => {
     // Checked again on the version being changed: the person may have enrolled by another link in between.
@@ -234,17 +236,36 @@ export async function finishEnrollment(
   }
   const enrolled =
     user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
-  if (user !== undefined) {
-    const actor = { kind: 'user', id: user.id, address: client.address } as const
-    await endAllSessions(deps, user, actor, 'enrolled_again')
-    await removeAllDevices(deps, user, actor, 'enrolled_again')
-    if (replaces(enrollment, enrolled)) await takeOver(deps, enrolled, client.address)
-  }
-  const { account_id } = enrollment
-  const joining = { userId: enrolled.id, address: client.address }
-  if (account_id !== undefined) await joinByEnrolling(deps, account_id, joining)
+  await afterEnrolling(deps, enrollment, enrolled, client.address)
   deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
   return { ...(await startSession(deps, enrolled, client, factor.method, factor.by)), device: device.token }
+}
+
+/**
+ * Uses up the operator's link, and ends the person's notifications: should the service stop right after the person's write, no
+ * browser of an intruder is left. One that is registered at this moment is ended after that write.
+ * @throws Refusal `enrollment_invalid`
+ */
+async function useUp(deps: FlowDeps, { id }: Enrollment, user: User, address: string): Promise<void> {
+  if (!(await deps.enrollments.consume(id))) throw refusal('enrollment_invalid')
+  await removeAllDevices(deps, user, { kind: 'user', id: user.id, address }, 'enrolled_again')
+}
+
+/** Does what follows from the person's write. */
+async function afterEnrolling(
+  deps: FlowDeps,
+  enrollment: Enrollment,
+  person: User,
+  address: string,
+): Promise<void> {
+  const { id, kind, account_id } = enrollment
+  // Void already: a person exists.
+  if (kind === 'setup') return void (await deps.enrollments.consume(id))
+  const actor = { kind: 'user', id: person.id, address } as const
+  await endAllSessions(deps, person, actor, 'enrolled_again')
+  await removeAllDevices(deps, person, actor, 'enrolled_again')
+  if (replaces(enrollment, person)) await takeOver(deps, person, address)
+  if (account_id !== undefined) await joinByEnrolling(deps, account_id, { userId: person.id, address })
 }
 
 /** Is an earlier holder replaced? The operator vouches for the link's recipient, not for a person who enrolled before. */

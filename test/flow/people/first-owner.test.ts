@@ -53,23 +53,25 @@ it('of two open set-up links the second is refused after the first was used', as
   expect(await service.composition.deps.users.list()).toHaveLength(1)
 })
 
-it('two set-ups that finish in the same moment make one owner', async () => {
+it.each([
+  ['two links', setUpLinkBeside, 'two@example.com'],
+  ['one link', async ({ setupUrl }: TestService) => linkToken(setupUrl ?? ''), 'one@example.com'],
+])('two set-ups by %s that finish in the same moment make one owner', async (_links, beside, email) => {
   const service = await useService()
   const { deps } = service.composition
-  const tokens = [linkToken(service.setupUrl ?? ''), await setUpLinkBeside(service)]
-  const emails = ['one@example.com', 'two@example.com']
-  const finishes = await Promise.all(
-    tokens.map((token, at) => readyToFinish(service, token, emails[at] ?? '')),
-  )
+  const finishes = [
+    await readyToFinish(service, linkToken(service.setupUrl ?? ''), 'one@example.com'),
+    await readyToFinish(service, await beside(service), email),
+  ]
   // Holds both until both have found that nobody exists: the worst two processes can do.
-  const { consume } = deps.enrollments
+  const { insert } = deps.accounts
   const arrived: (() => void)[] = []
-  deps.enrollments.consume = async (id) => {
+  deps.accounts.insert = async (account) => {
     await new Promise<void>((resolve) => {
       arrived.push(resolve)
       if (arrived.length === 2) for (const go of arrived) go()
     })
-    return consume(id)
+    return insert(account)
   }
   const answers = await Promise.all(finishes.map((finish) => finish()))
   expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 410])
@@ -79,6 +81,21 @@ it('two set-ups that finish in the same moment make one owner', async () => {
   const people = await deps.users.list()
   expect(people).toHaveLength(1)
   expect(people[0]?.passkeys).toHaveLength(1)
+})
+
+it('a set-up link still counts after the store failed to write the person', async () => {
+  const service = await useService()
+  const { users } = service.composition.deps
+  const token = linkToken(service.setupUrl ?? '')
+  const failing = await readyToFinish(service, token, 'owner@example.com')
+  const { insert } = users
+  users.insert = () => Promise.reject(new Error('the store fails'))
+  expect((await failing()).status).toBe(500)
+  users.insert = insert
+  const finish = await readyToFinish(service, token, 'owner@example.com')
+  expect((await finish()).status).toBe(201)
+  const again = await createHttpClient(service.url).post('/api/v1/enrollment/lookup', { token })
+  expect([again.status, again.body]).toEqual([410, INVALID])
 })
 
 it('people invited after the first owner do not collide with them', async () => {

@@ -237,25 +237,40 @@ describe('POST /api/v1/me/push/:id/remove and …/test', () => {
     expect((await other.browser.post(`${PATH}/${device.id}/test`, {})).status).toBe(200)
   })
 
-  it('T23: who enrols anew by a link of the operator has no browser left that an intruder registered', async () => {
-    const person = await somebody()
-    const [intruder, bystander] = [await subscribe(person), await somebody()]
-    const theirs = await subscribe(bystander)
-    await bystander.browser.post(PATH, { subscription: theirs.subscription, name: 'kept' })
-    const added = await person.browser.post(PATH, { subscription: intruder.subscription, name: 'x' })
-    const { id } = added.body.device
-    const { link } = await renewInvitation(service.composition.deps, { email: person.email }, { kind: 'cli' })
-    const back = await enrolByLink(service, link.url)
-    expect((await list(back)).devices).toEqual([])
-    expect((await list(bystander)).devices).toHaveLength(1)
-    const removed = (await auditOf(service, { subject: id })).find(
-      ({ type }) => type === 'push.device_removed',
-    )
-    expect(removed).toMatchObject({
-      actor: { kind: 'user', id: person.userId },
-      detail: { user_id: person.userId, reason: 'enrolled_again' },
-    })
-  })
+  it.each([
+    ['signed in by it', false],
+    ['also if the service stops right after the write', true],
+  ])(
+    'T23: who enrols anew by a link of the operator has no browser of an intruder, %s',
+    async (_when, stops) => {
+      const person = await somebody()
+      const [intruder, bystander] = [await subscribe(person), await somebody()]
+      const theirs = await subscribe(bystander)
+      await bystander.browser.post(PATH, { subscription: theirs.subscription, name: 'kept' })
+      const added = await person.browser.post(PATH, { subscription: intruder.subscription, name: 'x' })
+      const { id } = added.body.device
+      const { link } = await renewInvitation(
+        service.composition.deps,
+        { email: person.email },
+        { kind: 'cli' },
+      )
+      const { pushDevices, sessions } = service.composition.deps
+      const { endAllOf } = sessions
+      if (stops) sessions.endAllOf = () => Promise.reject(new Error('the service stops'))
+      const back = enrolByLink(service, link.url).finally(() => Object.assign(sessions, { endAllOf }))
+      if (stops) await expect(back).rejects.toThrow('500')
+      else expect((await list(await back)).devices).toEqual([])
+      expect(await pushDevices.activeOf([person.userId])).toEqual([])
+      expect((await list(bystander)).devices).toHaveLength(1)
+      const removed = (await auditOf(service, { subject: id })).find(
+        ({ type }) => type === 'push.device_removed',
+      )
+      expect(removed).toMatchObject({
+        actor: { kind: 'user', id: person.userId },
+        detail: { user_id: person.userId, reason: 'enrolled_again' },
+      })
+    },
+  )
 
   it('a removed browser gets nothing more and is in no list', async () => {
     const person = await somebody()

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { membersAnswer } from '../../../src/http/api/members.ts'
 import { alter, stored } from '../../support/caller.ts'
-import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
+import {
+  type EnrolledPerson,
+  enrolWithPasskey,
+  expectStatus,
+  linkToken,
+  passkeyProof,
+} from '../../support/enrolled.ts'
+import { createHttpClient } from '../../support/http-client.ts'
 import { acceptByLink, inviteMember, newMember, newOwner } from '../../support/invited.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 const PATH = '/api/v1/account/members'
 const UNKNOWN = `usr_${'0'.repeat(26)}`
@@ -31,7 +39,7 @@ async function lastEntries(count: number) {
 }
 
 const prove = (operation: string, target: string) => passkeyProof(owner, service, operation, target)
-const accountsOf = async ({ browser }: EnrolledPerson) =>
+const accountsOf = async ({ browser }: Pick<EnrolledPerson, 'browser'>) =>
   expectStatus(await browser.get('/api/v1/session'), 200)
 
 describe('GET /api/v1/account/members', () => {
@@ -244,6 +252,32 @@ describe('what the invited person says', () => {
       { type: 'member.joined', subject: person.userId },
       { type: 'member.left', subject: person.userId, actor: { kind: 'user', id: person.userId } },
     ])
+  })
+
+  it('accepts by the link that they enrolled by, if the service stopped before that accepted it', async () => {
+    const { link } = await inviteMember(service, owner, fresh())
+    const token = linkToken(link.url)
+    const { browser, authenticator } = {
+      browser: createHttpClient(service.url),
+      authenticator: createSoftAuthenticator(),
+    }
+    const { options } = expectStatus(await browser.post('/api/v1/enrollment/passkey/options', { token }), 200)
+    const credential = authenticator.register(options, { origin: service.url })
+    const enrol = () =>
+      browser.post('/api/v1/enrollment/passkey', { token, passkey_name: 'laptop', credential })
+    const { accounts } = service.composition.deps
+    const { change } = accounts
+    accounts.change = () => Promise.reject(new Error('the service stops'))
+    expect((await enrol()).status).toBe(500)
+    accounts.change = change
+    const begun = expectStatus(await browser.post('/api/v1/session/passkey/options', {}), 200)
+    const signIn = { credential: authenticator.authenticate(begun.options, { origin: service.url }) }
+    expectStatus(await browser.post('/api/v1/session/passkey', signIn), 200)
+    const looked = await browser.post('/api/v1/enrollment/lookup', { token })
+    expect(expectStatus(looked, 200)).toMatchObject({ enrolled: true })
+    expectStatus(await acceptByLink({ browser }, owner.accountId, link.url), 200)
+    expect((await accountsOf({ browser })).accounts[0]).toMatchObject({ id: owner.accountId })
+    expect((await browser.post('/api/v1/enrollment/lookup', { token })).status).toBe(410)
   })
 
   it('declines, and can be invited again', async () => {

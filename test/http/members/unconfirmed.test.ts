@@ -88,14 +88,13 @@ describe('an address that only an owner’s invitation vouches for', () => {
     const email = 'twice@example.com'
     const first = await inviteMember(service, owner, email)
     const second = await inviteMemberByOperator(deps, account_id, { email, role: 'approver' })
-    const { enrollments } = deps
-    const { consume } = enrollments
+    const { users } = deps
+    const { change } = users
     let rightful: Awaited<ReturnType<typeof enrolByLink>> | undefined
-    enrollments.consume = async (id) => {
-      enrollments.consume = consume
-      const consumed = await consume(id)
+    users.change = async (...enrolling) => {
+      users.change = change
       rightful = await enrolByLink(service, second.link.url)
-      return consumed
+      return change(...enrolling)
     }
     await expect(enrolByLink(service, first.link.url)).rejects.toThrow('enrollment_invalid')
     const user = await deps.users.findByEmail(email)
