@@ -147,7 +147,7 @@ function factorUses(users: Users, writer: Writer) {
      * @returns false when another use was ahead, or the passkey is gone or suspended by now.
      */
     usePasskey: (use: PasskeyUse) => usePasskey(users, use),
-    ...createTotpTries(users),
+    ...createTotpTries(users, writer),
     /** Takes one of five tries before a pending seed's first code is compared. @returns undefined when no seed or try is left. */
     async takePendingTotpTry(userId: string, at: Date): Promise<User | undefined> {
       const waiting = {

@@ -1,7 +1,9 @@
 import { generateURI, ScureBase32Plugin, verifySync } from 'otplib'
+import type { AuditEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import { limitSubject } from '../../domain/limits.ts'
 import { isTotpOpen, type Totp, type User } from '../../domain/user.ts'
+import type { RoundEnd } from '../../store/totp-tries.ts'
 import type { PeopleDeps } from '../deps.ts'
 import type { LimitState } from '../ports.ts'
 import { personAudit } from './person.ts'
@@ -74,8 +76,8 @@ async function countWrongCode(
   const subject = address === undefined ? undefined : addressSubject(address)
   const taken = subject === undefined ? undefined : await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
   if (taken !== undefined) checkAllowed(taken)
-  const tried = await deps.users.takeTotpTry(user.id, at)
-  if (tried !== undefined) return reportLock(deps, input, tried, at)
+  const tried = await deps.users.takeTotpTry(user.id, at, (end) => lockEntry(deps, input, end))
+  if (tried !== undefined) return logLock(deps, user, tried, at)
   if (subject !== undefined && taken !== undefined) await deps.attempts.giveBack(subject, taken)
   throw await whyNoTry(deps, user.id, at)
 }
@@ -96,22 +98,22 @@ async function whyNoTry(deps: PeopleDeps, userId: string, at: Date) {
   return refusal('totp_locked', { retry_after: secondsUntil(totp.locked_until ?? at, at) })
 }
 
-/** Notes in the trail and the log if this try was the one that locked or disabled codes (T27). */
-async function reportLock(
+/** Makes the entry, and thereby the notice, of the try that locks or disables codes (T27). */
+function lockEntry(
   deps: PeopleDeps,
   { user, address }: { user: User; address?: string },
-  tried: Totp,
-  at: Date,
-): Promise<void> {
-  const disabled = tried.disabled_at !== null
-  if (!disabled && (tried.locked_until === null || tried.locked_until <= at)) return
-  const type = disabled ? 'factor.totp_disabled' : 'factor.totp_locked'
-  const entry = personAudit(deps, type, user, {
+  { failures, disabled }: RoundEnd,
+): AuditEntry {
+  return personAudit(deps, disabled ? 'factor.totp_disabled' : 'factor.totp_locked', user, {
     actor: { kind: 'service' },
-    detail: { failures: tried.failures, ...(address === undefined ? {} : { address }) },
+    detail: { failures, ...(address === undefined ? {} : { address }) },
   })
-  await deps.users.addAudit(user.id, entry)
-  deps.log.warn({ user_id: user.id, failures: tried.failures }, disabled ? 'codes disabled' : 'codes locked')
+}
+
+function logLock(deps: PeopleDeps, { id }: User, tried: Totp, at: Date): void {
+  if (isTotpOpen(tried, at)) return
+  const { failures, disabled_at } = tried
+  deps.log.warn({ user_id: id, failures }, disabled_at === null ? 'codes locked' : 'codes disabled')
 }
 
 /** Returns the first state of codes, confirmed by a right code, which that uses up (T25). @throws Refusal `totp_refused` */

@@ -187,6 +187,32 @@ describe('T26: wrong codes', () => {
     expect(audit.filter((entry) => entry.type === 'factor.totp_disabled')).toHaveLength(1)
   })
 
+  it.each([
+    ['locks', 9, 'factor.totp_locked'],
+    ['disables', 49, 'factor.totp_disabled'],
+  ] as const)(
+    'T34: the one that %s codes is in the trail, though the service stops right after',
+    async (_what, before, type) => {
+      const { deps, user, secret } = await enrol()
+      const totp = { ...(user.totp ?? expect.unreachable()), failures: before }
+      await deps.users.change(user.id, user.version, { totp }, [])
+      const takeTotpTry = async (...args: Parameters<typeof deps.users.takeTotpTry>) => {
+        await deps.users.takeTotpTry(...args)
+        throw new Error('the service stops')
+      }
+      const dying = { ...deps, users: { ...deps.users, takeTotpTry } }
+      const code = wrongCodeAt(secret, deps.clock.now())
+      const last = verifyTotp(dying, { user, code, address: '192.0.2.60' })
+      await expect(last).rejects.toThrow('the service stops')
+      const entry = (await load(user.id)).audit.find((one) => one.type === type)
+      expect(entry).toMatchObject({
+        actor: { kind: 'service' },
+        subject: user.id,
+        detail: { failures: before + 1, address: '192.0.2.60' },
+      })
+    },
+  )
+
   it('are forgotten by a right one, also when it was the tenth try', async () => {
     const person = await enrol()
     await fail(person, 9)
