@@ -141,6 +141,30 @@ const LONGEST_PAUSE_MS = 30_000
 
 const envelopeSchema = z.object({ envelope_id: z.string().min(1) })
 
+const messageSchema = z.union([
+  z.looseObject({ type: z.enum(['hello', 'disconnect']) }),
+  envelopeSchema.loose().extend({ type: z.string() }),
+])
+const eventSchema = z.object({ event: z.looseObject({}) })
+
+/**
+ * Keeps from the library what it cannot read: there its listener rejects, which no caller can catch, and the process would end.
+ * An event without content, such as `app_rate_limited`, gets another type, so that `Answering` acknowledges and logs it.
+ */
+function passReadable({ client }: SocketModeReceiver, log: Log): void {
+  const [read] = client.listeners('ws_message')
+  client.removeAllListeners('ws_message')
+  client.on('ws_message', async (data: unknown) => {
+    try {
+      const message = messageSchema.parse(JSON.parse(String(data)))
+      const contentless = message.type === 'events_api' && !eventSchema.safeParse(message.payload).success
+      await read?.(contentless ? JSON.stringify({ ...message, type: 'control' }) : data)
+    } catch {
+      log.warn({}, 'slack sent something unreadable in socket mode')
+    }
+  })
+}
+
 /**
  * Socket Mode: opens a connection, and opens it again whenever it ends. We reconnect ourselves: the library gives up for good
  * when it fails once to reach the address, with a rejection that no caller can catch.
@@ -167,6 +191,7 @@ function createSocketConnection(
     },
   })
   connect(receiver)
+  passReadable(receiver, log)
   let running: Promise<void> | undefined
   return {
     /** Starts connecting; the log shows whether Slack answers. */

@@ -30,7 +30,9 @@ export interface SlackSocket {
   /** Resolves when a connection that was greeted is open. */
   greeted(): Promise<void>
   /** How long it took is told; @throws only when nothing comes at all */
-  say(type: string, payload: Record<string, unknown>, envelope?: Envelope): Promise<Acknowledgement>
+  say(type: string, payload: Record<string, unknown> | null, envelope?: Envelope): Promise<Acknowledgement>
+  /** Sends a text as it is. */
+  utter(text: string): void
   /** Asks the client to connect again, as Slack does every few hours. */
   refresh(): void
   /** Cuts every connection. */
@@ -67,6 +69,10 @@ export async function startSlackSocket(): Promise<SlackSocket> {
     })
   })
 
+  const utter = (text: string) => {
+    for (const socket of sockets) socket.send(text)
+  }
+
   return {
     url: `ws://127.0.0.1:${port}/link/?ticket=secret-ticket`,
     get connections() {
@@ -90,12 +96,10 @@ export async function startSlackSocket(): Promise<SlackSocket> {
         })
         const accepts = type !== 'events_api'
         const envelope = { envelope_id, type, payload, accepts_response_payload: accepts, ...retry }
-        for (const socket of sockets) socket.send(JSON.stringify(envelope))
+        utter(JSON.stringify(envelope))
       }),
-    refresh() {
-      const message = JSON.stringify({ type: 'disconnect', reason: 'refresh_requested' })
-      for (const socket of sockets) socket.send(message)
-    },
+    utter,
+    refresh: () => utter(JSON.stringify({ type: 'disconnect', reason: 'refresh_requested' })),
     drop() {
       for (const socket of sockets) socket.terminate()
     },

@@ -103,6 +103,31 @@ describe('Socket Mode', () => {
     expect(linesOf(service, 'an event from slack has no listener')).toHaveLength(1)
   })
 
+  it.each([
+    { type: 'app_rate_limited', team_id: 'T1', minute_rate_limited: 1518467820, api_app_id: 'A1' },
+    { type: 'event_callback', event: undefined },
+    null,
+  ])('acknowledges an event without content, and logs it: %j', async (payload) => {
+    const service = await useSocketService()
+    await socket.greeted()
+    expect((await socket.say('events_api', payload)).payload).toEqual({})
+    const name = payload?.type ?? ''
+    expect(linesOf(service, 'a message of slack was refused')).toMatchObject([
+      { level: 'warn', fields: { name } },
+    ])
+  })
+
+  it.each(['{"type":"some_new_message"}', '{"type":"events_api"}', 'null', '{', '[]'])(
+    'goes on after something unreadable, and logs it: %s',
+    async (text) => {
+      const service = await useSocketService()
+      await socket.greeted()
+      socket.utter(text)
+      expect(shownText((await command(help())).payload.blocks)).toContain('Countersign in Slack')
+      expect(linesOf(service, 'slack sent something unreadable in socket mode')).toHaveLength(1)
+    },
+  )
+
   it('tells what it does not know, and people of another workspace, in words', async () => {
     await useSocketService()
     await socket.greeted()
