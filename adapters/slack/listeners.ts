@@ -204,7 +204,7 @@ const eventSchema = z.object({
 function listenForUninstalls(
   app: SlackApp,
   deps: FlowDeps,
-  workspaces: { forget(tenant: string): void },
+  workspaces: Pick<Workspaces, 'find' | 'forget'>,
 ): void {
   for (const type of ['app_uninstalled', 'tokens_revoked']) {
     app.event(type, async ({ body }) => forgetWorkspace(deps, workspaces, body))
@@ -213,7 +213,7 @@ function listenForUninstalls(
 
 async function forgetWorkspace(
   deps: FlowDeps,
-  workspaces: { forget(tenant: string): void },
+  workspaces: Pick<Workspaces, 'find' | 'forget'>,
   body: unknown,
 ): Promise<void> {
   const { tenant } = readIncoming(body)
@@ -223,16 +223,23 @@ async function forgetWorkspace(
   if (tenant === undefined || !ours) return
   const about = { tenant, event: event.type }
   const kept = await deps.installations.find('slack', tenant)
-  // Slack repeats events for minutes: an event from before a new installation must not undo it.
-  if (
-    kept !== undefined &&
-    event_time !== undefined &&
-    kept.installed_at.getTime() >= (event_time + 1) * 1000
-  ) {
+  // Slack repeats events for minutes, and may send one late: what came before a new installation must not undo it.
+  const sent = event_time === undefined ? Number.POSITIVE_INFINITY : (event_time + 1) * 1000
+  if (kept !== undefined && (kept.installed_at.getTime() >= sent || (await takesToken(workspaces, tenant)))) {
     deps.log.info(about, 'the app was installed again since it was removed')
     return
   }
   const removed = await removeInstallation(deps, 'slack', tenant)
   workspaces.forget(tenant)
   deps.log.warn({ ...about, removed }, 'a slack workspace removed the app')
+}
+
+/** Asks Slack whether it still accepts the workspace's token; an answer that says neither counts as no. */
+async function takesToken(workspaces: Pick<Workspaces, 'find'>, tenant: string): Promise<boolean> {
+  const workspace = await workspaces.find(tenant)
+  if (typeof workspace !== 'object') return false
+  return workspace.client.auth.test().then(
+    () => true,
+    () => false,
+  )
 }

@@ -125,6 +125,7 @@ describe('countersign doctor slack, where workspaces install the app', () => {
       signingSecret: SIGNING_SECRET,
       teamId: slack.teamId,
     })
+    slack.behave(({ method }) => (method === 'auth.test' ? { error: 'account_inactive' } : undefined))
     expect((await driver.event({ type: 'app_uninstalled' })).status).toBe(200)
     const troubles = async () =>
       (await service.composition.deps.accounts.find(await setting.accountOf(ana)))?.chat_troubles
@@ -135,6 +136,7 @@ describe('countersign doctor slack, where workspaces install the app', () => {
       detail: `none are taken since ${(await troubles())?.[0]?.since.toISOString()} (app_removed)`,
       fix: expect.stringContaining('Add the app to the workspace again.'),
     })
+    slack.behave(() => undefined)
     await install(slack, ana.browser, 'ana')
     expect((await examine()).of('Cards')).toBeUndefined()
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { shownText } from '../../support/block-parts.ts'
@@ -15,8 +15,9 @@ beforeAll(async () => {
   slack = await startSlack()
 })
 afterAll(() => slack.close())
+afterEach(() => slack.behave(() => undefined))
 
-/** A service that workspaces install the app from; that of the emulator did, for two accounts. */
+/** A service that workspaces install the app from; that of the emulator did, for two accounts, whose token is dead by now. */
 async function useInstalled(): Promise<{ service: TestService; driver: SlackDriver }> {
   const service = await useService({
     env: {
@@ -28,6 +29,7 @@ async function useInstalled(): Promise<{ service: TestService; driver: SlackDriv
   })
   const driver = createSlackDriver({ url: service.url, signingSecret: SIGNING_SECRET, teamId: slack.teamId })
   await install(service)
+  slack.behave(({ method }) => (method === 'auth.test' ? { error: 'account_inactive' } : undefined))
   return { service, driver }
 }
 
@@ -172,6 +174,21 @@ describe('a workspace that removes the app', () => {
     )
     expect(await kept(service)).toBeDefined()
   })
+
+  it.each(['app_uninstalled', 'tokens_revoked'])(
+    'keeps an installation whose token Slack accepts: %s may come late',
+    async (type) => {
+      const { service, driver } = await useInstalled()
+      slack.behave(() => undefined)
+      expect((await driver.event({ type, tokens: { bot: ['U0BOT'] } })).status).toBe(200)
+      await waitUntil(() =>
+        expect(service.logged.map(({ message }) => message)).toContain(
+          'the app was installed again since it was removed',
+        ),
+      )
+      expect(await kept(service)).toBeDefined()
+    },
+  )
 
   it('keeps one that comes while the removal is written down', async () => {
     const { service } = await useInstalled()
