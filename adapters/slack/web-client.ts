@@ -73,6 +73,8 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   'team_access_not_granted',
   'team_not_found',
   'two_factor_setup_required',
+  // The app may call only from other IP addresses.
+  'accesslimited',
 ])
 
 const RATE_LIMITED: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited'])

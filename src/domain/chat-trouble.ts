@@ -23,6 +23,8 @@ export const MAY_BE_OF_CHANNEL: ReadonlySet<string> = new Set([
   'team_access_not_granted',
   'access_denied',
   'no_permission',
+  'ekm_access_denied',
+  'team_not_found',
 ])
 
 /** Most troubles recorded for an account at a time; further ones are not reported until one of these ends. */
@@ -56,6 +58,11 @@ const INSTALL_AGAIN =
   'Add the app to the workspace again. Where the operator of this service set one bot token, SLACK_BOT_TOKEN then needs the new one.'
 const LACKS_SCOPES = 'Give the app the scopes that docs/slack.md lists, and install it again.'
 
+const EKM =
+  'Administrators of the workspace have suspended messages there (Enterprise Key Management): ask them to allow these.'
+const DOCTOR = 'The operator of this service can run: npx countersign doctor slack.'
+const MINDS_ADDRESS = `${DOCTOR} Slack may allow the app only from certain IP addresses: these are in the app’s settings, or the administrator’s. ${INSTALL_AGAIN}`
+
 const OR_REMOVE = 'Or remove the channel on the page Integrations.'
 
 /** What to do, by reason; any other reason gets the platform's `otherwise`. */
@@ -66,6 +73,8 @@ const LETS_ONLY_SOME = `The settings of the channel let only some people post: a
 /** What to do when one channel is in trouble. */
 const CHANNEL_ADVICE: Advice = {
   slack: {
+    channel_not_found: `Invite the app to the channel, /invite @Countersign. If it is there already, the channel’s id has changed (Slack Connect): remove the channel on the page Integrations, and type /countersign channel there again.`,
+    ekm_access_denied: `${EKM} ${OR_REMOVE}`,
     is_archived: `Unarchive the channel and invite the app, /invite @Countersign. ${OR_REMOVE}`,
     restricted_action: LETS_ONLY_SOME,
     restricted_action_read_only_channel: LETS_ONLY_SOME,
@@ -90,7 +99,10 @@ const ADVICE: Advice = {
     not_installed: INSTALL_AGAIN,
     account_inactive: INSTALL_AGAIN,
     token_revoked: INSTALL_AGAIN,
-    otherwise: `The operator of this service can run: npx countersign doctor slack. ${INSTALL_AGAIN}`,
+    ekm_access_denied: EKM,
+    accesslimited: MINDS_ADDRESS,
+    invalid_auth: MINDS_ADDRESS,
+    otherwise: `${DOCTOR} ${INSTALL_AGAIN}`,
   },
   teams: {
     otherwise:

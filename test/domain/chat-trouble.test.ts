@@ -8,6 +8,8 @@ it.each([
   ['teams', 'ConversationNotFound', /deleted or archived, restore/],
   ['teams', 'NotEnoughPermissions', /moderation.*archived/],
   ['slack', 'not_in_channel', /^Invite the app/],
+  ['slack', 'channel_not_found', /^Invite the app.* has changed/],
+  ['slack', 'ekm_access_denied', /^Administrators/],
   ['slack', 'is_archived', /^Unarchive the channel/],
   ['slack', 'restricted_action', /settings/],
   ['slack', 'restricted_action_read_only_channel', /settings/],
@@ -22,4 +24,8 @@ it('sends to the administrator where one denied the app, and knows no words of p
   expect(troubleAdvice(denied)).toContain('Teams admin center')
   expect(troubleAdvice({ ...denied, reason: 'constructor' })).toMatch(/^Add the app/)
   expect(troubleAdvice({ platform: 'slack', reason: 'constructor' })).toContain('doctor slack')
+})
+
+it.each(['accesslimited', 'invalid_auth'])('says of %s that Slack may mind the address', (reason) => {
+  expect(troubleAdvice({ platform: 'slack', reason })).toMatch(/doctor slack.* IP addresses/)
 })

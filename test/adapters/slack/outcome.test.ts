@@ -30,6 +30,7 @@ it.each([
   'no_permission',
   'team_access_not_granted',
   'ekm_access_denied',
+  'accesslimited',
 ])('takes %s for a state of the workspace', (code) => {
   expect(refused(code)).toEqual({ outcome: 'unavailable', code })
 })

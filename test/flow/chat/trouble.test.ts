@@ -154,7 +154,13 @@ it('of one channel is not the workspace’s either when Slack refuses the app th
   const { worker, chat, requester } = setting
   const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys' } as const
   await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { channels: [channel] } })
-  const codes = ['team_access_not_granted', 'access_denied', 'no_permission']
+  const codes = [
+    'team_access_not_granted',
+    'access_denied',
+    'no_permission',
+    'ekm_access_denied',
+    'team_not_found',
+  ]
   await worker.start()
   for (const code of codes) {
     chat.behave(({ to }) => (to === 'C1' ? { outcome: 'unavailable', code } : undefined))
