@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { isKind, type MovedView, type PostView } from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
+import type { FlowDeps } from '../../src/flow/deps.ts'
 import type { ChatAddress, ChatPort, Log } from '../../src/flow/ports.ts'
 import {
   plainCard,
@@ -30,15 +31,16 @@ import type { Workspaces } from './workspaces.ts'
 
 export interface SlackPortParts {
   log: Log
+  clock: FlowDeps['clock']
   /** How fast this process calls. Other values serve workspaces with other limits, and tests. */
   rates?: SlackRates
 }
 
 /** Creates the port that sends cards to Slack. Each of its methods ends within 15 s and never throws. */
 export function createSlackPort(workspaces: Workspaces, parts: SlackPortParts): ChatPort {
-  const { log, rates = SLACK_RATES } = parts
+  const { log, clock, rates = SLACK_RATES } = parts
   const { within } = createWebCalls(workspaces, { rates, log })
-  const direct = createDirectMessages()
+  const direct = createDirectMessages(clock)
   const history = createHistory()
   return {
     platform: 'slack',
@@ -218,22 +220,26 @@ function notPosted({ perhaps: _, ...trouble }: WebOutcome<never> & { ok: false }
   return trouble
 }
 
-/** The most people whose conversation is kept in memory; a conversation never changes, but finding it costs a call. */
+/** The most people whose conversation is kept in memory: finding it costs a call. */
 const MOST = 10_000
+/** How long it is kept. It never changes, but Slack refuses a deactivated person only when it is opened, not in a post. */
+const KEPT_MS = 3_600_000
 
 const opened = z.object({ channel: z.object({ id: z.string() }) })
 
 type DirectMessages = ReturnType<typeof createDirectMessages>
 
 /** People's direct messages with the app: `D…`. */
-function createDirectMessages() {
-  const known = new Map<string, string>()
+function createDirectMessages(clock: FlowDeps['clock']) {
+  const known = new Map<string, { id: string; until: number }>()
   return {
     /** Returns the person's conversation, and opens it if it is not known. */
     async open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>> {
       const key = identityKey(person)
+      const now = clock.now().getTime()
       const before = known.get(key)
-      if (before !== undefined) return { ok: true, value: before }
+      if (before !== undefined && now < before.until) return { ok: true, value: before.id }
+      known.delete(key)
       const target = { tenant: person.tenant, method: 'conversations.open' }
       const answer = await calls.call(target, { users: person.user })
       if (!answer.ok) return answer
@@ -241,7 +247,7 @@ function createDirectMessages() {
       if (!success) return { ok: false, outcome: 'failed', code: 'unreadable' }
       const oldest = known.size < MOST ? undefined : known.keys().next().value
       if (oldest !== undefined) known.delete(oldest)
-      known.set(key, data.channel.id)
+      known.set(key, { id: data.channel.id, until: now + KEPT_MS })
       return { ok: true, value: data.channel.id }
     },
     /** Forgets a conversation that is gone, so that it is opened again. @returns whether one was known */

@@ -1,5 +1,5 @@
 import type { Rate } from '../../../adapters/shared/pacer.ts'
-import { createSlackPort } from '../../../adapters/slack/port.ts'
+import { createSlackPort, type SlackPortParts } from '../../../adapters/slack/port.ts'
 import { SLACK_RATES, type SlackRates } from '../../../adapters/slack/web-calls.ts'
 import { createWorkspaces, type Workspaces } from '../../../adapters/slack/workspaces.ts'
 import type { SlackSettings } from '../../../src/config/slack.ts'
@@ -7,6 +7,8 @@ import type { ChatPort, Vault } from '../../../src/flow/ports.ts'
 import type { ChatInstallation, ChatInstallationStore } from '../../../src/store/chat-installations.ts'
 import { collectingLog, type TestService } from '../../support/service.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
+
+const systemClock = { now: () => new Date() }
 
 /** Twenty times as fast as Slack would allow. */
 const QUICK_RATES = ratesTimes(20)
@@ -28,22 +30,23 @@ export interface PortSetting {
 export function portTo(
   slack: Pick<SlackEmulator, 'apiUrl' | 'botToken'>,
   rates: SlackRates = QUICK_RATES,
+  clock = systemClock,
 ): PortSetting {
   const kind = { kind: 'one', botToken: slack.botToken } as const
-  return assemble(slack.apiUrl, kind, [], rates)
+  return assemble(slack.apiUrl, kind, [], { rates, clock })
 }
 
 /** The same with workspaces that installed the app; `installed` may change meanwhile. */
 export function portToMany(apiUrl: string, installed: ChatInstallation[]): PortSetting {
   const kind = { kind: 'many', clientId: 'id', clientSecret: 'secret' } as const
-  return assemble(apiUrl, kind, installed, QUICK_RATES)
+  return assemble(apiUrl, kind, installed, { rates: QUICK_RATES, clock: systemClock })
 }
 
 function assemble(
   apiUrl: string,
   kind: SlackSettings['workspaces'],
   installed: ChatInstallation[],
-  rates: SlackRates,
+  pace: Pick<SlackPortParts, 'rates' | 'clock'>,
 ): PortSetting {
   const logged: TestService['logged'] = []
   const log = collectingLog(logged)
@@ -54,7 +57,7 @@ function assemble(
   }
   const parts = { installations: storeOf(installed), vault: OPEN_VAULT, log }
   const workspaces = createWorkspaces(settings, parts)
-  return { port: createSlackPort(workspaces, { log, rates }), workspaces, logged }
+  return { port: createSlackPort(workspaces, { log, ...pace }), workspaces, logged }
 }
 
 /** Reads a list as the store reads its collection. */

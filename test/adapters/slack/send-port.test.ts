@@ -91,6 +91,20 @@ it('opens it again where it is gone, in the same attempt and once', async () => 
   expect(made()).toEqual([...again, ...again])
 })
 
+it('opens it again after an hour: Slack takes messages for a person who has left meanwhile', async () => {
+  let now = Date.now()
+  const { port } = portTo(slack, undefined, { now: () => new Date(now) })
+  await port.post(person('ana'), view)
+  slack.behave(({ method }) => (method === 'conversations.open' ? { error: 'user_disabled' } : undefined))
+  now += 3_599_000
+  expect(await port.post(person('ana'), view)).toMatchObject({ ok: true })
+  now += 1_000
+  expect(await port.post(person('ana'), view)).toMatchObject({
+    outcome: 'unreachable',
+    code: 'user_disabled',
+  })
+})
+
 it('gives a repeated post the same id, and no other card, version or later post that one', async () => {
   const { port } = portTo(slack)
   const before = slack.calls.length
