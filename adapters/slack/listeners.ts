@@ -13,7 +13,7 @@ import { readIncoming } from './incoming.ts'
 import { QUIET } from './port.ts'
 import { unescapeText } from './rich-text.ts'
 import type { SlackApp } from './slack-app.ts'
-import { logUnanswered } from './tell-person.ts'
+import { logUnanswered, NOTICES } from './tell-person.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** Registers a listener for everything that a person can do in Slack. `Answering` answers the rest. */
@@ -130,16 +130,22 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     const workspace = await clientOf(body)
     const message = inAppSchema.safeParse(body).data?.event
     if (workspace === undefined || message?.channel === undefined || message.channel_type !== 'im') return
-    if (message.bot_id !== undefined || message.subtype !== undefined || message.user === SLACKBOT) return
-    const { user, channel, thread_ts } = message
+    const { user, channel, thread_ts, subtype = 'text' } = message
+    if (message.bot_id !== undefined || !BY_PEOPLE.has(subtype) || user === SLACKBOT) return
     const identity = { platform: 'slack', tenant: workspace.tenant, user } as const
     const speaker = { identity, shown_as: { person: user, workspace: workspace.name } }
-    const answer = await answerCommand(deps, speaker, typedText(message.text))
+    const answer =
+      subtype === 'file_share'
+        ? ((await limitSpeaker(deps, identity, 'look')) ?? NOTICES.file)
+        : await answerCommand(deps, speaker, typedText(message.text))
     const thread = thread_ts === undefined ? {} : { thread_ts }
     const drawn = renderAnswer(answer, { now: deps.clock.now() })
     await said(deps, workspace.client.chat.postMessage({ channel, ...thread, ...QUIET, ...drawn }))
   })
 }
+
+/** Kinds of messages that people send. Most others report changes. Slack's window makes a file of a long text. */
+const BY_PEOPLE: ReadonlySet<string> = new Set(['text', 'thread_broadcast', 'me_message', 'file_share'])
 
 /** Slack's own bot, which would answer our answer. */
 const SLACKBOT = 'USLACKBOT'

@@ -84,6 +84,10 @@ export const NOTICES = {
     'Countersign does not know this form or shortcut',
     'Nothing was done. Type /countersign help to see what there is.',
   ),
+  file: problem(
+    'Countersign opens no files',
+    'Nothing was done. Paste the receipt as text, from { to }, type verify with its id, or use the page Verify.',
+  ),
   notKnownYet: problem(
     'Countersign cannot reach Slack',
     'It has not learned yet which workspace it belongs to, so nothing was done. Try again in a moment.',

@@ -212,6 +212,15 @@ describe('the app’s own place', () => {
     const fields = { event_id: 'Ev0TWICE' }
     for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })
     await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(7))
+    await driver.event(typed('verify', { subtype: 'file_share' }))
+    await answered('Paste the receipt as text')
+    for (const subtype of ['thread_broadcast', 'me_message']) {
+      await driver.event(typed('help', { subtype }))
+      await answered('Countersign in Slack')
+      await driver.event(typed('what?', { subtype }))
+      await answered('Countersign does not know this command')
+    }
+    await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(12))
     for (const more of [
       { bot_id: 'B1' },
       { subtype: 'message_changed' },
@@ -221,7 +230,7 @@ describe('the app’s own place', () => {
       { user: 'USLACKBOT', text: 'You have been removed from #deploys by <@U0000ANA>' },
     ])
       expect((await driver.event(typed('help', more))).status).toBe(200)
-    expect(taken('chat.postMessage')).toHaveLength(7)
+    expect(taken('chat.postMessage')).toHaveLength(12)
   })
 })
 
