@@ -49,7 +49,7 @@ export function cardStepAfter(
   }
   if (outcome === 'unreachable') {
     const pause = passing ? PASSING_PAUSES_MS[tries] : undefined
-    return pause === undefined ? { state: 'unreachable', tries: 0 } : again(pause)
+    return pause === undefined ? { state: 'unreachable', tries: tries + 1 } : again(pause)
   }
   if (outcome === 'interrupted') return { state: 'due', tries, delay_ms: 0, ask_patience: false }
   if (outcome === 'rate_limited') {

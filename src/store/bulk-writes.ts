@@ -34,16 +34,20 @@ export async function deleteThese(
   return writeSound(collection, writes)
 }
 
-/** Updates the matching documents by single updates in one bulk command. The update must be idempotent. */
+/**
+ * Updates the matching documents by single updates in one bulk command. The update must be idempotent.
+ * @returns how many were found
+ */
 export async function updateEach(
   collection: Collection,
   filter: object,
   update: mongo.UpdateFilter<{ _id: string }>,
-): Promise<void> {
+): Promise<number> {
   const ids = await idsOf(collection, filter)
-  if (ids.length === 0) return
+  if (ids.length === 0) return 0
   const writes = ids.map((_id) => ({ updateOne: { filter: { ...filter, _id }, update } }))
   await writeSound(collection, writes)
+  return ids.length
 }
 
 /** Does the writes in one command, passing over damaged documents. @returns how many documents were deleted */

@@ -224,6 +224,12 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       await updateEach(collection, { ...cards, ...of, ...late }, dueAt(at))
       wakeCards()
     },
+    /** Makes edits due that were refused in a place which takes posts now; three times at most, since some are refused for ever. */
+    async retryEdits(recipient: string, at: Date): Promise<void> {
+      const refused = { recipient_key: recipient, state: 'unreachable' as const, message: PRESENT }
+      const few = { ...refused, $expr: BEHIND, tries: trusted({ $lt: 4 }) }
+      if ((await updateEach(collection, few, { $set: { state: 'due', next_at: at } })) > 0) wakeCards()
+    },
     /** Makes the account's failed cards on the platform due now, and those whose message could not be edited. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }

@@ -182,14 +182,16 @@ export function createTroubleWatch(deps: FlowDeps) {
         until = Number.NEGATIVE_INFINITY
       }),
     /** Reports that the place accepted a call. */
-    worked: ({ platform, attempts }: Card, { tenant, channel }: Omit<ChatPlace, 'platform'>) =>
+    worked: (card: Card, { tenant, channel }: Omit<ChatPlace, 'platform'>) =>
       quietly(async () => {
+        const { platform, attempts } = card
         const workspace = { platform, tenant }
         for (const place of channel === undefined ? [workspace] : [workspace, { ...workspace, channel }]) {
           if (!REFUSED.has(attempts.at(-1)?.outcome) && !(await inTrouble(place))) continue
           await endTrouble(deps, place)
           until = Number.NEGATIVE_INFINITY
         }
+        if (channel !== undefined) await deps.cards.retryEdits(recipientKey(card), deps.clock.now())
       }),
   }
 }

@@ -246,6 +246,38 @@ it('calls a channel without the app unreachable, and nobody else', async () => {
   expect(await notReachable(id)).toEqual([await referenceOf('stan')])
 })
 
+it('edits what a channel refused while it was archived with the next card it takes, and no message for ever', async () => {
+  const channel = await setting.slack.addChannel('archived')
+  await tellChannel(setting, channel)
+  const decideRefused = async () => {
+    const id = await ask(setting)
+    await atRest(setting, id, 4)
+    setting.slack.behave(({ method, args }) => {
+      const refused = method === 'chat.update' || args.thread_ts !== undefined
+      return refused && args.channel === channel ? { error: 'is_inactive' } : undefined
+    })
+    await decideByPasskey(setting, id, 'approved')
+    await atRest(setting, id, 4)
+    return id
+  }
+  const cardOf = async (id: string) =>
+    (await cardLog(id)).find(({ recipient }) => recipient === 'channel') ?? expect.unreachable()
+  const edits = async (id: string) => (await cardOf(id)).attempts.filter(({ what }) => what === 'update')
+  const never = await decideRefused()
+  for (const count of [2, 3, 4, 4]) {
+    await atRest(setting, await ask(setting), 4)
+    await waitUntil(async () => expect(await edits(never)).toHaveLength(count))
+    await atRest(setting, never, 4)
+  }
+  const later = await decideRefused()
+  expect((await cardOf(later)).state).toBe('unreachable')
+  setting.slack.behave(() => undefined)
+  await ask(setting)
+  await waitUntil(async () => expect((await cardOf(later)).state).toBe('shown'))
+  expect(await edits(never)).toHaveLength(4)
+  await tellChannel(setting, 'C0NOWHERE')
+})
+
 it.each(['token_revoked', 'account_inactive', 'invalid_auth'])(
   'tells the owner that the workspace refuses the app (%s), and brings everything by itself when it takes it again',
   async (error) => {
