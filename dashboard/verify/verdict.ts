@@ -3,7 +3,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import { RECEIPT_CHECKS, type ReceiptCheck } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptRefusal } from '../../src/signing/receipt-error.ts'
 import type { Examination } from '../../src/signing/verify-web.ts'
-import { missingVotes } from '../../src/signing/votes.ts'
+import { cautionsAbout } from '../../src/signing/votes.ts'
 import { type Report, WEAK_HASH, whoActed } from './check-receipts.ts'
 
 /** The verdict, shown first on the page. */
@@ -121,13 +121,10 @@ function votesFor({ votes }: Report, decision: ReceiptPayload['decision']) {
 
 function cautionsOf({ main, votes }: Report): string[] {
   const results = [main, ...votes].flatMap(({ result }) => (result.valid ? [result] : []))
-  const revoked = results.find(({ keyRevokedAt }) => keyRevokedAt !== undefined)?.keyRevokedAt
   const unseen = main.input?.context !== undefined && main.outcomes.get('context') !== 'passed'
   const cautions = [
-    revoked &&
-      `The key was revoked later, at ${revoked.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`,
+    ...(main.result.valid ? cautionsAbout(main.result, results.slice(1)) : []),
     main.result.valid && main.result.checked.action === 'hash' && WEAK_HASH,
-    main.result.valid && missingVotes(main.result, votes),
     main.input?.intent === undefined && main.input?.namesContent !== true && NO_TEXT,
     unseen &&
       'The details (context) next to the receipt are not covered by it: the statement that would bind them is missing.',

@@ -9,7 +9,7 @@ import { parseJwks } from '../signing/keys.ts'
 import { RECEIPT_ERRORS, type ReceiptRefusal } from '../signing/receipt-error.ts'
 import type { VerifiedReceipt, VerifyResult } from '../signing/verify-core.ts'
 import { verifyReceiptJson } from '../signing/verify-node.ts'
-import { judgeTogether, missingVotes, type UnsignedVote } from '../signing/votes.ts'
+import { cautionsAbout, judgeTogether, type UnsignedVote } from '../signing/votes.ts'
 import { type CommandResult, EXIT, oneLine, terminal, usageError } from './terminal.ts'
 
 export interface VerifyOptions {
@@ -83,7 +83,11 @@ function confirmed(
   unsigned: readonly UnsignedVote[],
 ): CommandResult {
   const { payload, kid, sandbox, checked, keyRevokedAt, delegate, stated, unproven } = result
-  const of = votes.map(({ kid, payload, checked, delegate }) => ({ kid, payload, checked, delegate }))
+  const of = votes.map(({ kid, payload, checked, delegate, keyRevokedAt }) => ({
+    ...{ kid, payload, checked, delegate },
+    key_revoked_at: keyRevokedAt?.toISOString(),
+  }))
+  const cautions = cautionsAbout(result, votes)
   return {
     ...(unproven ? UNPROVEN : payload.decision === 'rejected' ? REJECTED : {}),
     value: {
@@ -97,7 +101,7 @@ function confirmed(
       key_revoked_at: keyRevokedAt?.toISOString(),
       votes: of.length > 0 ? of : undefined,
       unsigned_votes: unsigned.length > 0 ? unsigned : undefined,
-      caution: missingVotes(result, votes),
+      caution: cautions.length > 0 ? cautions.join(' ') : undefined,
     },
     text: describeReceipt(result, receipt, votes, unsigned),
   }
@@ -219,9 +223,8 @@ function describeReceipt(
   votes: readonly VerifiedReceipt[],
   unsigned: readonly UnsignedVote[],
 ): string {
-  const { payload, kid, keyRevokedAt, checked, delegate } = result
+  const { payload, kid, checked, delegate } = result
   const action = checked.action === 'none' ? undefined : textAt(receipt, 'action')
-  const missing = missingVotes(result, votes)
   const lines: [string, string][] = [
     ['Request', payload.rid],
     [
@@ -250,8 +253,7 @@ function describeReceipt(
   return [
     headline(result, votes.length),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
-    ...(keyRevokedAt === undefined ? [] : [revokedWarning(keyRevokedAt)]),
-    ...(missing === undefined ? [] : [`CAUTION: ${missing}`]),
+    ...cautionsAbout(result, votes).map((caution) => `CAUTION: ${caution}`),
     'What is shown above is signed. A comment next to a receipt is not part of it.',
   ].join('\n')
 }
@@ -297,10 +299,6 @@ function headline({ payload, unproven }: VerifiedReceipt, votes: number): string
   if (unproven) return `RECEIPT VALID, CONTENT NOT PROVEN: ${RECEIPT_ERRORS.receipt_content_unproven}`
   if (payload.sandbox) return `VALID SANDBOX RECEIPT: a test ${payload.decision} this; no person was asked.`
   return `VALID: ${votes > 1 && payload.decision === 'approved' ? `${votes} people` : 'a person'} ${payload.decision} this.`
-}
-
-function revokedWarning(at: Date): string {
-  return `CAUTION: the key was revoked at ${at.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`
 }
 
 function uncheckedContext(receipt: unknown): string {

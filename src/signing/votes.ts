@@ -18,7 +18,7 @@ export interface UnsignedVote {
 }
 
 /** The verdict on a receipt, and the valid votes next to it. */
-interface JudgedTogether {
+export interface JudgedTogether {
   result: VerifyResult
   /** The object that `result` is about: the decision, or the first vote of a bare list of votes. */
   shown: object
@@ -163,6 +163,23 @@ export function missingVotes(
 ): string | undefined {
   if (votes.length > 0 || payload.decision !== 'approved' || (stated?.quorum ?? 1) === 1) return undefined
   return `Only 1 of the ${stated?.quorum} approvals that the statement asks for is here. Ask for the whole answer, whose list "votes" has them all.`
+}
+
+/** Returns when the key of a receipt, or of a vote next to it, was revoked after it had signed; undefined when none was. */
+export function revokedAt(result: VerifiedReceipt, votes: readonly VerifiedReceipt[]): Date | undefined {
+  return [result, ...votes].find(({ keyRevokedAt }) => keyRevokedAt !== undefined)?.keyRevokedAt
+}
+
+/** Returns the cautions about a receipt that is valid, as are all votes next to it. */
+export function cautionsAbout(result: VerifiedReceipt, votes: readonly VerifiedReceipt[]): string[] {
+  const revoked = revokedAt(result, votes)
+  const whose = result.keyRevokedAt === undefined ? 'The key of one vote' : 'The key'
+  const cautions = [
+    revoked &&
+      `${whose} was revoked later, at ${revoked.toISOString()}. A thief could have back-dated this receipt; look for other evidence.`,
+    missingVotes(result, votes),
+  ]
+  return cautions.filter((caution) => caution !== undefined)
 }
 
 /** Reads the list of votes. Anything but a list counts as one invalid vote; null counts as an empty list. */

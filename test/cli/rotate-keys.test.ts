@@ -168,7 +168,7 @@ describe('countersign keys revoke', () => {
       cli(['verify', '-', '--jwks', jwks], { stdin: JSON.stringify(body) })
     const online = async ({ id }: { id: string }) =>
       Object(await (await fetch(`${service.url}/api/v1/approvals/${id}/verify`)).json())
-    expect((await offline(before)).stdout).toContain('CAUTION: the key was revoked')
+    expect((await offline(before)).stdout).toContain('CAUTION: The key was revoked later')
     expect((await online(before)).valid).toBe(true)
     expect((await offline(after)).stdout).toContain('NOT VALID (receipt_key_revoked')
     expect((await online(after)).valid).toBe(false)

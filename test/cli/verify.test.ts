@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
 import { toJwks } from '../../src/signing/jwks.ts'
+import { DECIDED_AT, testKey } from '../signing/fixtures.ts'
 import { cli } from '../support/cli.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { addKey } from '../support/people.ts'
@@ -57,6 +58,12 @@ function file(name: string, content: string | object): string {
 function verify(receipt: string, more: string[] = [], stdin?: string) {
   const options = stdin === undefined ? { env: NOWHERE } : { env: NOWHERE, stdin }
   return cli(['verify', receipt, '--jwks', jwks, ...more], options)
+}
+
+/** Checks a receipt of the test's own key, without the service. */
+function check(name: string, json: object, more: string[] = [], keys = [signer]) {
+  const own = file('own-keys.json', toJwks(keys))
+  return cli(['verify', file(name, json), '--jwks', own, ...more], { env: NOWHERE })
 }
 
 it('takes the sample of the documents as it is, and not with one letter changed', async () => {
@@ -132,10 +139,8 @@ describe('countersign verify', () => {
   it('T16: refuses other arguments than the approved ones, and says when it could not compare them', async () => {
     const other = { ...live, context: { tool_arguments: { version: '9.9' } } }
     const refused = await verify(file('other.json', other))
-    expect([refused.code, refused.stdout]).toEqual([
-      1,
-      expect.stringContaining('(receipt_contradicts_payload, field context)'),
-    ])
+    expect(refused.code).toBe(1)
+    expect(refused.stdout).toContain('(receipt_contradicts_payload, field context)')
     const { intent: _gone, ...decision } = live.decision
     const bare = await verify(file('bare.json', { ...other, decision }))
     expect([bare.code, bare.stdout]).toEqual([3, expect.stringContaining('Context        NOT CHECKED: ')])
@@ -209,23 +214,17 @@ describe('countersign verify', () => {
 
   it('refuses another time of asking than the statement has', async () => {
     const said = { ...answerWith(vote()), created_at: '2026-06-01T11:59:00.000Z' }
-    const keys = file('own-keys.json', toJwks([signer]))
-    const check = (json: object) =>
-      cli(['verify', file('asked.json', json), '--jwks', keys, '--json'], { env: NOWHERE })
-    expect((await check(said)).code).toBe(0)
-    const moved = await check({ ...said, created_at: '2031-01-01T00:00:00.000Z' })
-    expect([moved.code, moved.json()]).toMatchObject([
-      1,
-      { valid: false, error: 'receipt_contradicts_payload', field: 'created_at' },
-    ])
+    expect((await check('asked.json', said)).code).toBe(0)
+    const later = { ...said, created_at: '2031-01-01T00:00:00.000Z' }
+    const moved = await check('asked.json', later, ['--json'])
+    const error = 'receipt_contradicts_payload'
+    expect([moved.code, moved.json()]).toMatchObject([1, { valid: false, error, field: 'created_at' }])
   })
 
   it('says that nothing is decided yet', async () => {
     const run = await verify(file('pending.json', { id: live.id, status: 'pending', action: 'x' }))
-    expect([run.code, run.stdout]).toEqual([
-      1,
-      expect.stringContaining('NOT VALID (receipt_not_decided): This request is not decided'),
-    ])
+    const words = expect.stringContaining('NOT VALID (receipt_not_decided): This request is not decided')
+    expect([run.code, run.stdout]).toEqual([1, words])
   })
 
   it('shows no action text that was not compared with the signed hash', async () => {
@@ -236,9 +235,6 @@ describe('countersign verify', () => {
   })
 
   it('checks every vote next to a decision, and that they belong together', async () => {
-    const keys = file('own-keys.json', toJwks([signer]))
-    const check = (name: string, json: object, more: string[] = []) =>
-      cli(['verify', file(name, json), '--jwks', keys, ...more], { env: NOWHERE })
     const [ana, ben] = [vote({ approver: 'a'.repeat(16) }), vote({ did: 'second', approver: 'b'.repeat(16) })]
     const whole = answerWith({ ...ben, votes: [ana, ben] })
     const said = await check('votes.json', whole)
@@ -253,12 +249,8 @@ describe('countersign verify', () => {
       expect.objectContaining({ payload: expect.objectContaining({ did: ben.id }) }),
     ])
     const lone = await check('one-of-two.json', answerWith(vote({ quorum: 2 })))
-    expect([lone.code, lone.stdout]).toEqual([
-      0,
-      expect.stringContaining('\nCAUTION: Only 1 of the 2 approvals that the statement asks for is here'),
-    ])
-    const told = (await check('one-of-two.json', answerWith(vote({ quorum: 2 })), ['--json'])).json()
-    expect(told.caution).toMatch(/^Only 1 of the 2 approvals/)
+    const caution = 'Only 1 of the 2 approvals that the statement asks for is here'
+    expect([lone.code, lone.stdout]).toEqual([0, expect.stringContaining(`\nCAUTION: ${caution}`)])
     for (const [votes, words] of [
       [[{ ...ana, signature: ben.signature }, ben], 'One of the votes does not hold.'],
       [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],
@@ -271,33 +263,43 @@ describe('countersign verify', () => {
     }
   })
 
+  it('T73: warns of a revoked key of the decision or of any vote, in words and as data', async () => {
+    const revoked = { ...testKey('decision', 3), revokedAt: new Date(DECIDED_AT.getTime() + 60_000) }
+    const ana = vote({ quorum: 2 }, revoked)
+    const ben = vote({ did: 'second', approver: 'b'.repeat(16), quorum: 2 })
+    const at = { key_revoked_at: revoked.revokedAt.toISOString() }
+    for (const [json, said, whose] of [
+      [answerWith({ ...ben, votes: [ana, ben] }), { votes: [at, {}] }, 'The key of one vote'],
+      [[ana, ben], { ...at, votes: [at, {}] }, 'The key'],
+      [answerWith(ana), at, 'Only 1 of the 2 approvals'],
+    ] as const) {
+      const told = await check('revoked.json', json, ['--json'], [signer, revoked])
+      expect(told.json()).toMatchObject({ valid: true, ...said, caution: expect.stringContaining(whose) })
+      expect(told.json().caution).toContain(`was revoked later, at ${at.key_revoked_at}. A thief could`)
+      const words = await check('revoked.json', json, [], [signer, revoked])
+      expect(words.stdout).toContain(`\nCAUTION: ${whose}`)
+    }
+  })
+
   it('names the delegate who acted, who is in the statement and not in the payload', async () => {
-    const keys = file('own-keys.json', toJwks([signer]))
     const delegate = 'd'.repeat(16)
     const [ana, ben] = [vote({ delegate }), vote({ did: 'second', approver: 'b'.repeat(16) })]
-    const path = file('delegated.json', answerWith({ ...ana, votes: [ana, ben] }))
-    const said = await cli(['verify', path, '--jwks', keys], { env: NOWHERE })
+    const whole = answerWith({ ...ana, votes: [ana, ben] })
+    const said = await check('delegated.json', whole)
     expect([said.code, said.stderr]).toEqual([0, ''])
     expect(said.stdout).toContain(
       `  Delegate       ${delegate} (acted for the approver; reference, not a name)\n`,
     )
     expect(said.stdout).toContain(`  Vote           approved by ${delegate} for ${'a'.repeat(16)} at `)
     expect(said.stdout).toContain(`  Vote           approved by ${'b'.repeat(16)} at `)
-    const { delegate: acted, votes } = (
-      await cli(['verify', path, '--jwks', keys, '--json'], { env: NOWHERE })
-    ).json()
+    const { delegate: acted, votes } = (await check('delegated.json', whole, ['--json'])).json()
     expect([acted, votes[0].delegate, 'delegate' in votes[1]]).toEqual([delegate, delegate, false])
     const { intent: _gone, ...bare } = ana
-    const without = await cli(['verify', file('bare.json', answerWith(bare)), '--jwks', keys], {
-      env: NOWHERE,
-    })
+    const without = await check('bare.json', answerWith(bare))
     expect(without.stdout).not.toContain('Delegate')
   })
 
   it('names the approvals of a rejected request as not signed, and takes none for a receipt', async () => {
-    const keys = file('own-keys.json', toJwks([signer]))
-    const check = (name: string, json: object, more: string[] = []) =>
-      cli(['verify', file(name, json), '--jwks', keys, ...more], { env: NOWHERE })
     const { signed_payload, signature, public_key_id, ...ana } = vote({ approver: 'a'.repeat(16) })
     const ben = vote({ did: 'second', approver: 'b'.repeat(16), decision: 'rejected' })
     const whole = answerWith({ ...ben, votes: [ana, ben] })
@@ -381,11 +383,9 @@ describe('countersign verify', () => {
       error: 'usage',
       message: expect.stringContaining('missing.json cannot be read: there is no such file'),
     })
-    const large = await verify(file('large.json', ' '.repeat(1_100_000)), ['--json'])
-    expect([large.code, large.error().message]).toEqual([
-      2,
-      `${join(folder, 'large.json')} is larger than 1 MiB.`,
-    ])
+    const path = file('large.json', ' '.repeat(1_100_000))
+    const large = await verify(path, ['--json'])
+    expect([large.code, large.error().message]).toEqual([2, `${path} is larger than 1 MiB.`])
     const text = JSON.stringify({ ...live, note: '\u00ff' })
     const latin = await verify(file('latin.json', Buffer.from(text, 'latin1')), ['--json'])
     expect([latin.code, latin.error().message]).toEqual([2, expect.stringContaining('is not UTF-8 text.')])

@@ -25,12 +25,12 @@ export const stored = (changes: Partial<ReceiptPayload> = {}): Verdict => ({
   publicKey: '',
   at: new Date('2026-09-14T15:00:00Z'),
 })
-/** The result for a pasted receipt. */
-export const pasted = (changes: Partial<VerifiedReceipt> = {}): VerifiedReceipt => ({
-  valid: true,
-  payload,
-  kid: 'kid-of-the-key',
-  sandbox: false,
-  checked: { action: 'full', context: 'full' },
-  ...changes,
-})
+/** The result for a pasted receipt, next to which stood these votes. */
+export const pasted = (changes: Partial<VerifiedReceipt> = {}, votes: VerifiedReceipt[] = []) => {
+  const checked = { action: 'full', context: 'full' } as const
+  const result: VerifiedReceipt = {
+    ...{ valid: true, payload, kid: 'kid-of-the-key', sandbox: false, checked },
+    ...changes,
+  }
+  return { result, votes }
+}

@@ -5,6 +5,8 @@ import { decide } from '../../src/flow/decide.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { examineJwks } from '../../src/signing/verify-web.ts'
 import { splitVotes } from '../../src/signing/votes.ts'
+import { createChatPlatform } from '../support/chat-platform.ts'
+import { newSpeaker, say } from '../support/chat-speaker.ts'
 import { deciderOf, proveFor, setPolicy } from '../support/deciders.ts'
 import { enrolWithPasskey } from '../support/enrolled.ts'
 import { ask, callWithKey, setUpOwner } from '../support/live.ts'
@@ -12,7 +14,7 @@ import { useService } from '../support/service.ts'
 
 it('holds for the answer of the service about a request that two people approved, over a rotation of the key', async () => {
   let ahead = 0
-  const service = await useService({ localTime: () => Date.now() + ahead })
+  const service = await useService({ localTime: () => Date.now() + ahead, chats: [createChatPlatform()] })
   const { deps } = service.composition
   const setting = await setUpOwner(service)
   const first = await deciderOf(service, setting.owner)
@@ -36,7 +38,17 @@ it('holds for the answer of the service about a request that two people approved
   })
   for (const { result } of report.votes)
     expect(result).toMatchObject({ valid: true, checked: { action: 'full', context: 'full' } })
-  expect(new Set(report.votes.map(({ result }) => result.valid && result.kid)).size).toBe(2)
+  const [before] = report.votes.map(({ result }) => (result.valid ? result.kid : ''))
+  expect(report.main.result).not.toMatchObject({ kid: before })
+  // T73: once the key of the first vote alone is revoked, page and chat both warn of it.
+  ahead = 40_000
+  await deps.keys.revoke(before ?? '', new Date(Date.now() + 3_000), { kind: 'cli' })
+  const now = deps.keys.ring().publicRecords()
+  const later = verdictOf(await checkReceipts(splitVotes(Object(answer)), now, {}))
+  expect(later).toMatchObject({ kind: 'approved' })
+  expect(later.cautions).toContainEqual(expect.stringMatching(/^The key of one vote was revoked later, at /))
+  const told = await say(service, newSpeaker(), `verify ${JSON.stringify(answer)}`)
+  expect(told).toMatchObject({ view: { kind: 'approved', key_revoked_at: expect.any(Date) } })
 })
 
 it('holds for a request that one approved and one rejected, whose approval is no receipt for anybody', async () => {

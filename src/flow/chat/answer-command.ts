@@ -8,7 +8,7 @@ import type { User } from '../../domain/user.ts'
 import { parseReceiptInput } from '../../signing/receipt-input.ts'
 import type { VerifyResult } from '../../signing/verify-core.ts'
 import { verifyReceiptJson } from '../../signing/verify-node.ts'
-import { judgeTogether } from '../../signing/votes.ts'
+import { type JudgedTogether, judgeTogether } from '../../signing/votes.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inboxScopeOf, partIn } from '../people/delegates.ts'
 import {
@@ -200,26 +200,28 @@ async function verdictOn(
   if (asked.kind === 'receipt') {
     const receipt = readPaste(asked.text)
     if (receipt === undefined) return undefined
-    const result = await verifyPasted(deps, receipt)
-    await logPasted(deps, asker, result)
-    return viewPastedReceipt(asked.text, result, baseUrl)
+    const judged = await verifyPasted(deps, receipt)
+    await logPasted(deps, asker, judged.result)
+    return viewPastedReceipt(asked.text, judged, baseUrl)
   }
   const verify = asked.kind === 'request' ? verifyDecision : verifyByDecisionId
   return viewVerdict(asked.id, await verify(deps, asked.id, asker), baseUrl)
 }
 
 /** Verifies as anyone can offline with our published keys, and also accepts a key that another process has just made. */
-async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<VerifyResult> {
+async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise<JudgedTogether> {
   const options = { allowSandbox: true, now: clock.now() }
   const check = (json: unknown) => verifyReceiptJson(json, keys.ring().publicRecords(), options)
   const verify = () => judgeTogether(receipt, check)
-  const { result, shown } = verify()
-  if (result.valid || result.code !== 'receipt_key_unknown') return result
-  const { kid } = parseReceiptInput(shown)
-  const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify().result : result
-  if (again.valid || again.code !== 'receipt_key_unknown') return again
+  const judged = verify()
+  const unknown = ({ result }: JudgedTogether) => !result.valid && result.code === 'receipt_key_unknown'
+  if (!unknown(judged)) return judged
+  const { kid } = parseReceiptInput(judged.shown)
+  const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify() : judged
+  if (again.result.valid || !unknown(again)) return again
   if (kid !== undefined) await keys.refuseSpoilt(kid)
-  return { ...again, message: 'It was not signed with a key of this service: its receipts would be.' }
+  const message = 'It was not signed with a key of this service: its receipts would be.'
+  return { ...again, result: { ...again.result, message } }
 }
 
 async function logPasted(deps: FlowDeps, asker: Asker, result: VerifyResult): Promise<void> {

@@ -7,7 +7,8 @@ import {
 } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
-import type { VerifyResult } from '../../signing/verify-core.ts'
+import type { VerifiedReceipt, VerifyResult } from '../../signing/verify-core.ts'
+import { missingVotes, revokedAt } from '../../signing/votes.ts'
 
 /** The statements of a valid receipt, none of them written by the caller. */
 export interface ReceiptFactsView {
@@ -45,7 +46,7 @@ export interface VerdictView {
   facts?: ReceiptFactsView
   /** The action in visible form, for a person who may read the request, and only where no one else reads along. */
   action?: string
-  /** Set when the key was revoked after the decision. */
+  /** Set when the key of the decision, or of a vote next to it, was revoked after it had signed. */
   key_revoked_at?: Date
 }
 
@@ -64,20 +65,30 @@ export function viewVerdict(asked: string, verdict: Verdict, baseUrl: string): V
 /** Emoji, channels and mentions as a platform rewrites them before we see them. */
 const REWRITTEN = /:[+a-z-][a-z0-9_+'-]*:|<[#!@][^>]*>/
 
-/** Draws the verdict on a pasted receipt. Verify it with `allowSandbox`: the warning is added here in words. */
-export function viewPastedReceipt(text: string, result: VerifyResult, baseUrl: string): VerdictView {
+/**
+ * Draws the verdict on a pasted receipt with the valid votes next to it. Verify it with `allowSandbox`: the warning is added
+ * here in words.
+ */
+export function viewPastedReceipt(
+  text: string,
+  { result, votes }: { result: VerifyResult; votes: readonly VerifiedReceipt[] },
+  baseUrl: string,
+): VerdictView {
   const head = { asked: 'a pasted receipt' }
   if (!result.valid) {
     const words = refused(result.code, result.message)
     const hint = ` If it held an emoji or a mention, the chat has changed it: verify it by its id, or on ${baseUrl}/verify.`
     return { ...head, ...words, sentence: REWRITTEN.test(text) ? words.sentence + hint : words.sentence }
   }
-  const { payload, kid, checked, keyRevokedAt } = result
+  const { payload, kid, checked } = result
+  const [revoked, missing] = [revokedAt(result, votes), missingVotes(result, votes)]
+  const words = result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)
   return {
     ...head,
-    ...(result.unproven && !result.sandbox ? UNPROVEN : proven(payload, result.sandbox)),
+    ...words,
+    ...(missing === undefined ? {} : { sentence: `${words.sentence} ${missing}` }),
     facts: { ...factsOf(payload, kid, baseUrl), checked: pastedCheck(checked, payload) },
-    ...(keyRevokedAt === undefined ? {} : { key_revoked_at: keyRevokedAt }),
+    ...(revoked === undefined ? {} : { key_revoked_at: revoked }),
   }
 }
 

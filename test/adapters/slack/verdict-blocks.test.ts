@@ -132,7 +132,11 @@ describe('a verdict without a receipt', () => {
   })
 
   it('gives the reason for refusing a pasted receipt', () => {
-    const view = viewPastedReceipt('a receipt', refuse('receipt_signature_invalid'), BASE)
+    const view = viewPastedReceipt(
+      'a receipt',
+      { result: refuse('receipt_signature_invalid'), votes: [] },
+      BASE,
+    )
     expect(view.kind).toBe('invalid')
     expect(shownText(renderVerdict(view).blocks)).toContain('the receipt was altered or forged')
   })

@@ -57,12 +57,22 @@ describe('the verdict on a valid receipt', () => {
     }
   })
 
-  it('says that the key was revoked later', () => {
+  it('says that the key was revoked later, of the decision or of a vote next to it', () => {
     const revoked = pasted({ keyRevokedAt: new Date('2026-10-01T00:00:00Z') })
-    const message = renderVerdict(viewPastedReceipt('a receipt', revoked, BASE))
-    expect(checkCard(message)).toEqual([])
-    expect(cardText(message.card)).toMatch(
-      /\n⚠️ Caution\. The key was revoked: .*TIME\(2026-10-01T00:00:00Z\)/,
+    for (const judged of [revoked, pasted({}, [pasted().result, revoked.result])]) {
+      const message = renderVerdict(viewPastedReceipt('a receipt', judged, BASE))
+      expect(checkCard(message)).toEqual([])
+      expect(cardText(message.card)).toMatch(
+        /\n⚠️ Caution\. The key was revoked: .*TIME\(2026-10-01T00:00:00Z\)/,
+      )
+    }
+  })
+
+  it('says that one approval of several came alone', () => {
+    const requester = { key: 'key_a', name: 'a', account: 'acc_a' }
+    const alone = pasted({ stated: { requester, quorum: 2, policy_sha256: '0'.repeat(64) } })
+    expect(viewPastedReceipt('a receipt', alone, BASE).sentence).toMatch(
+      /^The receipt is valid: a person approved this\. Only 1 of the 2 approvals /,
     )
   })
 })
@@ -88,7 +98,11 @@ describe('a verdict without a receipt', () => {
   })
 
   it('gives the reason for refusing a pasted receipt', () => {
-    const view = viewPastedReceipt('a receipt', refuse('receipt_signature_invalid'), BASE)
+    const view = viewPastedReceipt(
+      'a receipt',
+      { result: refuse('receipt_signature_invalid'), votes: [] },
+      BASE,
+    )
     expect(cardText(renderVerdict(view).card)).toContain('the receipt was altered or forged')
   })
 
