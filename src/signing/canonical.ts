@@ -18,6 +18,16 @@ export function canonicalize(value: unknown): string {
   return write(value, 0)
 }
 
+/** Parses a text that is exactly the RFC 8785 form of its value, so that one statement has only one spelling; else undefined. */
+export function parseCanonical(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return canonicalize(value) === text ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 function write(value: unknown, depth: number): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return quote(value)

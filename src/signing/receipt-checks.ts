@@ -1,6 +1,6 @@
-import { parseJson } from '../domain/parse-json.ts'
+import { given } from '../domain/given.ts'
 import type { ReceiptPayload } from '../domain/receipt.ts'
-import { LONE_SURROGATE } from './canonical.ts'
+import { LONE_SURROGATE, parseCanonical } from './canonical.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
 import type { ClaimField, ReceiptClaim, ReceiptInput } from './receipt-input.ts'
@@ -33,6 +33,8 @@ interface CheckSubject {
   payload: ReceiptPayload
   key: VerificationKey
   input: ReceiptInput
+  /** Absent without an intent, and when the intent is not the one that was signed. */
+  statement: Statement | undefined
   options: VerifyOptions
   /** Hashes a text's UTF-8 bytes; lower-case hex. */
   sha256Hex: (text: string) => string
@@ -128,11 +130,10 @@ function checkClock({ payload, options: { now } }: CheckSubject): CheckOutcome |
   return early ? 'passed' : refuse('receipt_from_future', 'ts')
 }
 
-function checkIntent({ payload, input, sha256Hex }: CheckSubject): CheckOutcome | ReceiptRefusal {
+function checkIntent({ input, statement }: CheckSubject): CheckOutcome | ReceiptRefusal {
   if (input.intent === undefined) return 'absent'
-  const opened = openStatement(payload, input.intent, sha256Hex)
-  if (opened === undefined) return refuse('receipt_intent_mismatch', 'intent')
-  const lie = input.claims.find(({ field, value }) => isStated(field) && value !== opened[field])
+  if (statement === undefined) return refuse('receipt_intent_mismatch', 'intent')
+  const lie = input.claims.find(({ field, value }) => isStated(field) && value !== statement[field])
   return lie === undefined ? 'passed' : refuse('receipt_contradicts_payload', lie.name)
 }
 
@@ -152,13 +153,13 @@ function checkContext(subject: CheckSubject): CheckOutcome | ReceiptRefusal {
 
 /** Checks the content next to the receipt, and the content the caller expects, against the intent. */
 function checkContent(
-  { payload, input, sha256Hex }: CheckSubject,
+  { statement }: CheckSubject,
   field: 'action' | 'context_sha256',
   next: readonly { name: string; value: unknown }[],
   expected: string | undefined,
 ): CheckOutcome | ReceiptRefusal {
-  if (input.intent === undefined || (next.length === 0 && expected === undefined)) return 'absent'
-  const said = openStatement(payload, input.intent, sha256Hex)?.[field]
+  if (statement === undefined || (next.length === 0 && expected === undefined)) return 'absent'
+  const said = statement[field]
   const lie = next.find(({ value }) => value !== said)
   if (lie !== undefined) return refuse('receipt_contradicts_payload', lie.name)
   const other = expected !== undefined && expected !== said
@@ -203,7 +204,7 @@ export interface Statement {
   /** Reference of the delegate who acted for the approver. */
   delegate?: string
   /** When the request was made. */
-  created_at?: string
+  created_at: string
   /** Absent in version 1 of the statement. */
   stated?: Stated
 }
@@ -217,18 +218,18 @@ export interface Stated {
   reversibility?: string
 }
 
-/** Versions of the statement; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
-const STATEMENTS: ReadonlySet<unknown> = new Set(['human-approval/intent/v1', 'human-approval/intent/v2'])
+/** Types of the two versions; an intent of another type is no statement of a decision, even if its hash fits a nonce. */
+const [V1, V2] = ['human-approval/intent/v1', 'human-approval/intent/v2']
 
 /** Fields that an intent and its payload both have, and in which they must agree. */
 const SHARED = ['rid', 'decision', 'approver', 'exp'] as const
 
 /**
  * Opens the commitment of a receipt: checks that the signed `nonce` is the shortened hash of this text, and that the text
- * agrees with the payload. Only then are the action and context in it as good as signed.
- * @param intentText RFC 8785 text of the intent, as handed out with the decision
+ * is the RFC 8785 form of a statement that agrees with the payload. Only then are the action and context in it as good as signed.
+ * @param intentText the intent, as handed out with the decision
  * @param sha256Hex of a text's UTF-8 bytes
- * @returns undefined when it is another text
+ * @returns undefined when it is another text, or not of that form
  */
 export function openStatement(
   payload: ReceiptPayload,
@@ -236,39 +237,30 @@ export function openStatement(
   sha256Hex: (text: string) => string,
 ): Statement | undefined {
   if (sha256Hex(intentText).slice(0, 32) !== payload.nonce) return undefined
-  const intent = parseObject(intentText)
-  if (intent === undefined || !STATEMENTS.has(intent.get('typ'))) return undefined
-  if (SHARED.some((field) => intent.get(field) !== payload[field])) return undefined
-  const action = intent.get('action')
-  const context = intent.get('context_sha256')
-  if (typeof action !== 'string' || typeof context !== 'string') return undefined
-  const [delegate, created] = [intent.get('delegate'), intent.get('request_created_at')]
+  const intent = Object(parseCanonical(intentText))
+  if (SHARED.some((field) => intent[field] !== payload[field])) return undefined
+  const { typ, aud, action, context_sha256, request_created_at, high_impact, salt, delegate } = intent
+  if (![aud, action, context_sha256, request_created_at, salt].every(isText)) return undefined
+  if (typeof high_impact !== 'boolean' || !isOptionalText(delegate)) return undefined
   const stated = readStated(intent)
+  if (typ !== V1 && (typ !== V2 || stated === undefined)) return undefined
   return {
-    action,
-    context_sha256: context,
-    ...(typeof delegate === 'string' ? { delegate } : {}),
-    ...(typeof created === 'string' ? { created_at: created } : {}),
-    ...(stated === undefined ? {} : { stated }),
+    ...{ action, context_sha256, created_at: request_created_at },
+    ...given({ delegate, stated }),
   }
 }
 
-function readStated(intent: ReadonlyMap<string, unknown>): Stated | undefined {
-  const { key, name, account } = Object(intent.get('requester'))
-  const [quorum, policy_sha256] = [intent.get('quorum'), intent.get('policy_sha256')]
-  const texts = [key, name, account, policy_sha256]
-  if (typeof quorum !== 'number' || !texts.every((text) => typeof text === 'string')) return undefined
-  const [audience, reversibility] = [intent.get('audience'), intent.get('reversibility')]
-  return {
-    requester: { key, name, account },
-    quorum,
-    policy_sha256: String(policy_sha256),
-    ...(typeof audience === 'string' ? { audience } : {}),
-    ...(typeof reversibility === 'string' ? { reversibility } : {}),
-  }
+/** Reads what version 2 adds; undefined when a field is missing or of another kind. */
+function readStated(intent: object): Stated | undefined {
+  const { requester, quorum, policy_sha256, audience, reversibility } = Object(intent)
+  const { key, name, account } = Object(requester)
+  if (![key, name, account, policy_sha256].every(isText)) return undefined
+  if (!Number.isSafeInteger(quorum) || quorum < 1) return undefined
+  if (![audience, reversibility].every(isOptionalText)) return undefined
+  const asker = { key, name, account }
+  return { requester: asker, quorum, policy_sha256, ...given({ audience, reversibility }) }
 }
 
-function parseObject(text: string): ReadonlyMap<string, unknown> | undefined {
-  const value = parseJson(text)
-  return value !== null && typeof value === 'object' ? new Map(Object.entries(value)) : undefined
+function isOptionalText(value: unknown): boolean {
+  return value === undefined || isText(value)
 }

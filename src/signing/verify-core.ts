@@ -1,7 +1,7 @@
 import type { ReceiptPayload } from '../domain/receipt.ts'
 import { isReceiptPayload, payloadProblem } from '../domain/receipt.ts'
 import { sameBytes } from './base64.ts'
-import { canonicalize } from './canonical.ts'
+import { parseCanonical } from './canonical.ts'
 import type { VerificationKey } from './key-record.ts'
 import {
   type CheckOutcome,
@@ -101,12 +101,12 @@ export function judgeReceipt(
     return fail('fields', refuse('receipt_payload_invalid', payloadProblem(payload)))
   outcomes.set('fields', 'passed')
   const { key, input } = receipt
+  const statement = input.intent === undefined ? undefined : openStatement(payload, input.intent, sha256Hex)
   for (const [name, check] of PAYLOAD_CHECKS) {
-    const outcome = check({ payload, key, input, options, sha256Hex })
+    const outcome = check({ payload, key, input, statement, options, sha256Hex })
     if (typeof outcome === 'object') return fail(name, outcome)
     outcomes.set(name, outcome)
   }
-  const statement = input.intent === undefined ? undefined : openStatement(payload, input.intent, sha256Hex)
   const expected = Object.values(options.expectedContent ?? {}).some((text) => text !== undefined)
   const unproven = input.intent === undefined && (input.namesContent === true || expected)
   const result = verified(payload, key, outcomes, statement)
@@ -146,13 +146,11 @@ function verified(
   }
 }
 
-/** Returns the parsed value if the bytes are exactly its RFC 8785 text, so that one statement has only one spelling. */
+/** Returns the parsed value if the bytes are exactly its RFC 8785 text. */
 function readCanonical(bytes: Uint8Array): unknown {
   try {
     // ignoreBOM keeps a leading U+FEFF in the text, so that parsing fails; the default would drop it.
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    const value: unknown = JSON.parse(text)
-    return canonicalize(value) === text ? value : undefined
+    return parseCanonical(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch {
     return undefined
   }

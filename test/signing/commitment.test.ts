@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { DecisionIntent, DecisionIntentV1 } from '../../src/domain/intent.ts'
+import { toBase64Url } from '../../src/signing/base64.ts'
 import { CanonicalError, canonicalize } from '../../src/signing/canonical.ts'
 import { actionHash, intentDigest, nonceOf } from '../../src/signing/commitment.ts'
 import { signPayload } from '../../src/signing/sign.ts'
@@ -59,6 +60,49 @@ describe('commitment', () => {
     expect(actionHash('abc')).toBe('ba7816bf8f01cfea')
     expect(() => actionHash('a\ud800')).toThrow(CanonicalError)
     expect(() => intentNonce({ ...intent, action: 'a\ud800' })).toThrow('lone surrogate')
+  })
+})
+
+describe('the form of an intent', () => {
+  const key = testKey('decision')
+  const verdict = (text: string) => {
+    const { canonical_payload, ...signed } = signPayload({ ...livePayload, nonce: nonceOf(text) }, key)
+    const signed_payload = toBase64Url(new TextEncoder().encode(canonical_payload))
+    return verifyReceiptJson({ signed_payload, ...signed, intent: text }, [key])
+  }
+  const [text, text2] = [canonicalize(intent), canonicalize(intentV2)]
+  const refused = { valid: false, code: 'receipt_intent_mismatch', field: 'intent' }
+
+  it('T71: is its RFC 8785 text and no other, whatever the nonce commits to', () => {
+    for (const good of [text, text2]) {
+      expect(verdict(good)).toMatchObject({ valid: true })
+      const { salt, ...others } = JSON.parse(good)
+      for (const other of [
+        good.replace('","', '", "'),
+        `${good}\n`,
+        JSON.stringify({ salt, ...others }),
+        good.replace('{', '{"action":"Pay 1 EUR",'),
+        good.replace('Pay', '\\u0050ay'),
+        good.replace(/"exp":(\d+)/, '"exp":$1.0'),
+        good.replace('Pay', '\ud800'),
+      ])
+        expect(verdict(other), other).toMatchObject(refused)
+    }
+  })
+
+  it('has every field of its version, each of its kind', () => {
+    for (const whole of [intent, intentV2])
+      for (const name of Object.keys(whole)) {
+        const { [name]: _gone, ...rest } = whole as unknown as Record<string, unknown>
+        const optional = name === 'audience' || name === 'reversibility'
+        expect(verdict(canonicalize(rest)), name).toMatchObject(optional ? { valid: true } : refused)
+        expect(verdict(canonicalize({ ...whole, [name]: [] })), name).toMatchObject(refused)
+      }
+    for (const quorum of [0, -1, 1.5, '2'])
+      expect(verdict(canonicalize({ ...intentV2, quorum })), `${quorum}`).toMatchObject(refused)
+    const { account: _gone, ...requester } = intentV2.requester
+    expect(verdict(canonicalize({ ...intentV2, requester }))).toMatchObject(refused)
+    expect(verdict(canonicalize({ ...intentV2, delegate: 5 }))).toMatchObject(refused)
   })
 })
 
