@@ -88,7 +88,13 @@ it('backs up a store that is written to: the copy opens, holds what was answered
   const folder = join(place, 'backup')
   const made = await cliProcess(['backup', folder, '--json'], { env })
   expect([made.code, made.stderr]).toEqual([0, ''])
-  expect(made.json()).toEqual({ folder, bytes: expect.any(Number), secrets: true, secrets_missing: [] })
+  expect(made.json()).toEqual({
+    folder,
+    bytes: expect.any(Number),
+    secrets: true,
+    secrets_missing: [],
+    secrets_open: true,
+  })
   enough = true
   await asking
   const copied = { ...env, DATA_DIR: folder }
