@@ -44,13 +44,19 @@ export async function createStoreClock(
   let slow = 0
   const clocks = () => ({ wall: local(), steady: steady() })
   let seen = clocks()
+  let steps = 0
   warn(log, offset)
+  /** The local clock was set, or the machine slept: any sample counts until the next one is in. */
+  let unsure = false
   const refresh = async (): Promise<void> => {
+    const asked = steps
     try {
       const { skewMs, tookMs } = await readHello(connection, local)
       // Below zero: the local clock was set between question and answer.
       slow = tookMs < 0 || tookMs > Math.max(SLOW_MS, 2 * quickest) ? slow + 1 : 0
-      if (slow > 0 && slow < MOST_SLOW) return
+      const usable = unsure && asked === steps && tookMs >= 0
+      if (slow > 0 && slow < MOST_SLOW && !usable) return
+      if (asked === steps) unsure = false
       quickest = slow === 0 ? Math.min(quickest, tookMs) : tookMs
       slow = 0
       offset = skewMs
@@ -58,6 +64,7 @@ export async function createStoreClock(
       warn(log, offset)
     } catch (error) {
       log.warn({ error }, 'the store did not tell its time')
+      if (unsure) setTimeout(() => void refresh(), 1_000).unref()
     }
   }
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
@@ -67,6 +74,8 @@ export async function createStoreClock(
     const step = seen.wall - before.wall - (seen.steady - before.steady)
     if (Math.abs(step) > STEP_MS) {
       offset -= step
+      steps += 1
+      unsure = true
       void refresh()
     }
     return new Date(seen.wall + offset)

@@ -49,7 +49,12 @@ const BROKEN_LINE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONN
  * a client that left under the same codes, and so does a call to another server in its `cause`: neither says anything of the store.
  */
 function isBrokenLine(error: Error): boolean {
-  return 'code' in error && BROKEN_LINE.has(error.code) && 'syscall' in error && error.syscall === 'write'
+  return (
+    'code' in error &&
+    BROKEN_LINE.has(error.code) &&
+    'syscall' in error &&
+    (error.syscall === 'write' || error.syscall === 'read')
+  )
 }
 
 /** A server's codes for a temporary refusal: an election, a majority that does not answer, a shutdown, a full disk. */

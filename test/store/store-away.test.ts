@@ -352,6 +352,7 @@ it('a document that is full of what waits for the trail takes no more, and says 
 
 it.each<[string, Error, boolean]>([
   ['a command that could not be written', ofSocket('write', 'EPIPE'), true],
+  ['a line that broke while a command was written', ofSocket('read', 'ECONNRESET'), true],
   ['a client that left a page', Object.assign(new Error('Request aborted'), { code: 'ECONNABORTED' }), false],
   [
     'another server that hung up',

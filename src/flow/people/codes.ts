@@ -16,27 +16,47 @@ function totpAad(userId: string): string {
   return `totp:${userId}`
 }
 
+/** Tries at once that one may lose against others: ten wrong ones lock codes, and each right one needs a step of its own. */
+const MAX_LOST = 16
+
 /**
- * Checks a code of this person and burns its time step. A code is compared first, and its outcome counts by one conditional write
- * for the address and one for the person: a right code only passes where it meets room for a try, as a wrong one takes one. So of
- * parallel guesses over many processes, in the order of these writes, none beyond the limit learns whether it was right (T26): ten
- * wrong ones in a row lock codes for 15 minutes, doubling; fifty disable them. A code counts once (T25). Right codes do not count
- * towards the limit of an address: people who share an address do not lock each other out.
+ * Checks a code of this person and burns its time step. The code is compared first, and its outcome is told only once it has counted
+ * by one conditional write for the address and one for the person. Right and wrong codes need the same writes, under the condition
+ * that nothing came between: of guesses at once, over any number of processes, the first ten to arrive learn something, as if they
+ * had come one by one, and a right one has no advantage (T26). Ten wrong ones in a row lock codes for 15 minutes, doubling; fifty
+ * disable them. A code counts once (T25). Right codes do not count towards the limit of an address: people who share an address do
+ * not lock each other out.
  * @throws Refusal `totp_refused`, `totp_locked` (with `retry_after`), `totp_disabled`, `method_not_enrolled`
  */
 export async function verifyTotp(
   deps: PeopleDeps,
   input: { user: User; code: string; address?: string },
 ): Promise<{ step: number }> {
-  const { code, user } = input
+  const { code, address } = input
   if (!isCodeShaped(code)) throw refusal('totp_refused')
-  if (user.totp === undefined) throw refusal('method_not_enrolled')
   const at = deps.clock.now()
-  // Locked codes are not compared: a right one takes other writes, and the time they take would tell it from a wrong one.
-  const step = isTotpOpen(user.totp, at) ? freshStep(deps, user, user.totp, code, at) : undefined
-  if (step !== undefined && (await passes(deps, input, user.totp, step, at))) return { step }
-  await countWrongCode(deps, input, at)
-  throw refusal('totp_refused')
+  let user: User | undefined = input.user
+  let giveBack: (() => Promise<void>) | undefined
+  for (let lost = 0; lost < MAX_LOST; lost += 1) {
+    const totp = user?.totp
+    if (user === undefined || totp === undefined || !isTotpOpen(totp, at)) {
+      // Such a try tells nothing about the code, so the address keeps it (T27).
+      await giveBack?.()
+      throw whyNoTry(totp, at)
+    }
+    const step = freshStep(deps, user, totp, code, at)
+    if (step !== undefined) await checkAddress(deps, address)
+    else giveBack ??= await takeAddressTry(deps, address)
+    const entryOf = (end: RoundEnd) => lockEntry(deps, input, end)
+    const settled = await deps.users.settleTotpTry(user.id, totp, { step, at, entryOf })
+    if (settled !== undefined) {
+      if (step !== undefined) return { step }
+      logLock(deps, user, settled, at)
+      throw refusal('totp_refused')
+    }
+    user = await deps.users.find(user.id)
+  }
+  throw refusal('unavailable')
 }
 
 /** Returns the time step of a right code that was not used yet. */
@@ -45,41 +65,18 @@ function freshStep(deps: PeopleDeps, { id }: User, totp: Totp, code: string, at:
   return step !== undefined && step > totp.last_step ? step : undefined
 }
 
-/**
- * Checks that the right code comes within the limits, and burns its step.
- * @returns false if codes were locked, set up again or used by another process meanwhile
- * @throws Refusal `totp_locked` where the address has no try left
- */
-async function passes(
-  deps: PeopleDeps,
-  { user, address }: { user: User; address?: string },
-  totp: Totp,
-  step: number,
-  at: Date,
-): Promise<boolean> {
-  if (address !== undefined)
-    checkAllowed(await deps.attempts.check(addressSubject(address), ADDRESS_ALLOWANCE))
-  return deps.users.takeTotpStep(user.id, { step, sealed_seed: totp.sealed_seed }, at)
+/** Checks that the address has a try left, and takes none. @throws Refusal `totp_locked` */
+async function checkAddress({ attempts }: PeopleDeps, address?: string): Promise<void> {
+  if (address !== undefined) checkAllowed(await attempts.check(addressSubject(address), ADDRESS_ALLOWANCE))
 }
 
-/**
- * Counts a wrong code for the address and the person. The address gets its try back where codes are locked: such a try tells
- * nothing about the code (T27).
- * @throws Refusal `totp_locked`, `totp_disabled`, `method_not_enrolled` where it was one too many
- */
-async function countWrongCode(
-  deps: PeopleDeps,
-  input: { user: User; address?: string },
-  at: Date,
-): Promise<void> {
-  const { user, address } = input
-  const subject = address === undefined ? undefined : addressSubject(address)
-  const taken = subject === undefined ? undefined : await deps.attempts.take(subject, ADDRESS_ALLOWANCE)
-  if (taken !== undefined) checkAllowed(taken)
-  const tried = await deps.users.takeTotpTry(user.id, at, (end) => lockEntry(deps, input, end))
-  if (tried !== undefined) return logLock(deps, user, tried, at)
-  if (subject !== undefined && taken !== undefined) await deps.attempts.giveBack(subject, taken)
-  throw await whyNoTry(deps, user.id, at)
+/** Takes one of the address's tries. @returns a function that gives it back @throws Refusal `totp_locked` */
+async function takeAddressTry({ attempts }: PeopleDeps, address?: string): Promise<() => Promise<void>> {
+  if (address === undefined) return async () => undefined
+  const subject = addressSubject(address)
+  const taken = await attempts.take(subject, ADDRESS_ALLOWANCE)
+  checkAllowed(taken)
+  return () => attempts.giveBack(subject, taken)
 }
 
 function addressSubject(address: string): string {
@@ -91,8 +88,7 @@ function checkAllowed({ allowed, retryAfter, limit }: LimitState): void {
   if (!allowed) throw refusal('totp_locked', { retry_after: retryAfter, limit })
 }
 
-async function whyNoTry(deps: PeopleDeps, userId: string, at: Date) {
-  const totp = (await deps.users.find(userId))?.totp
+function whyNoTry(totp: Totp | undefined, at: Date) {
   if (totp === undefined) return refusal('method_not_enrolled')
   if (totp.disabled_at !== null) return refusal('totp_disabled')
   return refusal('totp_locked', { retry_after: secondsUntil(totp.locked_until ?? at, at) })

@@ -132,6 +132,22 @@ describe('T26: wrong codes', () => {
     expect((await load(user.id)).totp).toMatchObject({ failures: 10, locks: 1, disabled_at: null })
   })
 
+  it('that come at once with a right one, before it: of hundred it is none of the first ten', async () => {
+    const passed = []
+    for (let round = 0; round < 3; round += 1) {
+      const { user, secret, deps } = await enrol()
+      const [right, wrong] = [codeAt, wrongCodeAt].map((pick) => pick(secret, deps.clock.now()))
+      const tries = Array.from({ length: 100 }, (_, index) =>
+        verifyTotp(deps, { user, code: (index === 60 ? right : wrong) ?? '' }),
+      )
+      const answers = (await Promise.allSettled(tries)).map(codeOf)
+      if (answers[60] === 'right') passed.push(round)
+      else expect(answers.filter((code) => code === 'totp_refused')).toHaveLength(10)
+    }
+    // Should the machine change their order, a right one has the luck of any other: once in ten rounds.
+    expect(passed.length).toBeLessThan(3)
+  })
+
   it.each([
     ['locked by wrong ones', async (person: Person) => fail(person, 10)],
     ['whose address used up its tries', async ({ deps }: Person) => used(deps, '192.0.2.50', 100)],
@@ -186,32 +202,6 @@ describe('T26: wrong codes', () => {
     expect(audit.filter((entry) => entry.type === 'factor.totp_locked')).toHaveLength(4)
     expect(audit.filter((entry) => entry.type === 'factor.totp_disabled')).toHaveLength(1)
   })
-
-  it.each([
-    ['locks', 9, 'factor.totp_locked'],
-    ['disables', 49, 'factor.totp_disabled'],
-  ] as const)(
-    'T34: the one that %s codes is in the trail, though the service stops right after',
-    async (_what, before, type) => {
-      const { deps, user, secret } = await enrol()
-      const totp = { ...(user.totp ?? expect.unreachable()), failures: before }
-      await deps.users.change(user.id, user.version, { totp }, [])
-      const takeTotpTry = async (...args: Parameters<typeof deps.users.takeTotpTry>) => {
-        await deps.users.takeTotpTry(...args)
-        throw new Error('the service stops')
-      }
-      const dying = { ...deps, users: { ...deps.users, takeTotpTry } }
-      const code = wrongCodeAt(secret, deps.clock.now())
-      const last = verifyTotp(dying, { user, code, address: '192.0.2.60' })
-      await expect(last).rejects.toThrow('the service stops')
-      const entry = (await load(user.id)).audit.find((one) => one.type === type)
-      expect(entry).toMatchObject({
-        actor: { kind: 'service' },
-        subject: user.id,
-        detail: { failures: before + 1, address: '192.0.2.60' },
-      })
-    },
-  )
 
   it('are forgotten by a right one, also when it was the tenth try', async () => {
     const person = await enrol()

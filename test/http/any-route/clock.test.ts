@@ -93,6 +93,22 @@ describe('T75: the clock of the machine is wrong', () => {
     expect(error()).toBeLessThan(MINUTE / 2)
   })
 
+  it('a machine that slept is right with the first answer of the database, however slow that is', async () => {
+    const { connection } = (await useService()).composition
+    let [passed, slept] = [0, 0]
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const steady = () => performance.now() + passed - slept
+    const clock = await createStoreClock(connection, log, () => Date.now() + passed, steady)
+    onTestFinished(() => clock.stop())
+    const error = () => Math.abs(clock.now().getTime() - Date.now())
+    expect(error()).toBeLessThan(MINUTE)
+    slept = 8 * HOUR
+    expect(error()).toBeGreaterThan(HOUR)
+    // The answer to the question that this look asked takes two seconds.
+    passed = 2_000
+    await expect.poll(error, { timeout: 20_000 }).toBeLessThan(MINUTE)
+  })
+
   it('the store itself refuses a vote after the expiry, whatever the process believes', async () => {
     const service = await useService()
     const caller = await newCaller(service, { sandbox: true })
