@@ -54,6 +54,7 @@ const CLAIMS: ClaimTable = {
   decided_at: 'ts',
   expires_at: 'exp',
   sandbox: 'sandbox',
+  type: 'decision',
 }
 const DECISION_CLAIMS: ClaimTable = { ...CLAIMS, id: 'did', action: 'action' }
 const VERIFY_CLAIMS: ClaimTable = { ...CLAIMS, id: 'rid' }
@@ -158,9 +159,14 @@ function assemble(fields: Fields, payload: Uint8Array, claims: ReceiptClaim[]): 
 
 function claimsOf(fields: Fields, table: ClaimTable): ReceiptClaim[] {
   return Object.entries(table).flatMap(([name, field]) => {
-    const value = fields.get(name)
+    const value = name === 'type' ? outcomeOf(fields.get(name)) : fields.get(name)
     return value === undefined || (name === 'decision' && fieldsOf(value)) ? [] : [{ name, field, value }]
   })
+}
+
+/** Returns the outcome that the type of a webhook's event names; no other `type` claims anything about a receipt. */
+function outcomeOf(type: unknown): string | undefined {
+  return typeof type === 'string' && type.startsWith('approval.') ? type.slice('approval.'.length) : undefined
 }
 
 /** Reads each own field of a JSON object once; undefined for anything else. */

@@ -75,12 +75,17 @@ export function splitVotes(whole: object): Receipts {
 
 const EVENT = ['id', 'type', 'created_at', 'data']
 
-/** Unwraps an account webhook's body, which has the answer as `data`. With other fields beside it, people could read those. */
+/**
+ * Unwraps an account webhook's body, which has the answer as `data`, and keeps its `type`, which names the outcome too. With other
+ * fields beside it, people could read those.
+ */
 function outOfEvent(json: object): object {
   const fields = new Map<string, unknown>(Object.entries(json))
   const [type, data] = [fields.get('type'), fields.get('data')]
   const isEvent = typeof type === 'string' && type.startsWith('approval.')
-  return isEvent && isObject(data) && [...fields.keys()].every((name) => EVENT.includes(name)) ? data : json
+  return isEvent && isObject(data) && [...fields.keys()].every((name) => EVENT.includes(name))
+    ? { ...data, type }
+    : json
 }
 
 /** Fields that mark an object as a receipt, even a broken one: only an approval with none of them is an unsigned vote. */

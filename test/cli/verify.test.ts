@@ -78,11 +78,8 @@ it('takes the sample of the documents as it is, and not with one letter changed'
 describe('countersign verify', () => {
   it('confirms a receipt in every form the service gives it out', async () => {
     const none = { action: 'none', context: 'none' }
-    const event = {
-      id: `evt_${'0'.repeat(26)}`,
-      type: 'approval.approved',
-      created_at: live.decision.decided_at,
-    }
+    const [type, created_at] = ['approval.approved', live.decision.decided_at]
+    const event = { id: `evt_${'0'.repeat(26)}`, type, created_at }
     const stated = {
       requester: JSON.parse(live.decision.intent).requester,
       quorum: 1,
@@ -117,6 +114,10 @@ describe('countersign verify', () => {
     // Beside the answer anything could stand that is taken for what was approved.
     const more = await verify(file('more.json', { ...event, data: live, action: 'Pay' }), ['--json'])
     expect([more.code, more.json()]).toMatchObject([1, { error: 'receipt_unreadable' }])
+    for (const data of [live, callback]) {
+      const lie = await verify(file('lie.json', { ...event, type: 'approval.rejected', data }), ['--json'])
+      expect(lie.json()).toMatchObject({ error: 'receipt_contradicts_payload', field: 'type' })
+    }
     for (const list of [[], [5], [live.decision, live.decision]])
       expect((await verify(file('list.json', list))).code).toBe(1)
   })

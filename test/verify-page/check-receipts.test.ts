@@ -85,6 +85,13 @@ describe('the verdict', () => {
     expect(verifyReceiptJson(dryRun, keys)).toMatchObject({ code: 'receipt_sandbox_refused' })
   })
 
+  it('holds the body of a webhook to the outcome that its type names', async () => {
+    const event = { id: 'evt_1', created_at: DECIDED_AT.toISOString(), data: answerWith(first) }
+    expect((await verdict({ ...event, type: 'approval.approved' })).kind).toBe('approved')
+    const heading = 'Not what was signed: “type” differs'
+    expect(await verdict({ ...event, type: 'approval.rejected' })).toMatchObject({ kind: 'invalid', heading })
+  })
+
   it('says the reason of a refusal', async () => {
     const said = await verdict({ ...first, signature: second.signature })
     expect(said).toMatchObject({ kind: 'invalid', heading: 'Not valid: altered or forged' })
