@@ -44,6 +44,9 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     await page.getByRole('button', { name: 'Confirm the code' }).click()
     await page.getByRole('heading', { name: 'Save your backup codes' }).waitFor()
     const backupCodes = await page.locator('.backup-codes code').allInnerTexts()
+    expect(await page.getByRole('region', { name: 'Backup codes' }).innerText()).toContain(
+      'Each code signs you in once when your app is gone, in a browser where you enrolled or set up the app.',
+    )
     goOn()
     return { person, secret, backupCodes }
   }

@@ -67,6 +67,17 @@ describeInBrowser('links to enrol with', () => {
     expect(await page.getByRole('link', { name: 'Sign in' }).getAttribute('href')).toBe('/signin')
   })
 
+  it('a reload by who is signed in says so, and where backup codes not yet saved are renewed', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/setup')
+    await page.getByRole('heading', { name: 'You are enrolled' }).waitFor()
+    const { email } = suite.server().state.user
+    expect(await main(page)).toContain(`You are enrolled and signed in as ${email}.`)
+    expect(await main(page)).toContain('Backup codes not saved? You can renew them under Account.')
+    expect(await main(page)).toContain('Were you invited to another account? Then open that link again.')
+    expect(await page.getByRole('link', { name: 'Account' }).last().getAttribute('href')).toBe('/account')
+  })
+
   it.each([
     ['Set up how you sign in', {}],
     ['Enrol as an approver', { account_name: 'Ana', role: 'approver' as const }],

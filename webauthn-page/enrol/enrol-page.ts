@@ -31,9 +31,22 @@ import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 /** Opens `/setup#<token>` or `/enroll#<token>`. */
 export async function enrolPage(): Promise<void> {
   const token = takeToken()
-  if (token === '')
-    showHalfLink(p('Open the link you were given again, from where you got it.'), signUpDone())
-  else await lookUp(token)
+  if (token !== '') return lookUp(token)
+  const user = await whoIsSignedIn().catch(() => undefined)
+  if (user !== undefined) return showEnrolled(user)
+  showHalfLink(p('Open the link you were given again, from where you got it.'), signUpDone())
+}
+
+/** Leads on who reloaded the page, and lost the token or the backup codes with that. */
+function showEnrolled(user: User): void {
+  showUser(user)
+  showPlain(
+    'You are enrolled',
+    p('You are enrolled and signed in as ', callerName(user.email), '.'),
+    p('Backup codes not saved? You can renew them under ', link('/account', 'Account'), '.'),
+    p('Were you invited to another account? Then open that link again.'),
+    p(link('/', 'Go to your inbox')),
+  )
 }
 
 async function lookUp(token: string): Promise<void> {

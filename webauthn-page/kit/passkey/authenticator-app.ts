@@ -84,7 +84,7 @@ export function backupCodes(codes: readonly string[], done: () => void): HTMLEle
     'section',
     { class: 'card', 'aria-label': 'Backup codes' },
     p(
-      'Each code signs you in once when your phone is gone. They never approve anything. ',
+      'Each code signs you in once when your app is gone, in a browser where you enrolled or set up the app. They never approve anything. ',
       el('strong', {}, 'They are shown only now.'),
     ),
     el('ul', { class: 'backup-codes' }, ...codes.map((code) => el('li', {}, el('code', {}, code)))),
