@@ -57,8 +57,8 @@ export class Guide {
     'From an API key to a checked receipt, in four steps',
     'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
   )
-  /** Whether the raw key is on the screen, for the only time. */
-  #keyShown = false
+  /** The raw key while it is on the screen, for the only time. */
+  #rawKey: string | undefined
   /** Restores the commands of the steps that were shortened. */
   #again: (() => void) | undefined
   #shown = ''
@@ -109,7 +109,7 @@ export class Guide {
   }
 
   #made(rawKey: string, key: Pick<Key, 'id' | 'sandbox'>): void {
-    this.#keyShown = true
+    this.#rawKey = rawKey
     this.#memory.follows(key.id)
     this.#key.fill(
       p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
@@ -156,7 +156,7 @@ export class Guide {
 
   /** Shortens the first steps, so that the request is in sight. A raw key stays: it is not shown again. */
   #shrink(): void {
-    if (!this.#keyShown) this.#key.fill(p('You have a key.'))
+    if (this.#rawKey === undefined) this.#key.fill(p('You have a key.'))
     this.#ask.fill(p('You asked.'))
   }
 
@@ -167,7 +167,7 @@ export class Guide {
     })
     check.addEventListener('click', () => this.#memory.ended())
     if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
-    if (this.#keyShown) this.#shrinkAround(id, check)
+    if (this.#rawKey !== undefined) this.#shrinkAround(id, check, this.#rawKey)
     else {
       const labelled = this.element.getAttribute('aria-labelledby') ?? ''
       const heading = el('h2', { id: labelled }, 'Your request is decided')
@@ -176,13 +176,13 @@ export class Guide {
     }
   }
 
-  #shrinkAround(id: string, check: HTMLElement): void {
+  #shrinkAround(id: string, check: HTMLElement, rawKey: string): void {
     this.#ask.fill(p('You asked.'))
     this.#decide.fill(p('It is decided.'))
     this.#check.fill(
       p('The page checks it in your browser; a program takes it from the answer of this call:'),
       command(
-        `curl ${location.origin}/api/v1/approvals/${id} \\\n  -H "Authorization: Bearer ${NAMED_KEY}"`,
+        `curl ${location.origin}/api/v1/approvals/${id} \\\n  -H "Authorization: Bearer ${rawKey}"`,
         'the command that reads the receipt',
       ),
       check,

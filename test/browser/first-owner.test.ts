@@ -158,6 +158,21 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(JSON.stringify(service.logged)).not.toContain(token)
   })
 
+  it('gives commands that all work as they stand, in the terminal of the first', async () => {
+    const { page } = await suite.signedIn('dan@example.com')
+    await page.goto('/')
+    await page.getByRole('button', { name: 'Create a sandbox key' }).click()
+    const run = async (name: string): Promise<unknown> => {
+      const command = await page.getByRole('group', { name }).innerText()
+      return JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
+    }
+    const asked = await run('the command that asks for an approval')
+    expect(await run('the command that reads the receipt')).toMatchObject({
+      id: Object(asked).request_id,
+      decision: { id: expect.stringMatching(/^dec_/) },
+    })
+  })
+
   it('says that a set-up link works only once', async () => {
     const { page } = await suite.visit()
     await page.goto(suite.service().setupUrl ?? '')
