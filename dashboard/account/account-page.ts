@@ -21,7 +21,7 @@ import { platformsOf } from '../integrations/chat-sections.ts'
 import { chatAppsShape } from '../integrations/integration-shapes.ts'
 import { type Choice, choiceField } from '../parts/fields.ts'
 import { chatEntry, entry, tag } from '../parts/rows.ts'
-import { orFailure, type Section, section, showFailure } from '../parts/section.ts'
+import { holdsUnsaved, orFailure, type Section, section, showFailure } from '../parts/section.ts'
 import { type AccountView, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { candidatesShape, codesSection, delegateSection, passkeysSection } from './factors.ts'
@@ -98,7 +98,8 @@ function timesSection(): HTMLElement {
     part.slot.attempt(() => {
       chooseZone(choice.input.value)
       // The formatters read the zone only when a page is loaded.
-      location.reload()
+      if (!holdsUnsaved(document)) return location.reload()
+      part.slot.show('success', 'it counts once the page is loaded again. Save first what you typed.')
     }),
   )
   part.body.append(choice.row)

@@ -109,7 +109,8 @@ interface ChoiceOptions {
 export function choiceField({ label, name, choices, value = '' }: ChoiceOptions) {
   const input = el('select', { id: freshId(name), name, class: 'select' }, ...choices.map(choiceElement))
   if (![...input.options].some((option) => option.value === value)) input.append(optionOf([value, value]))
-  input.value = value
+  // Selects it, and has it count as the value that was there before any change.
+  for (const option of input.options) option.defaultSelected = option.value === value
   const tied = tie(input, label)
   input.addEventListener('change', () => tied.setError())
   return tied

@@ -12,7 +12,8 @@ export function section(title: string, lede: Child) {
   const body = div('section-body')
   const heading = el('h2', { id, tabindex: -1 }, title)
   const about = hint(lede)
-  const element = el('section', { class: 'card', 'aria-labelledby': id }, heading, about, slot.element, body)
+  const attributes = { class: 'card', 'aria-labelledby': id, 'data-part': title }
+  const element = el('section', attributes, heading, about, slot.element, body)
   return {
     element,
     slot,
@@ -26,6 +27,33 @@ export function section(title: string, lede: Child) {
       heading.focus()
     },
   }
+}
+
+/** Returns the parts of the shown page in which nothing is being done now: their input is not what is being saved. */
+export function idleParts(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>('main [data-part]')].filter(
+    (part) => part.querySelector('[aria-disabled="true"]') === null,
+  )
+}
+
+/** Puts those of `parts` that hold something unsaved into the page that was drawn anew, in the place of their new copies. */
+export function carryOver(parts: readonly HTMLElement[], scene: HTMLElement): void {
+  const copies = [...scene.querySelectorAll<HTMLElement>('[data-part]')]
+  for (const part of parts.filter(holdsUnsaved))
+    copies.find(({ dataset }) => dataset.part === part.dataset.part)?.replaceWith(part)
+}
+
+/** Whether a new copy would lose something: a changed field of a form, or a secret that is shown only once. */
+export function holdsUnsaved(part: ParentNode): boolean {
+  if (part.querySelector('.secret-box > code, .backup-codes') !== null) return true
+  return [...part.querySelectorAll('form:not([role="search"]) :is(input, textarea, option)')].some(isChanged)
+}
+
+function isChanged(one: Element): boolean {
+  if (one instanceof HTMLOptionElement) return one.selected !== one.defaultSelected
+  if (one instanceof HTMLInputElement && one.checked !== one.defaultChecked) return true
+  const typed = one instanceof HTMLInputElement || one instanceof HTMLTextAreaElement
+  return typed && one.value !== one.defaultValue
 }
 
 /** The data of a part of a page, or why it could not be read: the rest of the page is shown all the same. */

@@ -51,7 +51,7 @@ function nameSection({ id, name, names_in_channels, created_at }: Account, done:
     const wanted = names.input.checked
     void part.slot.attempt(async () => {
       await patch('/account', { names_in_channels: wanted }, okShape)
-      await done(wanted ? 'Channels read names from now on.' : 'Channels read references from now on.')
+      part.slot.show('success', `Channels read ${wanted ? 'names' : 'references'} from now on.`)
     })
   })
   part.body.append(

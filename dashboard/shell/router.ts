@@ -7,6 +7,7 @@ import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/elem
 import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { carryOver, idleParts } from '../parts/section.ts'
 import { type AccountView, accountsOf, currentSessionShape, isOwned } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
@@ -19,6 +20,8 @@ interface Opening {
   /** Whether this is the first paint, which leaves the focus where the browser put it. */
   first?: boolean
   scroll?: number
+  /** The parts of the page before, if this is the same page again: what is unsaved in them stays. */
+  parts?: readonly HTMLElement[]
 }
 
 /** Shows the page of the current address, and of every later one from a link, a page or the browser's history. */
@@ -69,6 +72,7 @@ export class Router {
     this.#visit.abort()
     this.#visit = new AbortController()
     const { signal } = this.#visit
+    const { parts = [] } = opening
     noteShown()
     const main = document.querySelector('main')
     main?.setAttribute('aria-busy', 'true')
@@ -79,7 +83,7 @@ export class Router {
     const view = await looked.catch((error: unknown) => {
       if (!(error instanceof RequestFailure && error.status === 401)) {
         this.#failed += 1
-        return failureView(error, { failed: this.#failed - 1, again: () => this.#open({}), signal })
+        return failureView(error, { failed: this.#failed - 1, again: () => this.#open({ parts }), signal })
       }
       location.replace(signInHref())
       return undefined
@@ -108,7 +112,7 @@ export class Router {
       params: found.params,
       query,
       signal,
-      done: (message) => this.#open({ message }),
+      done: (message) => this.#open({ message, parts: idleParts() }),
       go: (path, message) => this.#go(path, message),
     }
     const member = session && account && { ...visit, ...membership(session, account) }
@@ -137,7 +141,9 @@ export class Router {
     showNavigation(entries, pathname, looked, session.accounts)
   }
 
-  #show({ title, scene, wide = false }: PageView, { message, first = false, scroll = 0 }: Opening): void {
+  #show({ title, scene, wide = false }: PageView, opening: Opening): void {
+    const { message, first = false, scroll = 0, parts = [] } = opening
+    carryOver(parts, scene)
     const news = message === undefined ? undefined : notice('success', message)
     if (news !== undefined) {
       headOf(scene)?.after(news)

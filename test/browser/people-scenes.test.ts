@@ -177,7 +177,6 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     await page.goto('/settings')
     const names = page.getByLabel('Name people in channels')
     expect(await names.isChecked()).toBe(false)
-    // The page is drawn anew with what the account says then: an old answer would take the tick back under the press.
     area.account.names_in_channels = true
     await names.check()
     await page.getByText('Channels read names from now on.').waitFor()
@@ -223,6 +222,49 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
         },
       },
     ])
+  })
+
+  it('keeps what was typed in one card while another is saved', async () => {
+    const { page } = await suite.visit()
+    await page.goto('/settings')
+    const impact = page.getByLabel('Every request is high impact')
+    const name = page.getByRole('textbox', { name: 'Name of the account' })
+    await impact.check()
+    await name.fill('Paper mill')
+    await page.getByLabel('Name people in channels').check()
+    await page.getByText('Channels read names from now on.').waitFor()
+    expect(await name.inputValue()).toBe('Paper mill')
+    area.account.name = 'Paper mill'
+    await press(page, 'Save the name')
+    await page.getByText('The account has a new name.').waitFor()
+    await name.fill('Paper')
+    await press(page, 'Save the policy')
+    await confirm(page)
+    await page.getByText('The policy is saved.').waitFor()
+    expect(area.sent.at(-1)).toMatchObject({ call: 'PUT /account/policy', body: { high_impact: true } })
+    expect(await name.inputValue()).toBe('Paper')
+    // What is saved is drawn anew, as the service says it is.
+    expect(await impact.isChecked()).toBe(false)
+  })
+
+  it('keeps a typed name and a delegate’s days when a session is ended, or another time zone is chosen', async () => {
+    area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
+    area.sessions.push({ ...area.sessions[0], id: 'ses_2', current: false } as never)
+    const { page } = await suite.visit()
+    await page.goto('/account')
+    const typed = () =>
+      Promise.all(['Your name', 'Until'].map((label) => page.getByLabel(label, { exact: true }).inputValue()))
+    await page.getByLabel('Your name').fill('Ana P.')
+    await page.getByLabel('Until').fill('2099-01-01T00:00')
+    await page
+      .getByRole('button', { name: /^End the session of/ })
+      .first()
+      .click()
+    await page.getByText('The session is ended.').waitFor()
+    expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
+    await page.getByLabel('Time zone').selectOption('UTC')
+    await page.getByText('Save first what you typed.').waitFor()
+    expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
   })
 
   it('asks for nothing more when the proof is cancelled: the form keeps what was typed', async () => {
