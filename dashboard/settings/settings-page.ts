@@ -8,7 +8,7 @@ import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Member, membersShape } from '../members/member-shapes.ts'
 import { checkBox, choiceField, quorumField, readQuorum } from '../parts/fields.ts'
-import { section } from '../parts/section.ts'
+import { carryChanges, type Section, section } from '../parts/section.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { policyWarnings, waysOut } from './policy-warnings.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
@@ -23,7 +23,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
   const scene = div(
     'account',
     el('h1', {}, 'Settings'),
-    policySection(policy, members, done),
+    policySection(policy, members, done).element,
     quotaSection(account),
     nameSection(account, done),
   )
@@ -103,7 +103,7 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
 }
 
 /** The rules for who decides, and how. Open requests keep the policy they were made under. */
-function policySection(policy: Policy, members: readonly Member[], done: Done): HTMLElement {
+function policySection(policy: Policy, members: readonly Member[], done: Done): Section {
   const part = section(
     'Policy',
     'Who decides about requests of this account. It counts from the next request on; one rejection always rejects.',
@@ -127,17 +127,19 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       reminders: reminded,
       ...(offered ? { authenticators: counted.rule } : {}),
     }
+    // A page that was open since before would undo, unseen, what was set elsewhere.
+    const [now, { data: people }] = await Promise.all([
+      get('/account/policy', policyShape),
+      get('/account/members', membersShape),
+    ])
+    const changed = setElsewhere(policy, now, people)
+    if (changed !== undefined) return showNewer(part, policySection(now, people, done), changed)
     const proof = await stepUp('policy.change', policyPurpose(rules, members))
     if (proof === undefined) return
-    try {
-      await put('/account/policy', { ...rules, proof }, policyShape)
-    } catch (error) {
+    await put('/account/policy', { ...rules, proof }, policyShape).catch((error: unknown) => {
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      return part.slot.show(
-        'error',
-        `with this policy no one could approve anything. ${waysOut(rules.confirmed_only)}`,
-      )
-    }
+      throw new Error(`with this policy no one could approve anything. ${waysOut(rules.confirmed_only)}`)
+    })
     await done('The policy is saved.')
   }
   part.body.append(
@@ -153,7 +155,32 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
       buttonRow(submitButton('Save the policy')),
     ),
   )
-  return part.element
+  return part
+}
+
+/** Returns the rules that are other by now than when the page was drawn; undefined if none is. */
+function setElsewhere(drawn: Policy, now: Policy, members: readonly Member[]): Child[] | undefined {
+  const [before, after] = [drawn, now].map(({ approvers, authenticators = null, ...rules }) =>
+    ruleLines({ ...rules, authenticators, approvers: approvers.map(({ user_id }) => user_id) }, members),
+  )
+  const written = (line?: Child[]) => el('p', {}, ...(line ?? [])).textContent
+  const changed = after?.filter((line, index) => written(line) !== written(before?.[index])) ?? []
+  return changed.length > 0 ? changed.flat() : undefined
+}
+
+/** Puts the section of the newer policy in the place of the old one, with the fields that were changed in this page only. */
+function showNewer(old: Section, newer: Section, changed: Child[]): void {
+  // Both must be in the document: elsewhere, fields have no labels, by which they are found.
+  old.element.after(newer.element)
+  carryChanges(old.body, newer.body)
+  old.element.remove()
+  newer.slot.show(
+    'error',
+    'the policy was changed elsewhere meanwhile. ',
+    ...changed,
+    'The form shows it now, with what you changed beside. Look at it, and save again.',
+  )
+  newer.element.querySelector<HTMLElement>('.notice')?.focus()
 }
 
 /** The rules of the policy that are either on or off. */
@@ -188,24 +215,28 @@ type Rules = Omit<Policy, 'approvers' | 'reachable' | 'can_attest' | 'authentica
 
 /** Names every rule in the confirmation: a person who sits down at an open page must not slip in a change (T34). */
 function policyPurpose(rules: Rules, members: readonly Member[]): Child[] {
+  return ['Confirm the new policy of the account. ', ...ruleLines(rules, members).flat()]
+}
+
+/** Each rule in words, always in the same order. */
+function ruleLines(rules: Rules, members: readonly Member[]): Child[][] {
   const { approvers, quorum, passkey_only, high_impact, confirmed_only, authenticators, reminders } = rules
   const named = members.filter(({ user_id, role }) =>
     approvers.length === 0 ? role === 'owner' : approvers.includes(user_id),
   )
   const percents = reminders.map((fraction) => `${Math.round(fraction * 100)} %`).join(', ')
   return [
-    'Confirm the new policy of the account. Approvers: ',
-    ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerName(name)]),
-    '. Approvals needed: ',
-    el('strong', {}, `${quorum}`),
-    '. Passkeys only: ',
-    yesNo(passkey_only),
-    '. Every request is high impact: ',
-    yesNo(high_impact),
-    '. Only people the operator confirmed: ',
-    yesNo(confirmed_only),
-    ...(authenticators === undefined ? [] : ['. Passkeys: ', el('strong', {}, ruleWords(authenticators))]),
-    `. Reminders: ${percents === '' ? 'none' : percents}.`,
+    [
+      'Approvers: ',
+      ...named.flatMap(({ name }, index): Child[] => [index > 0 && ', ', callerName(name)]),
+      '. ',
+    ],
+    ['Approvals needed: ', el('strong', {}, `${quorum}`), '. '],
+    ['Passkeys only: ', yesNo(passkey_only), '. '],
+    ['Every request is high impact: ', yesNo(high_impact), '. '],
+    ['Only people the operator confirmed: ', yesNo(confirmed_only), '. '],
+    authenticators === undefined ? [] : ['Passkeys: ', el('strong', {}, ruleWords(authenticators)), '. '],
+    [`Reminders: ${percents === '' ? 'none' : percents}. `],
   ]
 }
 

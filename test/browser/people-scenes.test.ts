@@ -247,6 +247,42 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     expect(await impact.isChecked()).toBe(false)
   })
 
+  it('saves no policy over one that was set elsewhere meanwhile, but shows it, with what was typed', async () => {
+    area.policy.can_attest = true
+    const { page } = await suite.visit()
+    await page.goto('/settings')
+    await page.getByLabel('Reminders').fill('75')
+    await page.getByLabel('Every request is high impact').check()
+    await page.getByRole('checkbox', { name: 'Bo Lind' }).check()
+    area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy', email: 'cy@example.com' }))
+    const { user_id, email, name } = Object(area.members[2])
+    const cy = { user_id, email, name, approver: 'app_3', confirmed: true, eligible: true }
+    area.policy = {
+      ...area.policy,
+      passkey_only: true,
+      reminders: [0.2],
+      authenticators: 'attested',
+      approvers: [{ ...cy, has_passkey: true, has_totp: false }],
+    }
+    await press(page, 'Save the policy')
+    await page
+      .getByText(
+        'Not done: the policy was changed elsewhere meanwhile. Approvers: Cy. Passkeys only: yes. Passkeys: only those whose make is proven. Reminders: 20 %. The form shows it now',
+      )
+      .waitFor()
+    expect(area.sent).toEqual([])
+    await press(page, 'Save the policy')
+    await confirm(page)
+    await page.getByText('The policy is saved.').waitFor()
+    expect(area.sent.at(-1)?.body).toMatchObject({
+      approvers: ['usr_2', 'usr_3'],
+      passkey_only: true,
+      high_impact: true,
+      authenticators: 'attested',
+      reminders: [0.2],
+    })
+  })
+
   it('keeps a typed name and a delegate’s days when a session is ended, or another time zone is chosen', async () => {
     area.candidates = [{ user_id: 'usr_2', email: 'bo@example.com', name: 'Bo Lind' }]
     area.sessions.push({ ...area.sessions[0], id: 'ses_2', current: false } as never)
