@@ -151,10 +151,14 @@ describeInBrowser('the page of API keys', () => {
     expect(area.sent).toEqual([])
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Edit')
     await press('Edit the API key ops-agent-prod')
+    await page.getByLabel('Name of the key').fill('ci')
+    await page.getByLabel('Sandbox key').check()
     await page.getByLabel('Name', { exact: true }).fill('ops-agent')
     await press('Save')
     await page.getByText('The API key is changed.').waitFor()
     expect(area.sent).toEqual([{ name: 'ops-agent' }])
+    expect(await page.getByLabel('Name of the key').inputValue(), 'of the other card').toBe('ci')
+    expect(await page.getByLabel('Sandbox key').isChecked()).toBe(true)
   })
 
   it('sets a policy of the key’s own after a proof for this key, and takes it away again', async () => {
