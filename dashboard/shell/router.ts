@@ -7,7 +7,7 @@ import { announce, el, freshId, link, p } from '../../webauthn-page/kit/dom/elem
 import { notice, sentenceOf, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
 import { showScene } from '../../webauthn-page/kit/dom/stage.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { carryOver, idleParts } from '../parts/section.ts'
+import { idleParts } from '../parts/section.ts'
 import { type AccountView, accountsOf, currentSessionShape, isOwned } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
@@ -21,7 +21,7 @@ interface Opening {
   first?: boolean
   scroll?: number
   /** The parts of the page before, if this is the same page again: what is unsaved in them stays. */
-  parts?: readonly HTMLElement[]
+  parts?: readonly HTMLElement[] | undefined
 }
 
 /** Shows the page of the current address, and of every later one from a link, a page or the browser's history. */
@@ -72,7 +72,8 @@ export class Router {
     this.#visit.abort()
     this.#visit = new AbortController()
     const { signal } = this.#visit
-    const { parts = [] } = opening
+    const { parts } = opening
+    const unsaved = parts && import('../parts/unsaved.ts').catch(() => undefined)
     noteShown()
     const main = document.querySelector('main')
     main?.setAttribute('aria-busy', 'true')
@@ -88,9 +89,11 @@ export class Router {
       location.replace(signInHref())
       return undefined
     })
+    const kept = await unsaved
     // The person may have opened another page while this one was loading.
     if (signal.aborted || view === undefined) return
     main?.removeAttribute('aria-busy')
+    kept?.carryOver(parts ?? [], view.scene)
     this.#show(view, opening)
   }
 
@@ -141,9 +144,7 @@ export class Router {
     showNavigation(entries, pathname, looked, session.accounts)
   }
 
-  #show({ title, scene, wide = false }: PageView, opening: Opening): void {
-    const { message, first = false, scroll = 0, parts = [] } = opening
-    carryOver(parts, scene)
+  #show({ title, scene, wide = false }: PageView, { message, first = false, scroll = 0 }: Opening): void {
     const news = message === undefined ? undefined : notice('success', message)
     if (news !== undefined) {
       headOf(scene)?.after(news)
