@@ -5,11 +5,17 @@ import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { VerifyOptions } from '../../src/signing/receipt-checks.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
 import { type Examination, examineInput, examineReceipt } from '../../src/signing/verify-web.ts'
-import { MAX_VOTES, problemOfVotes, type Receipts, type UnsignedVote } from '../../src/signing/votes.ts'
+import {
+  MAX_VOTES,
+  newest,
+  problemOfVotes,
+  type Receipts,
+  type UnsignedVote,
+} from '../../src/signing/votes.ts'
 
 /** The result of all checks of the visitor's input. */
 export interface Report {
-  /** The examination of the decision or, for a mere list of votes, of the first signed vote. */
+  /** The examination of the decision or, for a mere list of valid votes, of the newest one. */
   main: Examination
   /** The examinations of the signed votes. */
   votes: Examination[]
@@ -37,13 +43,11 @@ export async function checkReceipts(
   }
   const examined: Examination[] = []
   for (const vote of votes) examined.push(await examineReceipt(vote, keys, options))
-  const disagreement = problemOfVotes(
-    decision === undefined ? undefined : main.result,
-    examined.map(({ result }) => result),
-    unsigned,
-    listed,
-  )
-  return { main, votes: examined, unsigned, ...(disagreement === undefined ? {} : { disagreement }) }
+  const results = examined.map(({ result }) => result)
+  const disagreement = problemOfVotes(decision && main.result, results, unsigned, listed)
+  if (disagreement !== undefined) return { main, votes: examined, unsigned, disagreement }
+  const closing = decision === undefined ? examined[newest(results)] : undefined
+  return { main: closing ?? main, votes: examined, unsigned }
 }
 
 /**

@@ -20,7 +20,7 @@ export interface UnsignedVote {
 /** The verdict on a receipt, and the valid votes next to it. */
 export interface JudgedTogether {
   result: VerifyResult
-  /** The object that `result` is about: the decision, or the first vote of a bare list of votes. */
+  /** The object that `result` is about: the decision or, of a bare list of valid votes, the newest. */
   shown: object
   votes: VerifiedReceipt[]
   unsigned: UnsignedVote[]
@@ -40,8 +40,17 @@ export function judgeTogether(json: unknown, check: (json: unknown) => VerifyRes
   const problem = problemOfVotes(decision && alone, checked, unsigned, listed)
   if (problem !== undefined) return refused(problem)
   const holding = checked.filter((vote) => vote.valid)
-  const unproven = [alone, ...holding].some((one) => one.unproven)
-  return { result: unproven ? { ...alone, unproven } : alone, shown, votes: holding, unsigned }
+  const at = decision === undefined ? newest(checked) : -1
+  const main = holding[at] ?? alone
+  const unproven = [main, ...holding].some((one) => one.unproven)
+  const result = unproven ? { ...main, unproven } : main
+  return { result, shown: votes[at] ?? shown, votes: holding, unsigned }
+}
+
+/** Returns the index of the vote that decided, among valid votes: the newest; of votes of the same second, the last one. */
+export function newest(votes: readonly VerifyResult[]): number {
+  const times = votes.map((vote) => (vote.valid ? vote.payload.ts : 0))
+  return times.lastIndexOf(Math.max(...times))
 }
 
 /** @param problem the sentence from `problemOfVotes` */

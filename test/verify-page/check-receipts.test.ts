@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkReceipts, type Report, WEAK_HASH } from '../../dashboard/verify/check-receipts.ts'
 import { checkLines, verdictOf } from '../../dashboard/verify/verdict.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
-import { splitVotes } from '../../src/signing/votes.ts'
+import { judgeTogether, splitVotes } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload } from '../signing/fixtures.ts'
 import { ACTION, answerWith, CONTEXT, keys, live, received, sandbox, vote } from './receipts.ts'
 
@@ -193,6 +193,24 @@ describe('several votes', () => {
     const event = { id: 'evt_', type: 'approval.approved', created_at: '', data: both }
     for (const json of [both.decision, [first, second], event])
       expect((await verdict(json)).heading).toBe('2 approvals, unchanged')
+  })
+
+  it('of a bare list count from the newest, wherever it stands; of the same second, from the last', async () => {
+    const late = vote({ did: 'second', approver: ben, after: 7 })
+    for (const list of [
+      [first, late],
+      [late, first],
+    ])
+      expect(await verdict(list)).toMatchObject({ kind: 'approved', at: DECIDED_AT.getTime() + 7000 })
+    for (const [list, did] of [
+      [[late, first], late.id],
+      [[first, second], second.id],
+    ] as const) {
+      const check = (json: unknown) => verifyReceiptJson(json, keys)
+      const { result, shown } = judgeTogether(list, check)
+      expect(result).toMatchObject({ valid: true, payload: { did } })
+      expect(shown).toMatchObject({ id: did })
+    }
   })
 
   it('of a rejected request may hold approvals that are not signed, which count for nothing', async () => {

@@ -26,6 +26,8 @@ export function vote(
     decision?: 'approved' | 'rejected'
     rid?: string
     delegate?: string
+    /** When it was cast, in seconds after `DECIDED_AT`. */
+    after?: number
     /** States it by version 2 of the intent; version 1 does not know it. */
     quorum?: number
   } = {},
@@ -37,6 +39,7 @@ export function vote(
     decision = 'approved',
     rid = livePayload.rid,
     delegate,
+    after = 0,
     quorum,
   } = changes
   const intentText = canonicalize({
@@ -51,6 +54,7 @@ export function vote(
   const payload = {
     ...livePayload,
     rid,
+    ts: livePayload.ts + after,
     did: `dec_${ids[did]}`,
     approver,
     decision,
@@ -65,7 +69,7 @@ export function vote(
     method: payload.method as string,
     signed_payload: toBase64Url(new TextEncoder().encode(canonical_payload)),
     ...signed,
-    decided_at: DECIDED_AT.toISOString(),
+    decided_at: new Date(DECIDED_AT.getTime() + after * 1000).toISOString(),
     approver,
     comment: null as string | null,
     intent: intentText,
