@@ -75,7 +75,7 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
       'Leave this account?',
       'Leave',
       callerText(name),
-      ' names you in no new request. You can still decide open ones that name you. Only its owner can invite you again.',
+      ' names you in no new request. You can still decide open ones that name you. Only its owner can invite you again. If its policy then needs more approvers than there are, new requests are refused until the owner changes it.',
     )
     if (!sure) return
     await post(`/me/memberships/${id}/leave`, {}, okShape)

@@ -11,6 +11,7 @@ import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-tex
 import { keysShape } from '../keys/key-shapes.ts'
 import { entry } from '../parts/rows.ts'
 import { type Section, section } from '../parts/section.ts'
+import { policyShape } from '../settings/settings-shapes.ts'
 import { type AccountInvitation, isOwned } from '../shell/account-view.ts'
 import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
@@ -32,10 +33,14 @@ export function openInbox(): OpenPage {
 
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
 async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
-  const { user, account, invitations, done, signal } = context
+  const { user, account, invitations, done, signal, href } = context
   // A person who came to decide for another's account has not come to set up their own.
   const owns = isOwned(account)
-  const [[pending, consents], guide] = await Promise.all([asked, owns ? firstRun(user.id) : undefined])
+  const [[pending, consents], guide, trouble] = await Promise.all([
+    asked,
+    owns ? firstRun(user.id) : undefined,
+    owns ? policyTrouble(href('/settings')) : [],
+  ])
   const waiting = waitingSection(pending, {
     actor: user.approver,
     account: account.name,
@@ -48,6 +53,7 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
+    ...trouble,
     // Sections with waiting items come first; empty ones go last, so that a late arrival moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
     invitationsSection(invitations, done),
@@ -56,6 +62,17 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   )
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
   return { title: inboxTitle(pending.data.length), scene, wide: true }
+}
+
+/** Tells an owner whose policy refuses every request, as when an approver has left. The inbox is complete without it. */
+function policyTrouble(settings: string): Promise<HTMLElement[]> {
+  return get('/account/policy', policyShape)
+    .then(async (policy) =>
+      policy.reachable
+        ? []
+        : (await import('../settings/policy-warnings.ts')).policyTrouble(policy, settings),
+    )
+    .catch(() => [])
 }
 
 /** Adds the hint below everything: it loads late and must move nothing. The page is complete without it. */

@@ -1,3 +1,4 @@
+import { requirementFor } from '../../src/domain/policy.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
 import { get, patch, post } from '../../webauthn-page/kit/api/request.ts'
@@ -25,7 +26,7 @@ import { secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
 import { showWhatWaits } from '../requests/withdraw.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
-import { policyShape } from '../settings/settings-shapes.ts'
+import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import { ROLES, roleName } from '../shell/account-view.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import {
@@ -49,7 +50,7 @@ export async function membersPage(context: PageContext): Promise<PageView> {
   )
   people.body.append(
     ...policyWarnings(policy),
-    el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, context))),
+    el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, policy, context))),
     note(whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
   )
   const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(done))
@@ -69,7 +70,7 @@ function inviteSection(done: Done): HTMLElement {
     'They get a link from you, with which they sign up or sign in, and accept.',
   )
   const email = emailField('E-mail address', 'off')
-  const name = nameField('Name (optional)', 'How they are called here until they accept.')
+  const name = nameField('Name (optional)', 'How they are called here, until they change it.')
   const role = roleField('approver')
   const invite = async (): Promise<void> => {
     const address = readEmail(email, 'Enter the e-mail address of the person you invite.')
@@ -101,7 +102,7 @@ const OPEN_REQUESTS =
   'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
 
 /** One person of the account, and the owner's actions on them. */
-function memberEntry(member: Member, context: PageContext): HTMLElement {
+function memberEntry(member: Member, policy: Policy, context: PageContext): HTMLElement {
   const reader = context.user.id
   const name = [
     callerText(member.name),
@@ -124,8 +125,10 @@ function memberEntry(member: Member, context: PageContext): HTMLElement {
     div(
       'entry-buttons',
       member.state === 'invited' && panel.opener('New link', named('New link'), () => newLink(member, panel)),
-      panel.opener('Change role', named('Change role'), () => panel.show(roleForm(member, panel, context))),
-      panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, context)),
+      panel.opener('Change role', named('Change role'), () =>
+        panel.show(roleForm(member, policy, panel, context)),
+      ),
+      panel.opener('Remove', { ...named('Remove'), class: ENDS }, () => remove(member, policy, context)),
     ),
     panel.element,
   )
@@ -161,11 +164,12 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
   panel.show(linkView(callerText(member.email), link, panel.close), 'once')
 }
 
-function roleForm(member: Member, panel: RowPanel, context: PageContext): HTMLElement {
+function roleForm(member: Member, policy: Policy, panel: RowPanel, context: PageContext): HTMLElement {
   const role = roleField(member.role)
+  const keeps = `${openRequests(member)}${neededBy(policy, member)}`
   const save = async (): Promise<void> => {
     if (role.input.value === member.role) return panel.close()
-    const proof = await stepUp('member.change', roleChange(member, role.input.value), member.user_id)
+    const proof = await stepUp('member.change', roleChange(member, role.input.value, keeps), member.user_id)
     if (proof === undefined) return
     await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
     if (role.input.value === 'approver') return context.done('The role is changed.')
@@ -175,7 +179,7 @@ function roleForm(member: Member, panel: RowPanel, context: PageContext): HTMLEl
     { class: 'panel-form', 'aria-label': 'Change the role' },
     () => panel.slot.attempt(save),
     role.row,
-    openRequests(member) && hint(openRequests(member)),
+    keeps && hint(keeps),
     buttonRow(submitButton('Save'), button('Cancel', 'plain', panel.close)),
   )
 }
@@ -187,23 +191,28 @@ function openRequests({ role, state }: Member): string {
 }
 
 /** The sentence that confirms a member's new role, and what it does not change. */
-function roleChange(member: Member, wanted: string): Child[] {
-  const { name, role } = member
-  return [
-    'Confirm that ',
-    callerName(name),
-    ` becomes an ${wanted} and is no longer an ${role}. ${openRequests(member)}`,
-  ]
+function roleChange({ name, role }: Member, wanted: string, keeps: string): Child[] {
+  return ['Confirm that ', callerName(name), ` becomes an ${wanted} and is no longer an ${role}. ${keeps}`]
 }
 
-async function remove(member: Member, context: PageContext): Promise<void> {
+/** The warning that without this approver the policy stops every request; empty where it does not. */
+function neededBy(policy: Policy, { user_id }: Member): string {
+  const named = policy.approvers.filter(({ eligible }) => eligible)
+  const others = named.filter((one) => one.user_id !== user_id)
+  const isNamed = policy.reachable && others.length < named.length
+  return isNamed && requirementFor({ ...policy, approvers: [] }, others) === undefined
+    ? ' The policy then needs more approvers than there are: new requests are refused until you change it.'
+    : ''
+}
+
+async function remove(member: Member, policy: Policy, context: PageContext): Promise<void> {
   const invited = member.state === 'invited'
   const purpose = [
     invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
     callerName(member.name),
     invited
       ? ' back.'
-      : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}`,
+      : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}${neededBy(policy, member)}`,
   ]
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return

@@ -13,6 +13,8 @@ import { type Choice, type ChoiceField, choiceField, dayField, searchField } fro
 import { filteredList } from '../parts/filtered-list.ts'
 import type { Filters } from '../parts/filters.ts'
 import { stateTag, tag } from '../parts/rows.ts'
+import { policyTrouble } from '../settings/policy-warnings.ts'
+import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
 import { type RequestPage, type RequestRow, requestPageShape } from './request-shapes.ts'
@@ -31,7 +33,8 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
     called: ['request', 'requests'],
     none: emptyFor(context),
   })
-  const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...list)
+  const trouble = known?.policy ? policyTrouble(known.policy, context.href('/settings')) : []
+  const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...trouble, ...list)
   return { title: 'Requests', scene, wide: true }
 }
 
@@ -45,16 +48,19 @@ function ledeFor({ account }: PageContext): string {
 interface Known {
   keys: readonly Pick<Key, 'id' | 'name' | 'key_prefix'>[]
   people: readonly Pick<Member, 'user_id' | 'name'>[]
+  /** Loaded where a person's requests are listed: whoever removes an approver is led there. */
+  policy: Policy | undefined
 }
 
 /** Loads the names for the filters; undefined for all but the owner, who alone may list keys and members. */
 async function loadKnown(context: PageContext): Promise<Known | undefined> {
   if (!isOwned(context.account)) return undefined
-  const [keys, members] = await Promise.all([
+  const [keys, members, policy] = await Promise.all([
     get('/account/api-keys?limit=100', keysShape),
     get('/account/members', membersShape),
+    context.query.has('person') ? get('/account/policy', policyShape) : undefined,
   ])
-  return { keys: keys.data, people: members.data.filter(({ state }) => state === 'active') }
+  return { keys: keys.data, people: members.data.filter(({ state }) => state === 'active'), policy }
 }
 
 function emptyFor({ account }: PageContext): string {
@@ -101,12 +107,15 @@ function requestFilterFields(
   }
 }
 
-/** The filter for an approver. A removed person is listed by the id in the address. */
+/** The filter for an approver. Of a removed person the service lists only the id, which is in the address. */
 function personField(value: string, people: Known['people'] | undefined): Field | ChoiceField {
   if (people === undefined) return idField('person', 'Id of the approver', 'usr_…', value)
   const choices = people.map(({ user_id, name }) => [user_id, name] as const)
-  return choiceField({ label: 'Approver', name: 'person', choices: [ANY, ...choices], value })
+  const gone = value === '' || people.some(({ user_id }) => user_id === value) ? [] : [goneChoice(value)]
+  return choiceField({ label: 'Approver', name: 'person', choices: [ANY, ...choices, ...gone], value })
 }
+
+const goneChoice = (id: string): Choice => [id, `No member any more: ${id}`]
 
 function keyField(value: string, keys: Known['keys'] | undefined): Field | ChoiceField {
   if (keys === undefined) return idField('key', 'Id of the API key', 'key_…', value)

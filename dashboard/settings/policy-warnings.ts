@@ -1,3 +1,4 @@
+import { link, note } from '../../webauthn-page/kit/dom/element.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { Policy } from './settings-shapes.ts'
@@ -47,4 +48,10 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
       ),
     )
   return warnings
+}
+
+/** The warnings for a page that is about something else, and the way to the policy. */
+export function policyTrouble(policy: Policy, settings: string): HTMLElement[] {
+  const warnings = policyWarnings(policy)
+  return warnings.length === 0 ? [] : [...warnings, note(link(settings, 'Open the policy'), '.')]
 }

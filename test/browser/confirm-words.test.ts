@@ -42,6 +42,30 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     )
   })
 
+  it('that the policy needs whoever is removed or loses the right, and what then happens', async () => {
+    const NEEDED =
+      'The policy then needs more approvers than there are: new requests are refused until you change it.'
+    const named = area.members.map(({ user_id, email, name, approver }) => ({
+      ...{ user_id, email, name, approver: String(approver), confirmed: true, eligible: true },
+      ...{ has_passkey: true, has_totp: false },
+    }))
+    Object.assign(area.policy, { approvers: named, quorum: 2 })
+    await open('/members')
+    await press('Remove: Bo Lind')
+    expect(await asked()).toContain(NEEDED)
+    await press('Cancel')
+    await press('Change role: Bo Lind')
+    const form = page.getByRole('form', { name: 'Change the role' })
+    expect(await form.innerText()).toContain(NEEDED)
+    await form.getByLabel('Role').selectOption('Auditor')
+    await press('Save')
+    expect(await asked()).toContain(NEEDED)
+    area.policy.quorum = 1
+    await open('/members')
+    await press('Remove: Bo Lind')
+    expect(await asked()).not.toContain('The policy then needs')
+  })
+
   it('T79: the new role and of whom, and that it leaves open requests alone', async () => {
     await open('/members')
     await press('Change role: Bo Lind')

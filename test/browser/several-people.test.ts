@@ -98,6 +98,9 @@ describeInBrowser('an account of several people, each in a browser of their own'
     // What they could still decide is shown, to be withdrawn: all of it, or one after a look at it (T79).
     await owner.page.getByText('The member is removed. This still waits').waitFor()
     await owner.page.getByRole('heading', { name: '2 requests found' }).waitFor()
+    await owner.page.getByText('Under this policy no one can approve now').waitFor()
+    const filter = owner.page.getByLabel('Approver', { exact: true })
+    expect(await filter.locator('option:checked').innerText()).toMatch(/^No member any more: usr_/)
     expect(await axeViolations(owner.page)).toEqual([])
     await owner.page.getByRole('link', { name: 'Deploy release 4.4' }).click()
     await press(owner.page, 'Withdraw the request')
@@ -115,7 +118,10 @@ describeInBrowser('an account of several people, each in a browser of their own'
         status: 'expired',
         cancelled: true,
       })
-    await owner.page.goto('/settings')
+    await owner.page.goto('/')
+    await owner.page.getByText('Under this policy no one can approve now').waitFor()
+    await owner.page.getByRole('link', { name: 'Open the policy' }).click()
+    await owner.page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor()
     await owner.page.getByText('Under this policy no one can approve now').waitFor()
     const refused = await fetch(`${suite.service().url}/api/v1/approvals/request`, {
       method: 'POST',
