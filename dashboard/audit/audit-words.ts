@@ -126,6 +126,9 @@ export function auditSentence({
 }: Pick<AuditEntry, 'type' | 'actor' | 'detail'>): string {
   if (type === 'approval.verified' && actor.kind === 'public') return 'The receipt was checked: {result}'
   if (type === 'session.ended' && detail.reason === 'signed_out') return '{actor} signed out'
+  if (type === 'session.ended' && detail.reason === 'enrolled_again')
+    return '{actor} used a new sign-up link, which ended a session'
+  if (type === 'user.enrolled' && detail.again === true) return '{actor} signed up again, with a new link'
   if (type === 'user.changed' && detail.confirmed === true) return '{actor} confirmed {subject}'
   return auditWords(type)[1]
 }

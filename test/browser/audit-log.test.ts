@@ -54,7 +54,12 @@ describeInBrowser('the audit log', () => {
       sampleEntry({ type: 'approval.expired', actor: { kind: 'service' } }),
       sampleEntry({ type: 'approval.verified', actor: { kind: 'public' } }),
       sampleEntry({ type: 'approval.verified', actor: { kind: 'chat', id: 'slack:T1:U1' } }),
-      ...['signed_out', 'revoked'].map((reason) =>
+      sampleEntry({
+        type: 'user.enrolled',
+        actor: { kind: 'user', id: SAMPLE_USER.id },
+        detail: { again: true },
+      }),
+      ...['signed_out', 'revoked', 'enrolled_again'].map((reason) =>
         sampleEntry({
           type: 'session.ended',
           actor: { kind: 'user', id: SAMPLE_USER.id },
@@ -74,8 +79,10 @@ describeInBrowser('the audit log', () => {
       'The request expired without a decision.',
       'The receipt was checked: unknown.',
       'A chat user (slack:T1:U1) checked the receipt: unknown.',
+      'You signed up again, with a new link.',
       'You signed out.',
       'You ended a session.',
+      'You used a new sign-up link, which ended a session.',
       'A chat user (slack:T1:U1) linked a chat identity.',
       'The command line created the API key key_other.',
     ])

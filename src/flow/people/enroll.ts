@@ -225,10 +225,7 @@ export async function finishEnrollment(
       audit: [
         personAudit(deps, 'user.enrolled', person, {
           ...more,
-          detail: {
-            method: factor.method,
-            ...(replaced && person.enrolled_at !== null ? { again: true } : {}),
-          },
+          detail: { method: factor.method, ...(person.enrolled_at === null ? {} : { again: true }) },
         }),
         personAudit(deps, added, person, more),
       ],

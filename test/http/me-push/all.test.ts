@@ -269,6 +269,10 @@ describe('POST /api/v1/me/push/:id/remove and …/test', () => {
         actor: { kind: 'user', id: person.userId },
         detail: { user_id: person.userId, reason: 'enrolled_again' },
       })
+      const enrolled = (await auditOf(service, { subject: person.userId })).filter(
+        ({ type }) => type === 'user.enrolled',
+      )
+      expect(enrolled.map(({ detail }) => detail?.again)).toEqual([undefined, true])
     },
   )
 
