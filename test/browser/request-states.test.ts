@@ -78,6 +78,7 @@ describeInBrowser('the states of a request', () => {
       const panel = await visitor.page.locator('.panel').innerText()
       expect(panel, name).toContain(sentence)
       if (review.sandbox) expect(panel).not.toContain('approval is needed')
+      else if (title === 'Waiting for a decision') expect(panel, name).toContain('Still to decide: ')
       expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count(), name).toBe(0)
     }
   })

@@ -132,7 +132,7 @@ export function quorumView(review: Review, person: WritePerson = byName(review.n
   return div(
     'quorum',
     review.status !== 'expired' && p(progress(review)),
-    review.status === 'pending' && needed > 1 && stillToDecide(review, person),
+    review.status === 'pending' && (needed > 1 || !review.may_decide) && stillToDecide(review, person),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&
       el(
