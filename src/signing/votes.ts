@@ -33,7 +33,7 @@ export function judgeTogether(json: unknown, check: (json: unknown) => VerifyRes
   )
   const shown = decision ?? votes[0] ?? {}
   const alone = check(shown)
-  if (!alone.valid) return { result: alone, shown, votes: [], unsigned: [] }
+  if (!alone.valid) return { result: named(shown, alone), shown, votes: [], unsigned: [] }
   const refused = (problem: string) => ({ result: disagreement(problem), shown, votes: [], unsigned: [] })
   if (votes.length + unsigned.length > MAX_VOTES) return refused(`There are more than ${MAX_VOTES} votes.`)
   const checked = votes.map(check)
@@ -45,6 +45,14 @@ export function judgeTogether(json: unknown, check: (json: unknown) => VerifyRes
   const unproven = [main, ...holding].some((one) => one.unproven)
   const result = unproven ? { ...main, unproven } : main
   return { result, shown: votes[at] ?? shown, votes: holding, unsigned }
+}
+
+/** Names the code of an error of the service that was saved in place of a receipt: it tells more than what is missing. */
+function named(json: object, refused: ReceiptRefusal): ReceiptRefusal {
+  const code: unknown = Reflect.get(json, 'error')
+  if (typeof code !== 'string' || !/^[a-z_]{1,60}$/.test(code)) return refused
+  if (['decision', ...OF_RECEIPTS].some((name) => Object.hasOwn(json, name))) return refused
+  return { ...refused, message: `This is no receipt but an error that the service answered: ${code}.` }
 }
 
 /** Returns the index of the vote that decided, among valid votes: the newest; of votes of the same second, the last one. */

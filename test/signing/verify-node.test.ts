@@ -10,6 +10,7 @@ import { RECEIPT_ERRORS, type ReceiptErrorCode } from '../../src/signing/receipt
 import { parseReceiptInput } from '../../src/signing/receipt-input.ts'
 import { signPayload } from '../../src/signing/sign.ts'
 import { verifyReceipt, verifyReceiptJson } from '../../src/signing/verify-node.ts'
+import { judgeTogether } from '../../src/signing/votes.ts'
 import { DECIDED_AT, livePayload, sandboxPayload, testKey } from './fixtures.ts'
 
 const live = testKey('decision', 1)
@@ -232,6 +233,14 @@ describe('payload format 1', () => {
     const payload = { ...livePayload, ts: livePayload.exp }
     expect(verifyReceiptJson(signValue(payload), pinned)).toMatchObject({ valid: true })
   })
+})
+
+it('calls an error of the service, saved in place of a receipt, by its code; beside a receipt it is nothing', () => {
+  const check = (json: unknown) => verifyReceiptJson(json, pinned)
+  const { result } = judgeTogether({ error: 'not_found', message: 'No such request.' }, check)
+  expect(result).toMatchObject({ valid: false, message: expect.stringContaining('answered: not_found.') })
+  expect(judgeTogether({ ...receipt, error: 'not_found' }, check).result).toMatchObject({ valid: true })
+  expect(judgeTogether({ error: '\u202e' }, check).result).toEqual(check({ error: '\u202e' }))
 })
 
 describe('T72: a sandbox receipt never passes as a live one', () => {
