@@ -61,6 +61,16 @@ describeInBrowser('deciding on a phone', () => {
     Number(/See (\d+) more/.exec((await page.locator('.see-more').textContent()) ?? '')?.[1])
   const asked = (): number => suite.server().calls.filter((call) => call.endsWith('/options')).length
 
+  it('held sideways, covers nothing that it asks about', async () => {
+    suite.server().state.review = sampleReview({}, DEPLOY)
+    const page = await open({ width: 844, height: 390 })
+    const covered = `(() => {
+      const asked = document.querySelector('.caller-box').getBoundingClientRect()
+      return document.elementFromPoint(asked.x + 20, Math.min(asked.bottom, innerHeight) - 5).closest('.decision-bar') !== null
+    })()`
+    expect(await page.evaluate(covered)).toBe(false)
+  })
+
   it('shows time and buttons in a bar at the lower edge, and the arguments on the first screen', async () => {
     suite.server().state.review = sampleReview({}, DEPLOY)
     const page = await open()
@@ -352,6 +362,10 @@ describeInBrowser('deciding on a phone', () => {
       return [field.autocomplete, getComputedStyle(bar).position, covered]
     })()`
     await expect.poll(() => page.evaluate(place)).toEqual(['one-time-code', 'fixed', false])
+    await page.getByLabel('Code from your authenticator app').fill('12')
+    await press(page, 'Reject')
+    await page.getByText('Enter the 6 digits').waitFor()
+    expect(await page.getByText('The code is wrong or was already used').count()).toBe(0)
   })
 
   it('keeps Approve in its place at a desk when all of a high impact was seen', async () => {

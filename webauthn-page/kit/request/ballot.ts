@@ -79,10 +79,10 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
     ): Promise<void> {
       if (running) return announce('Still waiting for the first press. Nothing more was started.')
       if (held !== undefined) return announce(held)
+      slot.clear()
       const totp = method() === 'totp' ? readCode(code) : undefined
       if (method() === 'totp' && totp === undefined) return
       run(true)
-      slot.clear()
       try {
         await work(totp).catch((error: unknown) => {
           if (error instanceof UnknownOutcome) return findOut(error, slot, lost)
