@@ -33,13 +33,13 @@ export function openInbox(): OpenPage {
 
 /** `/`: everything that waits for the person, whatever account it belongs to; for a new owner, how to begin. */
 async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<PageView> {
-  const { user, account, invitations, done, signal, href } = context
+  const { user, account, invitations, done, signal } = context
   // A person who came to decide for another's account has not come to set up their own.
   const owns = isOwned(account)
   const [[pending, consents], guide, trouble] = await Promise.all([
     asked,
     owns ? firstRun(user.id) : undefined,
-    owns ? policyTrouble(href('/settings')) : [],
+    owns ? policyTrouble(context) : [],
   ])
   const waiting = waitingSection(pending, {
     actor: user.approver,
@@ -65,13 +65,12 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
 }
 
 /** Tells an owner whose policy refuses every request, as when an approver has left. The inbox is complete without it. */
-function policyTrouble(settings: string): Promise<HTMLElement[]> {
+function policyTrouble({ href }: PageContext): Promise<HTMLElement[]> {
   return get('/account/policy', policyShape)
-    .then(async (policy) =>
-      policy.reachable
-        ? []
-        : (await import('../settings/policy-warnings.ts')).policyTrouble(policy, settings),
-    )
+    .then((policy) => {
+      if (policy.reachable) return []
+      return import('../settings/policy-warnings.ts').then((found) => found.policyTrouble(policy, href))
+    })
     .catch(() => [])
 }
 

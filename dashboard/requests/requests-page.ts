@@ -33,7 +33,7 @@ export async function requestsPage(context: PageContext): Promise<PageView> {
     called: ['request', 'requests'],
     none: emptyFor(context),
   })
-  const trouble = known?.policy ? policyTrouble(known.policy, context.href('/settings')) : []
+  const trouble = known?.policy ? policyTrouble(known.policy, context.href) : []
   const scene = div('history', el('h1', {}, 'Requests'), lede(ledeFor(context)), ...trouble, ...list)
   return { title: 'Requests', scene, wide: true }
 }

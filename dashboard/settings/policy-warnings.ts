@@ -1,6 +1,7 @@
 import { link, note } from '../../webauthn-page/kit/dom/element.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import type { PageContext } from '../shell/page-entry.ts'
 import type { Policy } from './settings-shapes.ts'
 
 /** The remedies if no approver is left. @param confirmedOnly the policy counts only people whom the operator confirmed */
@@ -51,7 +52,7 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
 }
 
 /** The warnings for a page that is about something else, and the way to the policy. */
-export function policyTrouble(policy: Policy, settings: string): HTMLElement[] {
+export function policyTrouble(policy: Policy, href: PageContext['href']): HTMLElement[] {
   const warnings = policyWarnings(policy)
-  return warnings.length === 0 ? [] : [...warnings, note(link(settings, 'Open the policy'), '.')]
+  return warnings.length === 0 ? [] : [...warnings, note(link(href('/settings'), 'Open the policy'), '.')]
 }
