@@ -1,3 +1,4 @@
+import { given } from '../../src/domain/given.ts'
 import { requirementFor } from '../../src/domain/policy.ts'
 import { visibleString } from '../../src/domain/text.ts'
 import { okShape } from '../../webauthn-page/kit/api/contract.ts'
@@ -199,8 +200,10 @@ function roleChange({ name, role }: Member, wanted: string, keeps: string): Chil
 function neededBy(policy: Policy, { user_id }: Member): string {
   const named = policy.approvers.filter(({ eligible }) => eligible)
   const others = named.filter((one) => one.user_id !== user_id)
+  const { authenticators, ...rules } = policy
   const isNamed = policy.reachable && others.length < named.length
-  return isNamed && requirementFor({ ...policy, approvers: [] }, others) === undefined
+  return isNamed &&
+    requirementFor({ ...rules, ...given({ authenticators }), approvers: [] }, others) === undefined
     ? ' The policy then needs more approvers than there are: new requests are refused until you change it.'
     : ''
 }
