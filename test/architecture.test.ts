@@ -103,7 +103,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
   {
     room: /^dashboard\/(?!verify\/)/,
-    may: /^(dashboard\/|adapters\/slack\/manifest\.ts|webauthn-page\/kit\/|src\/domain\/(csv|text|text-scripts|cut-text|event|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(dashboard\/|adapters\/slack\/manifest\.ts|webauthn-page\/kit\/|src\/domain\/(csv|text|text-scripts|cut-text|event|given|policy|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
 ]
