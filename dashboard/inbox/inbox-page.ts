@@ -1,19 +1,15 @@
-import { visibleString } from '../../src/domain/text.ts'
-import { okShape, type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
-import { get, post, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
+import { type WaitingConsent, waitingConsentsShape } from '../../webauthn-page/kit/api/contract.ts'
+import { get, RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { wasSignedIn } from '../../webauthn-page/kit/api/signed-in-before.ts'
-import { button } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, div, el, hint, link, mono } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, div, el, link, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
-import { ago, day } from '../../webauthn-page/kit/dom/moment.ts'
+import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
-import { callerQuote, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callerQuote } from '../../webauthn-page/kit/show/caller-text.ts'
 import { keysShape } from '../keys/key-shapes.ts'
-import { entry } from '../parts/rows.ts'
-import { type Section, section } from '../parts/section.ts'
-import { policyShape } from '../settings/settings-shapes.ts'
-import { type AccountInvitation, isOwned } from '../shell/account-view.ts'
-import type { Done, OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
+import { section } from '../parts/section.ts'
+import { isOwned } from '../shell/account-view.ts'
+import type { OpenPage, PageContext, PageView } from '../shell/page-entry.ts'
 import type { Guide } from './first-run.ts'
 import { loadPending, type Pending } from './pending.ts'
 import { holdRows, inboxTitle } from './waiting-list.ts'
@@ -36,10 +32,12 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const { user, account, invitations, done, signal } = context
   // A person who came to decide for another's account has not come to set up their own.
   const owns = isOwned(account)
-  const [[pending, consents], guide, trouble] = await Promise.all([
+  const [[pending, consents], guide, asks] = await Promise.all([
     asked,
     owns ? firstRun(user.id) : undefined,
-    owns ? policyTrouble(context) : [],
+    // Few people ever have one.
+    invitations.length > 0 &&
+      import('./invitations.ts').then((found) => found.invitationsSection(invitations, done)),
   ])
   const waiting = waitingSection(pending, {
     actor: user.approver,
@@ -53,67 +51,27 @@ async function inboxPage(context: PageContext, asked: Promise<Asked>): Promise<P
   const scene = div(
     'inbox',
     el('h1', {}, 'Inbox'),
-    ...trouble,
     // Sections with waiting items come first; empty ones go last, so that a late arrival moves nothing that may be pressed.
     ...(consents.length > 0 ? [asking] : []),
-    invitationsSection(invitations, done),
+    asks,
     ...(pending.data.length > 0 ? [waiting, guide?.element] : [guide?.element, waiting]),
     ...(consents.length > 0 ? [] : [asking]),
   )
+  if (owns) void tellPolicyTrouble(scene, context)
   if (matchMedia('(hover: none) and (display-mode: browser)').matches) void hintToInstall(scene)
   return { title: inboxTitle(pending.data.length), scene, wide: true }
 }
 
-/** Tells an owner whose policy refuses every request, as when an approver has left. The inbox is complete without it. */
-function policyTrouble({ href }: PageContext): Promise<HTMLElement[]> {
-  return get('/account/policy', policyShape)
-    .then((policy) => {
-      if (policy.reachable) return []
-      return import('../settings/policy-warnings.ts').then((found) => found.policyTrouble(policy, href))
-    })
-    .catch(() => [])
+/** Tells an owner below everything, as the hint, that their policy refuses every request: an approver may have left. */
+async function tellPolicyTrouble(scene: HTMLElement, { href }: PageContext): Promise<void> {
+  const found = await import('../settings/policy-warnings.ts').catch(() => undefined)
+  scene.append(...((await found?.refusingPolicy(href)) ?? []))
 }
 
 /** Adds the hint below everything: it loads late and must move nothing. The page is complete without it. */
 async function hintToInstall(scene: HTMLElement): Promise<void> {
   const found = await import('../account/push.ts').catch(() => undefined)
   scene.append(found?.installHint() ?? '')
-}
-
-const MEANINGS = {
-  owner: 'you would own it',
-  approver: 'you would decide requests that name you',
-  auditor: 'you would see its requests and its audit log, and decide nothing',
-}
-
-/** Accounts that asked this person to join; undefined when none did. */
-function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement | undefined {
-  if (invitations.length === 0) return undefined
-  const part = section(
-    'Invitations',
-    'Owners of these accounts ask you to join. To accept, open the link that the owner handed you: it proves that they mean you.',
-  )
-  const rows = invitations.map((invitation) => invitationRow(part, invitation, done))
-  part.body.append(el('ul', { class: 'entries' }, ...rows))
-  return part.element
-}
-
-function invitationRow(
-  part: Section,
-  { account_id, account_name, role, invited_at }: AccountInvitation,
-  done: Done,
-): HTMLElement {
-  const decline = async (): Promise<void> => {
-    await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
-    await done('The invitation is declined.')
-  }
-  return entry(
-    [callerText(account_name)],
-    [hint(`As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.')],
-    button('Decline', 'plain', () => part.slot.attempt(decline), {
-      'aria-label': `Decline the invitation to ${visibleString(account_name)}`,
-    }),
-  )
 }
 
 const POLL_MS = 5000

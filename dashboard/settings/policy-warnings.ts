@@ -1,8 +1,9 @@
+import { get } from '../../webauthn-page/kit/api/request.ts'
 import { link, note } from '../../webauthn-page/kit/dom/element.ts'
 import { notice } from '../../webauthn-page/kit/dom/notice.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { PageContext } from '../shell/page-entry.ts'
-import type { Policy } from './settings-shapes.ts'
+import { type Policy, policyShape } from './settings-shapes.ts'
 
 /** The remedies if no approver is left. @param confirmedOnly the policy counts only people whom the operator confirmed */
 export function waysOut(confirmedOnly: boolean): string {
@@ -55,4 +56,10 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
 export function policyTrouble(policy: Policy, href: PageContext['href']): HTMLElement[] {
   const warnings = policyWarnings(policy)
   return warnings.length === 0 ? [] : [...warnings, note(link(href('/settings'), 'Open the policy'), '.')]
+}
+
+/** Reads the policy of the account that is shown. @returns what to say if it refuses every request; nothing if that is unknown */
+export function refusingPolicy(href: PageContext['href']): Promise<HTMLElement[]> {
+  const told = get('/account/policy', policyShape)
+  return told.then((policy) => (policy.reachable ? [] : policyTrouble(policy, href))).catch(() => [])
 }

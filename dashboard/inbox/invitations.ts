@@ -1,0 +1,46 @@
+import { visibleString } from '../../src/domain/text.ts'
+import { okShape } from '../../webauthn-page/kit/api/contract.ts'
+import { post } from '../../webauthn-page/kit/api/request.ts'
+import { button } from '../../webauthn-page/kit/dom/button.ts'
+import { el, hint } from '../../webauthn-page/kit/dom/element.ts'
+import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
+import { entry } from '../parts/rows.ts'
+import { type Section, section } from '../parts/section.ts'
+import type { AccountInvitation } from '../shell/account-view.ts'
+import type { Done } from '../shell/page-entry.ts'
+
+const MEANINGS = {
+  owner: 'you would own it',
+  approver: 'you would decide requests that name you',
+  auditor: 'you would see its requests and its audit log, and decide nothing',
+}
+
+/** The accounts that asked this person to join. */
+export function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement {
+  const part = section(
+    'Invitations',
+    'Owners of these accounts ask you to join. To accept, open the link that the owner handed you: it proves that they mean you.',
+  )
+  const rows = invitations.map((invitation) => invitationRow(part, invitation, done))
+  part.body.append(el('ul', { class: 'entries' }, ...rows))
+  return part.element
+}
+
+function invitationRow(
+  part: Section,
+  { account_id, account_name, role, invited_at }: AccountInvitation,
+  done: Done,
+): HTMLElement {
+  const decline = async (): Promise<void> => {
+    await post(`/me/invitations/${encodeURIComponent(account_id)}/decline`, {}, okShape)
+    await done('The invitation is declined.')
+  }
+  return entry(
+    [callerText(account_name)],
+    [hint(`As ${role}: ${MEANINGS[role]}. Invited `, day(invited_at), '.')],
+    button('Decline', 'plain', () => part.slot.attempt(decline), {
+      'aria-label': `Decline the invitation to ${visibleString(account_name)}`,
+    }),
+  )
+}
