@@ -49,7 +49,9 @@ export function cardStepAfter(
   }
   if (outcome === 'unreachable') {
     const pause = passing ? PASSING_PAUSES_MS[tries] : undefined
-    return pause === undefined ? { state: 'unreachable', tries: tries + 1 } : again(pause)
+    // After the long pauses it is as if refused once: an edit is still due when its channel takes a post again.
+    if (pause === undefined) return { state: 'unreachable', tries: tries < PASSING_TRIES ? tries + 1 : 1 }
+    return again(pause)
   }
   if (outcome === 'interrupted') return { state: 'due', tries, delay_ms: 0, ask_patience: false }
   if (outcome === 'rate_limited') {
