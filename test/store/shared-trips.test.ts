@@ -138,7 +138,7 @@ it('what a caller asks for otherwise is few store commands', async () => {
 
 it.each([
   ['passkey', ['findAndModify challenges', 'update users']],
-  ['code', ['findAndModify attempts', 'update users']],
+  ['code', ['findAndModify attempts', 'findAndModify users']],
 ])(
   'a decision by %s, until its callback is delivered and all is at rest, is twelve store commands',
   async (method, proving) => {
