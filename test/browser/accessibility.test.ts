@@ -66,7 +66,14 @@ const SCENES: Record<string, PageScene<undefined>> = {
   },
   'set-up': { path: '/setup#good-token', ready: '.choice' },
   'dead link': { path: '/enroll#bad-token', ready: '.notice.error' },
-  'incomplete link': { path: '/setup', ready: '.notice.warning' },
+  'incomplete link': {
+    prepare: (_, state) => {
+      state.signedIn = false
+    },
+    path: '/setup',
+    ready: '.notice.warning',
+  },
+  'reload after enrolling': { path: '/enroll', ready: 'main a[href="/account"]' },
   'sign-in while the passkey is asked': {
     prepare: (_, state) => {
       state.signedIn = false

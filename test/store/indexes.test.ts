@@ -60,7 +60,10 @@ it('commands that only read send nothing that makes or changes anything', async 
   const { env } = await useDataDir()
   const proxy = await startStoreProxy(inject('storeUri'))
   onTestFinished(() => proxy.close())
-  const MONGODB_URI = proxy.uri(`reads_${randomBytes(6).toString('hex')}`)
+  const database = `reads_${randomBytes(6).toString('hex')}`
+  const direct = { ...env, MONGODB_URI: databaseUri(inject('storeUri'), database) }
+  expect((await cli(['user', 'invite', 'a@example.com', '--json'], { env: direct })).code).toBe(0)
+  const MONGODB_URI = proxy.uri(database)
   for (const command of ['user list', 'key list', 'audit list', 'audit check']) {
     const { code } = await cli([...command.split(' '), '--json'], { env: { ...env, MONGODB_URI } })
     expect([command, code]).toEqual([command, 0])
