@@ -84,7 +84,10 @@ function confirmed(
 ): CommandResult {
   const { payload, kid, sandbox, checked, keyRevokedAt, delegate, stated, unproven } = result
   const of = votes.map(({ kid, payload, checked, delegate, keyRevokedAt }) => ({
-    ...{ kid, payload, checked, delegate },
+    kid,
+    payload,
+    checked,
+    delegate,
     key_revoked_at: keyRevokedAt?.toISOString(),
   }))
   const cautions = cautionsAbout(result, votes)

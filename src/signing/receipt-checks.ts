@@ -245,7 +245,9 @@ export function openStatement(
   const stated = readStated(intent)
   if (typ !== V1 && (typ !== V2 || stated === undefined)) return undefined
   return {
-    ...{ action, context_sha256, created_at: request_created_at },
+    action,
+    context_sha256,
+    created_at: request_created_at,
     ...given({ delegate, stated }),
   }
 }
