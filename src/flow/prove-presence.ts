@@ -61,8 +61,8 @@ export async function startProof<Intent extends DecisionIntent | ConsentIntent>(
 }
 
 /**
- * Checks the proof for exactly this statement, session and person. The challenge is taken, or the time step burnt, before anything
- * is compared: a proof counts once, whatever the outcome (T16, T25, T33).
+ * Checks the proof for exactly this statement, session and person. The challenge is taken before anything is compared, and the time
+ * step is burnt before the outcome is told: a proof counts once (T16, T25, T33).
  * @throws Refusal `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `totp_refused`, `totp_locked`, `totp_disabled`
  */
 export async function provePresence(

@@ -9,6 +9,8 @@ export interface StoreClock extends Clock {
 }
 
 const REFRESH_MS = 30_000
+/** While the time is unsure and the store does not answer. */
+const AGAIN_MS = 1_000
 
 /** Skew above which the operator is warned: receipts stay right, but the machine's own logs do not (T75). */
 export const SKEW_WARNING_MS = 2_000
@@ -48,15 +50,16 @@ export async function createStoreClock(
   warn(log, offset)
   /** The local clock was set, or the machine slept: any sample counts until the next one is in. */
   let unsure = false
+  let again: NodeJS.Timeout | undefined
   const refresh = async (): Promise<void> => {
     const asked = steps
     try {
       const { skewMs, tookMs } = await readHello(connection, local)
       // Below zero: the local clock was set between question and answer.
       slow = tookMs < 0 || tookMs > Math.max(SLOW_MS, 2 * quickest) ? slow + 1 : 0
-      const usable = unsure && asked === steps && tookMs >= 0
-      if (slow > 0 && slow < MOST_SLOW && !usable) return
-      if (asked === steps) unsure = false
+      if (tookMs < 0 || asked !== steps) return
+      if (slow > 0 && slow < MOST_SLOW && !unsure) return
+      unsure = false
       quickest = slow === 0 ? Math.min(quickest, tookMs) : tookMs
       slow = 0
       offset = skewMs
@@ -64,7 +67,8 @@ export async function createStoreClock(
       warn(log, offset)
     } catch (error) {
       log.warn({ error }, 'the store did not tell its time')
-      if (unsure) setTimeout(() => void refresh(), 1_000).unref()
+      clearTimeout(again)
+      if (unsure) again = setTimeout(() => void refresh(), AGAIN_MS).unref()
     }
   }
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
@@ -80,7 +84,12 @@ export async function createStoreClock(
     }
     return new Date(seen.wall + offset)
   }
-  return { now, refresh, stop: () => clearInterval(timer) }
+  const stop = (): void => {
+    clearInterval(timer)
+    clearTimeout(again)
+    unsure = false
+  }
+  return { now, refresh, stop }
 }
 
 /** Asks up to three times while answers are slow: at the start there is no earlier sample to compare with. */

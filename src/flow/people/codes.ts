@@ -37,6 +37,7 @@ export async function verifyTotp(
   const at = deps.clock.now()
   let user: User | undefined = input.user
   let giveBack: (() => Promise<void>) | undefined
+  let isWithin = false
   for (let lost = 0; lost < MAX_LOST; lost += 1) {
     const totp = user?.totp
     if (user === undefined || totp === undefined || !isTotpOpen(totp, at)) {
@@ -45,8 +46,10 @@ export async function verifyTotp(
       throw whyNoTry(totp, at)
     }
     const step = freshStep(deps, user, totp, code, at)
-    if (step !== undefined) await checkAddress(deps, address)
-    else giveBack ??= await takeAddressTry(deps, address)
+    // Once for a try: asked again after a lost race, only a right code could meet an address that is full by now.
+    if (step === undefined) giveBack ??= await takeAddressTry(deps, address)
+    else if (!isWithin) await checkAddress(deps, address)
+    isWithin = true
     const entryOf = (end: RoundEnd) => lockEntry(deps, input, end)
     const settled = await deps.users.settleTotpTry(user.id, totp, { step, at, entryOf })
     if (settled !== undefined) {
@@ -56,6 +59,7 @@ export async function verifyTotp(
     }
     user = await deps.users.find(user.id)
   }
+  await giveBack?.()
   throw refusal('unavailable')
 }
 
