@@ -177,6 +177,18 @@ describe('the documents', () => {
     expect(twice).toEqual([])
   })
 
+  it('says in at most 60 lines what a version changed, under the headings of Keep a Changelog, what to do first', () => {
+    const [, ...versions] = readFileSync(packagePath('CHANGELOG.md'), 'utf8').split(/^(?=## )/m)
+    expect(versions.length).toBeGreaterThan(0)
+    for (const version of versions) {
+      expect(version).toMatch(/^## \[\d+\.\d+\.\d+\] - /)
+      expect(version.trimEnd().split('\n').length).toBeLessThanOrEqual(60)
+      const headings = [...version.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading)
+      const known = ['Do first', 'Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']
+      expect(headings).toEqual(known.filter((heading) => headings.includes(heading)))
+    }
+  })
+
   it('leads a newcomer from the set-up link over the curl to a verified receipt', async () => {
     const [, token] = await service.line(/\/setup#([\w-]+)/)
     const person = { token, email: 'you@example.com', name: 'You' }
