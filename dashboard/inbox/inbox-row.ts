@@ -1,6 +1,7 @@
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { type Child, div, el, freshId } from '../../webauthn-page/kit/dom/element.ts'
 import { duration, exactly, secondsUntil } from '../../webauthn-page/kit/dom/moment.ts'
+import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { callerName, callerText, warningNames } from '../../webauthn-page/kit/show/caller-text.ts'
 import { tag } from '../parts/rows.ts'
 
@@ -17,7 +18,6 @@ export function inboxRow(request: PendingRequest) {
     'a',
     {
       class: 'inbox-open',
-      href: `/a/${encodeURIComponent(request.id)}`,
       // Leaves out the time left: screen readers would repeat it each second.
       'aria-describedby': `${marksId} ${askerId}`,
     },
@@ -49,6 +49,10 @@ export function inboxRow(request: PendingRequest) {
     box,
     /** The name of the account that asks; shown when the list has several accounts. */
     account,
+    /** Points the link at the request's page, with the filters of the list. */
+    aim: () => {
+      open.href = keepFilters(pageOf(request))
+    },
     /** Updates the number of approvals and whether the key is revoked: nothing else of a request ever changes. */
     renew,
     /** Updates the time left; `clock` is as in `secondsUntil`. */
@@ -60,6 +64,11 @@ export function inboxRow(request: PendingRequest) {
       time.element.textContent = 'Settled'
     },
   }
+}
+
+/** The path of the page where the request is decided. */
+export function pageOf({ id }: { id: string }): string {
+  return `/a/${encodeURIComponent(id)}`
 }
 
 /** Checks whether this person may decide the request, and has a factor to confirm it with. */

@@ -3,6 +3,8 @@ import { RequestFailure } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow } from '../../webauthn-page/kit/dom/button.ts'
 import { el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { notice, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
+import { pageOf } from './inbox-row.ts'
 
 /** Matches while there is room for the chosen request beside the list. */
 export const SIDE_BY_SIDE = matchMedia('(min-width: 64rem)')
@@ -35,6 +37,7 @@ export class ReadingPane {
       const parts = await this.#partsOf(shown)
       if (shown === this.#wanted) this.element.replaceChildren(...parts)
       this.allow(this.#allowed)
+      this.aim()
     }
     this.element.scrollTo(0, 0)
     this.element.removeAttribute('aria-busy')
@@ -49,7 +52,7 @@ export class ReadingPane {
     const said = notice(
       'info',
       'this request does not wait for you any more. ',
-      link(`/a/${encodeURIComponent(id)}`, 'See its state'),
+      link(keepFilters(pageOf({ id })), 'See its state'),
     )
     // While the request loads, the pane still shows another one, of which the notice would be false.
     const place = this.#loading ? null : this.element.querySelector('.reading-head')
@@ -63,6 +66,12 @@ export class ReadingPane {
       if (reachable) way.removeAttribute('aria-disabled')
       else way.setAttribute('aria-disabled', 'true')
     }
+  }
+
+  /** Gives the links to a decision the filters of the list. */
+  aim(): void {
+    for (const way of this.element.querySelectorAll<HTMLAnchorElement>('.reading-head a.button'))
+      way.href = keepFilters(way.pathname, new URLSearchParams(way.search).get('d'))
   }
 
   /** Empties the pane: nothing is chosen. */

@@ -14,7 +14,7 @@ import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
 import { askedBefore } from '../requests/asked-before.ts'
-import { canDecide } from './inbox-row.ts'
+import { canDecide, pageOf } from './inbox-row.ts'
 import { forWhom } from './pending.ts'
 
 /** Loads everything about a request, to be shown beside the list. @throws RequestFailure, ShapeError */
@@ -66,7 +66,7 @@ function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[]
 /** Neither link decides: the page they lead to asks for the passkey or code. */
 function wayToDecide(id: string, actionId: string): HTMLElement {
   const to = (wanted: 'approve' | 'reject', words: string): HTMLElement =>
-    link(`/a/${encodeURIComponent(id)}?d=${wanted}`, words, {
+    link(`${pageOf({ id })}?d=${wanted}`, words, {
       class: `button ${wanted}`,
       'aria-describedby': actionId,
     })

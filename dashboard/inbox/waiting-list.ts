@@ -2,6 +2,7 @@ import { visibleString } from '../../src/domain/text.ts'
 import type { PendingRequest } from '../../webauthn-page/kit/api/contract.ts'
 import { div, el, freshId, note, p } from '../../webauthn-page/kit/dom/element.ts'
 import { tick } from '../../webauthn-page/kit/dom/form.ts'
+import { fitsFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { keepInAddress } from '../shell/shown-address.ts'
 import { type InboxRow, inboxRow } from './inbox-row.ts'
 import { byEnd, callersLegend, LISTED, type Pending } from './pending.ts'
@@ -14,8 +15,6 @@ export function inboxTitle(count: number): string {
 
 /** What the list asks of its section and reports to it. */
 interface WaitingListEvents {
-  /** Checks whether the filters let the list show the request. */
-  fits(request: PendingRequest): boolean
   /** The row that had the focus was removed. */
   focusLost(): void
   /** Rows came or went, or one was ticked. */
@@ -55,7 +54,10 @@ export class WaitingList {
       events.changed()
       events.ticked()
     })
-    this.#list.addEventListener('focusin', ({ target }) => this.#choose(this.#rowOf(target)))
+    this.#list.addEventListener('focusin', ({ target }) => {
+      const row = this.#rowOf(target)
+      if (row !== undefined) this.#choose(row)
+    })
     this.#list.addEventListener('click', (event) => this.#clicked(event))
     this.#list.addEventListener('pointerleave', () => holdRows(() => this.arrange()))
     this.legend = callersLegend(id)
@@ -124,9 +126,10 @@ export class WaitingList {
     const rows = [...this.#rows.values()]
     const accounts = new Set(rows.map(({ request }) => request.requested_by.account_name))
     accounts.add(this.#events.account)
-    for (const { request, element, box, account } of rows) {
+    for (const { request, element, box, account, aim } of rows) {
       account.hidden = accounts.size < 2
-      element.hidden = !this.#events.fits(request)
+      element.hidden = !fitsFilters(request)
+      aim()
       if (box !== undefined && element.hidden) box.checked = false
     }
     // A single request needs no tick box.
@@ -195,12 +198,12 @@ export class WaitingList {
     row?.link.focus()
   }
 
-  /** The chosen request, if it still waits. */
+  /** The chosen request, if it still waits and is shown. */
   chosen(): PendingRequest | undefined {
-    return this.#chosen === undefined ? undefined : this.#rows.get(this.#chosen)?.request
+    return this.#shown()[this.place()]?.request
   }
 
-  /** Chooses the request with this id, or, if it is gone, the request that took its place. */
+  /** Chooses the request with this id, or, if it is gone, the request that took its place; none if no row has that place. */
   resume(id: string | undefined, place: number): void {
     const rows = this.#shown()
     this.#choose(rows.find(({ request }) => request.id === id) ?? rows[Math.min(place, rows.length - 1)])
@@ -226,11 +229,11 @@ export class WaitingList {
   }
 
   #choose(row: InboxRow | undefined): void {
-    if (row === undefined || row.request.id === this.#chosen) return
+    if (row?.request.id === this.#chosen) return
     for (const { link } of this.#rows.values()) link.removeAttribute('aria-current')
-    this.#chosen = row.request.id
-    row.link.setAttribute('aria-current', 'true')
-    this.#events.chosen(row.request)
+    this.#chosen = row?.request.id
+    row?.link.setAttribute('aria-current', 'true')
+    this.#events.chosen(row?.request)
   }
 
   /** With a pane beside the list, a click of the mouse shows the request there; Enter and a tap open its page. */
@@ -278,8 +281,8 @@ function topOf(row: Element): number {
 }
 
 /**
- * The filters of the list. Their values are kept in the address, so that Back and a reload keep them. `changed` runs when
- * the person changes a value.
+ * The filters of the list. Their values are in the address (`fitsFilters`), so that Back and a reload keep them. `changed` runs
+ * when the person changes a value.
  */
 export function waitingFilter(changed: () => void) {
   const query = new URLSearchParams(location.search)
@@ -292,8 +295,6 @@ export function waitingFilter(changed: () => void) {
   const impact = highImpact(query, chosen)
   return {
     element: div('inbox-filters', impact.element, asker.element, of.element),
-    fits: ({ requested_by, high_impact }: PendingRequest): boolean =>
-      asker.fits(requested_by.key_name) && of.fits(requested_by.account_name) && impact.fits(high_impact),
     /** Offers the values that occur in the waiting requests, and hides a filter that has fewer than two. */
     offer(waiting: readonly PendingRequest[]): void {
       asker.offer(waiting.map(({ requested_by }) => requested_by.key_name))
@@ -327,7 +328,6 @@ function nameChoice(name: string, label: string, any: string, query: URLSearchPa
   return {
     element,
     offer,
-    fits: (value: string) => select.value === '' || select.value === value,
     inAddress: () => ({ name, value: select.value }),
   }
 }
@@ -339,7 +339,6 @@ function highImpact(query: URLSearchParams, chosen: () => void) {
   box.addEventListener('change', chosen)
   return {
     element,
-    fits: (high: boolean) => !box.checked || high,
     offer: (values: readonly boolean[]) => {
       element.hidden = !box.checked && new Set(values).size < 2
     },

@@ -7,9 +7,10 @@ import { tick } from '../../webauthn-page/kit/dom/form.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { formatter } from '../../webauthn-page/kit/dom/moment.ts'
 import { noticeSlot, signInHref } from '../../webauthn-page/kit/dom/notice.ts'
+import { keepFilters } from '../../webauthn-page/kit/request/inbox-filter.ts'
 import { type Shortcut, shortcuts } from '../parts/shortcuts.ts'
 import type { DecideTogether } from './decide-together.ts'
-import { canDecide } from './inbox-row.ts'
+import { canDecide, pageOf } from './inbox-row.ts'
 import { followInbox, loadPending, type Pending } from './pending.ts'
 import { ReadingPane, SIDE_BY_SIDE } from './reading-pane.ts'
 import { holdRows, inboxTitle, WaitingList, waitingFilter } from './waiting-list.ts'
@@ -50,7 +51,7 @@ class WaitingSection {
     { type: 'button', class: 'button quiet inbox-keys', 'aria-keyshortcuts': '?' },
     'Shortcuts',
   )
-  readonly #filter = waitingFilter(() => this.#list.filter())
+  readonly #filter = waitingFilter(() => this.#filtered())
   readonly #list: WaitingList
   readonly #bar = togetherBar(
     (ids, decision) => this.#decideTogether(ids, decision),
@@ -64,7 +65,6 @@ class WaitingSection {
   constructor(waiting: Waiting) {
     this.#waiting = waiting
     this.#list = new WaitingList({
-      fits: (request) => this.#filter.fits(request),
       focusLost: () => this.#focusHeading(),
       changed: () => this.#changed(),
       ticked: () => announce(this.#bar.words()),
@@ -137,14 +137,11 @@ class WaitingSection {
   }
 
   #decide(decision: Outcome): void {
-    const chosen = this.#list.place() < 0 ? undefined : this.#list.chosen()
+    const chosen = this.#list.chosen()
     if (!this.#trouble.hidden) this.#pointAtTrouble()
     else if (this.#list.choice().ticked.length > 0) this.#bar.decide(decision)
     else if (chosen === undefined || !canDecide(chosen)) announce('Choose a request first, with j')
-    else
-      location.assign(
-        `/a/${encodeURIComponent(chosen.id)}?d=${decision === 'approved' ? 'approve' : 'reject'}`,
-      )
+    else location.assign(keepFilters(pageOf(chosen), decision === 'approved' ? 'approve' : 'reject'))
   }
 
   #show(pending: Pending): number {
@@ -158,9 +155,21 @@ class WaitingSection {
     return fresh
   }
 
+  /** Applies the filters. If they hide the chosen row, the first one shown takes its place beside the list. */
+  #filtered(): void {
+    this.#list.filter()
+    if (this.#list.chosen() === undefined) {
+      this.#pane.clear()
+      this.#list.resume(undefined, SIDE_BY_SIDE.matches ? 0 : -1)
+    }
+    this.#pane.aim()
+  }
+
   #changed(): void {
     const { all, ticked } = this.#list.choice()
     this.#bar.show(ticked)
+    // The bar's buttons are then the only ones that decide.
+    this.#pane.element.classList.toggle('selecting', ticked.length > 0)
     remember(TICKED, [this.#waiting.actor, ...ticked])
     const { row, input } = this.#all
     row.hidden = all.length < 2

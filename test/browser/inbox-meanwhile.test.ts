@@ -18,18 +18,22 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
 
   it('says at once that it is cut off, lets every way to a decision rest then, and mends by itself', async () => {
     await page.goto('/')
-    await page.getByRole('checkbox', { name: 'Select all' }).check()
     const all = page.getByRole('button', { name: 'Approve 3 selected' })
     const one = page.locator('.reading').getByRole('link', { name: 'Approve…' })
     await one.waitFor()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
+    await all.waitFor()
+    expect(await page.locator('.approve:visible').count(), 'one Approve at a time').toBe(1)
     // As on the page that decides: no press may find the other decision where this one was before.
-    const order = (within: string) => page.locator(within).locator('.approve, .reject').allInnerTexts()
+    const order = (within: string) => page.locator(within).locator('.approve, .reject').allTextContents()
     expect(await order('.reading')).toEqual(['Reject…', 'Approve…'])
     expect(await order('.together')).toEqual(['Reject', 'Approve'])
     const cutOff = page.getByText('This list may be out of date')
     await visitor.context.setOffline(true)
     await cutOff.waitFor()
     expect(await all.isEnabled()).toBe(false)
+    await page.keyboard.press('Escape')
+    await one.waitFor()
     expect(await one.getAttribute('aria-disabled')).toBe('true')
     for (const link of [one, page.locator('.inbox-open').first()]) {
       await page.evaluate(`document.querySelector('#announcements').textContent = ''`)
@@ -40,6 +44,7 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     await visitor.context.setOffline(false)
     await cutOff.waitFor({ state: 'hidden' })
     expect(await one.getAttribute('aria-disabled')).toBe(null)
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
     await all.click()
     const approve = dialog().getByRole('button', { name: 'Approve 3 requests' })
     await approve.waitFor()
@@ -97,17 +102,43 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     expect(await edge(together)).toBeLessThan(700)
   })
 
-  it('decides by a key only what is seen: not what a filter hides', async () => {
+  it('offers to decide only what is seen: a filter that hides the chosen row shows another beside the list', async () => {
+    const current = page.locator('[aria-current=true].inbox-open')
+    const beside = page.locator('.reading .action')
+    const ways = page.locator('.reading a.button')
+    const press = async (): Promise<void> => {
+      await page.evaluate(`document.querySelector('#announcements').textContent = ''`)
+      await page.keyboard.press('a')
+      await page.locator('#announcements').getByText('Choose a request first, with j').waitFor()
+    }
     await page.goto('/')
+    await beside.waitFor()
     await page.keyboard.press('j')
-    const chosen = page.locator('[aria-current=true].inbox-open')
-    const words = await chosen.innerText()
+    await expect.poll(() => beside.innerText()).toBe('Restart the mail server')
     await page.getByLabel('High impact only').check()
-    expect(await chosen.isVisible(), words).toBe(false)
+    await expect.poll(() => beside.innerText()).toBe('Drop the invoices table')
+    expect(await current.innerText()).toBe('Drop the invoices table')
+    expect(await ways.first().getAttribute('href')).toBe('/a/req_3?impact=high&d=reject')
     await page.keyboard.press('a')
-    const said = page.locator('#announcements')
-    await expect.poll(() => said.innerText()).toBe('Choose a request first, with j')
-    expect(new URL(page.url()).pathname).toBe('/')
+    await page.waitForURL('**/a/req_3?impact=high&d=approve')
+
+    await page.goto('/?by=nobody')
+    await page.getByText('Nothing that waits for you fits these filters.').waitFor()
+    expect([await beside.count(), await ways.count(), await current.count()]).toEqual([0, 0, 0])
+    await press()
+    await page.getByLabel('Asked by').selectOption('ops-agent')
+    await expect.poll(() => beside.innerText()).toBe('Drop the invoices table')
+    await page.getByLabel('Asked by').selectOption('')
+    expect(await ways.first().getAttribute('href'), 'without the filter').toBe('/a/req_3?d=reject')
+
+    // Without a pane nothing takes its place; and none comes back when there is room for the pane.
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.locator('.inbox-open').first().focus()
+    await page.getByLabel('Asked by').selectOption('ops-agent')
+    expect(await current.count()).toBe(0)
+    await press()
+    await page.setViewportSize({ width: 1280, height: 800 })
+    expect([await beside.count(), await ways.count()]).toEqual([0, 0])
   })
 
   it('counts the time of each down as the list does, while it is open', async () => {

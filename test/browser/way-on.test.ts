@@ -22,9 +22,9 @@ describeInBrowser('the way on from a request', () => {
   const links = () => visitor.page.getByRole('navigation', { name: 'Go on' }).getByRole('link')
   const addresses = async (): Promise<(string | null)[]> =>
     Promise.all((await links().all()).map((one) => one.getAttribute('href')))
-  const approve = async (then = 'Approved'): Promise<void> => {
+  const approve = async (then = 'Approved', from = ''): Promise<void> => {
     const { page } = visitor
-    await page.goto(`${PATH}?d=approve`)
+    await page.goto(`${PATH}?${from}d=approve`)
     await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
     await page.getByLabel('Code from your authenticator app').fill('123456')
     await page.getByRole('button', { name: 'Approve' }).click()
@@ -54,6 +54,27 @@ describeInBrowser('the way on from a request', () => {
     expect(await visitor.page.getByLabel('Comment (optional)').inputValue()).toBe('')
     const past = visitor.page.getByRole('link', { name: 'Timeline and earlier requests' })
     expect(await past.getAttribute('href')).toBe('/requests/req_soon')
+  })
+
+  it('keeps the filter of the list it came from: back, and for the next, however far down the list', async () => {
+    const others = Array.from({ length: 150 }, (_, at) => samplePending({ id: `req_${at}` }))
+    const by = { ...samplePending().requested_by, key_name: 'support & co' }
+    suite.server().state.pending = [...others, samplePending({ id: 'req_mine', requested_by: by })]
+    await approve('Approved', 'by=support+%26+co&impact=high&')
+    const filter = '?by=support+%26+co&impact=high'
+    await expect.poll(addresses).toEqual([`/${filter}`, `/a/req_mine${filter}`])
+    const inbox = visitor.page.getByRole('banner').getByRole('link', { name: 'Inbox' })
+    expect(await inbox.getAttribute('href')).toBe(`/${filter}`)
+    // None of another list is offered where that list has no more.
+    suite.server().state.pending = others
+    suite.server().state.review = sampleReview()
+    suite.server().calls.length = 0
+    await approve('Approved', 'by=support+%26+co&')
+    const looks = () => suite.server().calls.filter((call) => call === 'GET /me/pending').length
+    await expect.poll(looks).toBe(2)
+    expect(await addresses()).toEqual(['/?by=support+%26+co'])
+    await links().click()
+    await visitor.page.getByText('Nothing that waits for you fits these filters.').waitFor()
   })
 
   it('asks what else waits only after the decision, and leads back when nothing does', async () => {

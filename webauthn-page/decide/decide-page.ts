@@ -11,6 +11,7 @@ import { whileVisible } from '../kit/dom/while-visible.ts'
 import { assertSameRequest, type CheckedReview, loadReview, stateOf } from '../kit/request/checked-review.ts'
 import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
+import { fitsFilters, keepFilters } from '../kit/request/inbox-filter.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
 import { requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote, WORD_OF } from '../kit/request/request-words.ts'
@@ -263,24 +264,29 @@ function focusWanted(scene: HTMLElement): void {
 
 /**
  * The links after a decision: back to the inbox, and to the request that expires first of those that still wait for this
- * person. The latter is a plain link, which carries no decision; it is missing if no next request is known.
+ * person in the list they came from. The latter is a plain link, which carries no decision; it is missing if no next request
+ * is known.
  */
 function wayOn(decidedId: string): HTMLElement {
   const element = wayBack()
-  void get('/me/pending', pendingShape).then(
-    ({ data }) => {
-      const next = nextOf(data, decidedId)
+  void nextOf(decidedId).then(
+    (next) => {
       if (next === undefined) return
+      const address = keepFilters(`/a/${encodeURIComponent(next.id)}`)
       // Appended last, so that the existing link stays under the finger.
-      element.append(link(`/a/${encodeURIComponent(next.id)}`, 'Next request', { class: 'button primary' }))
+      element.append(link(address, 'Next request', { class: 'button primary' }))
     },
     () => {},
   )
   return element
 }
 
-function nextOf(waiting: readonly PendingRequest[], decidedId: string): PendingRequest | undefined {
-  return waiting
-    .filter(({ id, may_decide, methods }) => id !== decidedId && may_decide && methods.length > 0)
+/** Looks for it page by page, in the order of the expiry. @throws RequestFailure, ShapeError */
+async function nextOf(decidedId: string, cursor = ''): Promise<PendingRequest | undefined> {
+  const { data, next_cursor } = await get(`/me/pending${cursor}`, pendingShape)
+  const next = data
+    .filter((one) => one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one))
     .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
+  if (next !== undefined || next_cursor === null) return next
+  return nextOf(decidedId, `?cursor=${encodeURIComponent(next_cursor)}`)
 }

@@ -6,6 +6,7 @@ import { type Child, el, lede, link, p } from '../kit/dom/element.ts'
 import { notice, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showPlain, showScene } from '../kit/dom/stage.ts'
 import { MismatchError } from '../kit/request/checked-review.ts'
+import { keepFilters } from '../kit/request/inbox-filter.ts'
 import { signInPanel } from '../sign-in/sign-in.ts'
 
 /**
@@ -54,7 +55,7 @@ function showNotFound(): void {
     'No such request for you',
     lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
     buttonRow(
-      link('/', 'Your inbox', { class: 'button primary' }),
+      link(keepFilters('/'), 'Your inbox', { class: 'button primary' }),
       button('Sign in as someone else', 'plain', async () => {
         await endSession().catch(() => {})
         location.reload()
@@ -86,6 +87,6 @@ export function wayBack(): HTMLElement {
   return el(
     'nav',
     { class: 'buttons way-on', 'aria-label': 'Go on' },
-    link('/', 'Back to the inbox', { class: 'button plain' }),
+    link(keepFilters('/'), 'Back to the inbox', { class: 'button plain' }),
   )
 }

@@ -1,5 +1,6 @@
 import type { User } from '../api/contract.ts'
 import { whenSomeoneElse } from '../api/signed-in-before.ts'
+import { keepFilters } from '../request/inbox-filter.ts'
 import { callerText } from '../show/caller-text.ts'
 import { type Child, el, link } from './element.ts'
 import { notice } from './notice.ts'
@@ -63,7 +64,7 @@ export function showUser(user: User | undefined): void {
   place.replaceChildren(
     el('span', { class: 'visually-hidden' }, 'Signed in as '),
     name,
-    link('/', 'Inbox'),
+    link(keepFilters('/'), 'Inbox'),
     link('/account', 'Account'),
   )
 }
