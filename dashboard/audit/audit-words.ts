@@ -58,6 +58,10 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
       'Passkey suspended',
       'A passkey was suspended, because it may be a copy: {subject}',
     ],
+    'factor.passkey_counter_fell': [
+      'Passkey counter fell',
+      'The counter of a synced passkey went backwards: {subject}',
+    ],
     'factor.totp_added': ['Codes set up', '{actor} set up codes from an authenticator app'],
     'factor.totp_removed': ['Codes removed', '{actor} removed codes from an authenticator app'],
     'factor.totp_locked': ['Codes locked', 'Codes were locked after wrong ones: {subject}'],

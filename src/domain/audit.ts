@@ -71,6 +71,7 @@ export const AUDIT_TYPES = [
   'factor.passkey_added',
   'factor.passkey_removed',
   'factor.passkey_suspended',
+  'factor.passkey_counter_fell',
   'factor.totp_added',
   'factor.totp_removed',
   'factor.totp_locked',

@@ -87,6 +87,14 @@ export const REFUSALS = {
     'This confirmation has expired, was already used or belongs to something else; start again.',
   ],
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded.'],
+  passkey_suspended: [
+    403,
+    'This passkey is suspended, because its counter went backwards: there may be a copy of it. Use another passkey or a code, then remove this one. Without either, ask the operator for a new link (`countersign user invite <your e-mail address> --renew`).',
+  ],
+  user_handle_missing: [
+    403,
+    'The passkey is genuine, but the app that holds it left out the user handle, which signing in without a name needs. Use another app, passkey or a code.',
+  ],
   not_confirmed: [
     403,
     'This request counts only people whom the operator confirmed, also as delegates; ask the operator to run `countersign user confirm` for you.',

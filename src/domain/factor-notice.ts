@@ -34,6 +34,10 @@ const WORDS: Partial<Record<AuditType, Words>> = {
     heading: 'A passkey of yours was suspended',
     more: 'Its counter went backwards, as it does when a passkey was copied.',
   },
+  'factor.passkey_counter_fell': {
+    heading: 'The counter of your passkey went backwards',
+    more: 'Apps that share a synced passkey count differently, which is harmless; a copy in other hands looks the same. The passkey still works.',
+  },
   'factor.totp_added': { heading: 'An authenticator app was added to your account' },
   'factor.totp_removed': { heading: 'The authenticator app was removed from your account' },
   'factor.totp_locked': {
@@ -118,7 +122,8 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /**
  * Makes the notices for audit entries written together. Enrolling also adds a factor, and a change of delegate is recorded
  * for every account they decide in; each makes only one notice.
- * A person who was only invited gets none: they have not said that they want to hear from that account.
+ * A person who was only invited gets none: they have not said that they want to hear from that account. What happens `again`
+ * soon after a notice makes none either.
  * @returns nothing for entries of any other type
  */
 export function noticesIn(audit: readonly AuditEntry[]): PersonNotice[] {
@@ -151,7 +156,7 @@ export interface PersonNotice {
 
 function noticesOf(entry: AuditEntry): PersonNotice[] {
   const { type, detail } = entry
-  if (WORDS[type] === undefined || detail?.invited === true) return []
+  if (WORDS[type] === undefined || detail?.invited === true || detail?.again === true) return []
   const { owner_id } = detail ?? {}
   const people = [personOf(entry), ...(typeof owner_id === 'string' ? [owner_id] : [])]
   return people.flatMap((user_id) => (user_id === undefined ? [] : [noticeFor(entry, user_id)]))

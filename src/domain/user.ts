@@ -20,8 +20,10 @@ export interface Passkey extends AuthenticatorFacts {
   synced: boolean
   created_at: Date
   last_used_at: Date | null
-  /** Set when the counter went backwards: a possible clone (T30). The passkey no longer counts as a factor. */
+  /** Set when the counter of a device-bound passkey went backwards: a possible clone (T30). It no longer counts as a factor. */
   suspended_at: Date | null
+  /** When the person was last told that the counter of this synced passkey went backwards. */
+  counter_fell_at?: Date
 }
 
 /** Time-based codes. The seed is sealed with the user's id as associated data (T28). */

@@ -27,6 +27,10 @@ interface PasskeyUse {
   counter: number
   synced: boolean
   at: Date
+  /** The passkey can sync: its copies need not agree on a counter. */
+  syncs: boolean
+  /** The counter went backwards: when the person was told of it, and the entry. */
+  fell?: { at: Date; entry: AuditEntry }
 }
 
 /** A change of a person's fields; `null` removes an optional field. */
@@ -143,10 +147,10 @@ function writes(users: Users, writer: Writer) {
 function factorUses(users: Users, writer: Writer) {
   return {
     /**
-     * Records the use of a passkey after its assertion passed: the counter only grows, or stays 0 (T30).
+     * Records the use of a passkey after its assertion passed: the counter of a device-bound one only grows, or stays 0 (T30).
      * @returns false when another use was ahead, or the passkey is gone or suspended by now.
      */
-    usePasskey: (use: PasskeyUse) => usePasskey(users, use),
+    usePasskey: (use: PasskeyUse) => usePasskey(users, writer, use),
     ...createTotpTries(users, writer),
     /** Takes one of five tries before a pending seed's first code is compared. @returns undefined when no seed or try is left. */
     async takePendingTotpTry(userId: string, at: Date): Promise<User | undefined> {
@@ -195,18 +199,20 @@ function keyed(identities: readonly LinkedIdentity[]) {
   return identities.map((identity) => ({ key: identityKey(identity), ...identity }))
 }
 
-async function usePasskey(users: Users, use: PasskeyUse): Promise<boolean> {
+async function usePasskey(users: Users, writer: Writer, { fell, ...use }: PasskeyUse): Promise<boolean> {
   const counter = use.counter === 0 ? 0 : { $lt: use.counter }
-  const mine = { credential_id: use.credentialId, suspended_at: null, counter }
+  const mine = { credential_id: use.credentialId, suspended_at: null, ...(use.syncs ? {} : { counter }) }
   const update = {
     $set: {
       'passkeys.$.counter': use.counter,
       'passkeys.$.synced': use.synced,
       'passkeys.$.last_used_at': use.at,
+      ...(fell && { 'passkeys.$.counter_fell_at': fell.at }),
     },
     $inc: { version: 1 },
   }
   const filter = { _id: use.userId, passkeys: trusted({ $elemMatch: mine }) }
+  if (fell !== undefined) return writer.update(filter, withOutbox(update, [fell.entry]))
   return (await users.updateOne(filter, update)).matchedCount === 1
 }
 

@@ -124,7 +124,7 @@ describeInBrowser('a person’s own account page', () => {
     await person.page.getByRole('heading', { name: 'Your account' }).waitFor()
   })
 
-  it('says at the sign-in that a passkey may be suspended, why, and what to do (T30)', async () => {
+  it('says at the sign-in that a passkey is suspended, why, and what to do (T30)', async () => {
     const { page, context, authenticator } = await suite.signedIn('hal@example.com')
     const { session, id: authenticatorId } = authenticator
     const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
@@ -137,13 +137,14 @@ describeInBrowser('a person’s own account page', () => {
     await context.clearCookies()
     await page.goto('/signin')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    const alert = page.getByRole('alert').filter({ hasText: 'this passkey does not sign you in' })
+    const alert = page.getByRole('alert').filter({ hasText: 'passkey is suspended' })
     await alert.waitFor()
     const said = await alert.innerText()
     for (const part of [
-      'it is suspended: its counter went backwards',
+      'because its counter went backwards',
       'Use another passkey or a code',
       'remove',
+      'user invite',
     ])
       expect(said).toContain(part)
   })

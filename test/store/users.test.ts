@@ -79,7 +79,7 @@ describe('the user store', () => {
     const user = freshUser({ passkeys: [storedPasskey('other', 50), storedPasskey('counted', 5)] })
     await users.insert(user)
     const use = (counter: number, credentialId = 'counted') =>
-      users.usePasskey({ userId: user.id, credentialId, counter, synced: true, at: AT })
+      users.usePasskey({ userId: user.id, credentialId, counter, synced: true, at: AT, syncs: false })
     expect([await use(5), await use(4), await use(0), await use(6, 'unknown')]).toEqual([
       false,
       false,

@@ -56,8 +56,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
       const { user } = await post('/session/passkey', { credential }, sessionShape)
       signedIn(user)
     } catch (error) {
-      if (error instanceof RequestFailure && error.code === 'sign_in_failed')
-        slot.show('error', ...notThisOne())
+      if (error instanceof RequestFailure && error.code === 'sign_in_failed') slot.show('error', NOT_THIS_ONE)
       else slot.fail(error)
     }
   })
@@ -81,14 +80,8 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
 const NO_COOKIES =
   'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser. '
 
-/** Names every possible reason: before sign-in the service does not say which of them it was. */
-function notThisOne(): string[] {
-  return [
-    'this passkey does not sign you in. It was removed, it belongs to another service, or it is suspended: its counter went ',
-    'backwards, which can mean that there is a copy of it. Use another passkey or a code, then remove this one on the account ',
-    `page. None left? ${NEW_LINK}`,
-  ]
-}
+/** Names every possible reason: of a passkey that it cannot verify the service says no more. */
+const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. None left? ${NEW_LINK}`
 
 function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
   const email = emailField('E-mail', 'username')

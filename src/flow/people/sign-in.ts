@@ -23,7 +23,8 @@ export async function startPasskeySignIn(
 
 /**
  * Signs in with a discoverable passkey, on any browser.
- * @throws Refusal `challenge_invalid`, `sign_in_failed` (an unknown passkey and a bad signature answer alike)
+ * @throws Refusal `challenge_invalid`, `sign_in_failed` (an unknown passkey and a bad signature answer alike),
+ * `passkey_suspended` and `user_handle_missing` to the holder of the passkey
  */
 export async function signInWithPasskey(
   deps: PeopleDeps,

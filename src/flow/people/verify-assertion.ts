@@ -3,7 +3,7 @@ import { type AuthenticationResponseJSON, verifyAuthenticationResponse } from '@
 import type { Authenticators } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { Evidence } from '../../domain/request.ts'
-import { type Passkey, type User, usablePasskeys } from '../../domain/user.ts'
+import type { Passkey, User } from '../../domain/user.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import type { PeopleDeps, RelyingParty } from '../deps.ts'
 import { countsToday } from './authenticator-models.ts'
@@ -13,13 +13,17 @@ import { personAudit } from './person.ts'
 
 /**
  * Verifies an assertion of this person and records the use of the passkey; the challenge must have been taken from its
- * store before (T33). State changes only after every check passed. A counter that does not grow means that a copy may exist:
- * the passkey is suspended (T30); authenticators without a counter always send 0.
- * @throws Refusal `passkey_refused`, `authenticator_refused` for a genuine passkey that does not count there
+ * store before (T33). State changes only after every check passed, and only a genuine assertion is told more than that it was
+ * refused.
+ * @throws Refusal `passkey_refused`; for a genuine assertion `passkey_suspended`, `user_handle_missing`, or
+ * `authenticator_refused` when the passkey does not count there
  */
 export async function verifyAssertion(deps: PeopleDeps, input: AssertionInput): Promise<CheckedAssertion> {
   try {
     const checked = await checkAssertion(deps.party, input)
+    if (checked.passkey.suspended_at !== null) throw refusal('passkey_suspended')
+    if (input.discoverable === true && !input.response.response.userHandle)
+      throw refusal('user_handle_missing')
     if (!countsToday(deps.models, input.authenticators, checked.passkey))
       throw refusal('authenticator_refused')
     await book(deps, input, checked)
@@ -31,19 +35,34 @@ export async function verifyAssertion(deps: PeopleDeps, input: AssertionInput): 
   }
 }
 
+/** How long a person who heard that a counter went backwards hears no more of that passkey. */
+const TOLD_FOR_MS = 24 * 3_600_000
+
+/**
+ * Records the use. A counter that does not grow may mean a copy (T30); authenticators without a counter always send 0. A passkey
+ * bound to its device is then suspended. A synced one has copies anyway, whose apps count differently or not at all, so it is
+ * only told of.
+ */
 async function book(deps: PeopleDeps, { user }: AssertionInput, checked: CheckedAssertion) {
   const { passkey, counter, synced } = checked
+  const { id, name, backup_eligible: syncs, counter_fell_at: fell } = passkey
   const at = deps.clock.now()
-  if (counter <= passkey.counter && !(counter === 0 && passkey.counter === 0)) {
-    const entry = personAudit(deps, 'factor.passkey_suspended', user, {
-      actor: { kind: 'service' },
-      detail: { passkey: passkey.id, stored_counter: passkey.counter, counter },
-    })
-    await deps.users.suspendPasskey(user.id, passkey.credential_id, at, entry)
-    throw new CeremonyError('the counter went backwards')
+  const use = { userId: user.id, credentialId: passkey.credential_id, counter, synced, at, syncs }
+  if (counter > passkey.counter || (counter === 0 && passkey.counter === 0)) {
+    if (!(await deps.users.usePasskey(use))) throw new CeremonyError('another use was ahead')
+    return
   }
-  const use = { userId: user.id, credentialId: passkey.credential_id, counter, synced, at }
-  if (!(await deps.users.usePasskey(use))) throw new CeremonyError('another use was ahead')
+  const again = fell !== undefined && at.getTime() - fell.getTime() < TOLD_FOR_MS
+  const entry = personAudit(deps, syncs ? 'factor.passkey_counter_fell' : 'factor.passkey_suspended', user, {
+    actor: { kind: 'service' },
+    detail: { passkey: id, name, stored_counter: passkey.counter, counter, ...(again && { again }) },
+  })
+  if (!syncs) {
+    await deps.users.suspendPasskey(user.id, passkey.credential_id, at, entry)
+    throw refusal('passkey_suspended')
+  }
+  if (!(await deps.users.usePasskey({ ...use, fell: { at: again ? fell : at, entry } })))
+    throw new CeremonyError('the passkey is gone')
 }
 
 /** The facts of a genuine assertion. */
@@ -62,22 +81,24 @@ interface AssertionInput {
   expectedChallenge: Uint8Array
   /** Which passkeys count for what is confirmed; undefined: any passkey of the person. */
   authenticators: Authenticators | undefined
-  /** Sign-in without a name: the user handle is then the only link to the person, so it must be there. */
+  /** Sign-in without a name: the user handle must then be there (WebAuthn L3 §7.2 step 6). */
   discoverable?: boolean
 }
 
 /**
  * Verifies an assertion by WebAuthn L3 §7.2 against this one person and this one origin, except for the counter, which
- * only the store can compare (`verifyAssertion`). The library leaves to us: crossOrigin, the credential's id, the user
+ * only the store can compare, and for what only the holder of the passkey may learn (`verifyAssertion`). The library leaves to us: crossOrigin, the credential's id, the user
  * handle, the constant BE flag and the replay of challenges.
  * @throws CeremonyError with the reason, for the log
  */
 export async function checkAssertion(party: RelyingParty, input: AssertionInput): Promise<CheckedAssertion> {
   const { user, response, expectedChallenge } = input
-  const passkey = usablePasskeys(user).find((candidate) => candidate.credential_id === response.id)
+  const passkey = user.passkeys.find((candidate) => candidate.credential_id === response.id)
   if (passkey === undefined) throw new CeremonyError('the passkey is not one of this person')
   if (response.rawId !== response.id) throw new CeremonyError('id and rawId differ')
-  checkUserHandle(user, response.response.userHandle, input.discoverable === true)
+  const { userHandle } = response.response
+  if (userHandle && userHandle !== user.user_handle)
+    throw new CeremonyError('the user handle is of another person')
   checkClientData(response.response.clientDataJSON, {
     type: 'webauthn.get',
     challenge: expectedChallenge,
@@ -94,14 +115,6 @@ export async function checkAssertion(party: RelyingParty, input: AssertionInput)
     synced: info.credentialBackedUp,
     evidence: evidenceOf(passkey, response),
   }
-}
-
-function checkUserHandle(user: User, handle: string | undefined, required: boolean): void {
-  if (handle === undefined || handle === '') {
-    if (required) throw new CeremonyError('the user handle is missing')
-    return
-  }
-  if (handle !== user.user_handle) throw new CeremonyError('the user handle is of another person')
 }
 
 /** Passes counter 0: else the library throws on a regress before it checks the signature; a stranger could suspend a passkey. */

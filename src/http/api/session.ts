@@ -221,7 +221,7 @@ export const sessionOperations = operations('Signing in', {
       invalid: ['credential.type', 'must be public-key'],
     },
     answers: { '200': signedIn },
-    refusals: ['challenge_invalid', 'sign_in_failed'],
+    refusals: ['challenge_invalid', 'sign_in_failed', 'passkey_suspended', 'user_handle_missing'],
   },
   'post /api/v1/session/totp': {
     id: 'signInWithTotp',

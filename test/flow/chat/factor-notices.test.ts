@@ -20,6 +20,7 @@ const identity = (platform: 'slack' | 'teams', user: string) => ({
 const KINDS: readonly AuditType[] = [
   'factor.passkey_removed',
   'factor.passkey_suspended',
+  'factor.passkey_counter_fell',
   'factor.totp_added',
   'factor.totp_removed',
   'factor.totp_locked',

@@ -13,6 +13,8 @@ const REFUSED = {
   publicMessage: 'The passkey could not be verified; nothing was recorded.',
 }
 
+const SUSPENDED = { code: 'passkey_suspended', status: 403 }
+
 let service: TestService
 let people = 0
 beforeAll(async () => {
@@ -82,7 +84,7 @@ describe('T30: the counter of a passkey', () => {
       expect(passkey).toMatchObject({ counter, suspended_at: null, last_used_at: expect.any(Date) })
       return
     }
-    await expect(assertNow(person, { counter })).rejects.toMatchObject(REFUSED)
+    await expect(assertNow(person, { counter })).rejects.toMatchObject(SUSPENDED)
     const user = await userOf(person)
     expect(user.passkeys[0]).toMatchObject({
       counter: stored,
@@ -92,14 +94,14 @@ describe('T30: the counter of a passkey', () => {
     expect(user.audit.at(-1)).toMatchObject({
       type: 'factor.passkey_suspended',
       actor: { kind: 'service' },
-      detail: { stored_counter: stored, counter },
+      detail: { name: 'laptop', stored_counter: stored, counter },
     })
   })
 
   it('suspends for good: the passkey is no factor any more', async () => {
     const person = await enrol(5)
-    await expect(assertNow(person, { counter: 5 })).rejects.toMatchObject(REFUSED)
-    await expect(assertNow(person, { counter: 6 })).rejects.toMatchObject(REFUSED)
+    await expect(assertNow(person, { counter: 5 })).rejects.toMatchObject(SUSPENDED)
+    await expect(assertNow(person, { counter: 6 })).rejects.toMatchObject(SUSPENDED)
     const options = await assertionOptions(deps(), {
       user: await userOf(person),
       challenge: new Uint8Array(32),

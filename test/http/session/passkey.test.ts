@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REFUSALS } from '../../../src/domain/errors.ts'
+import { noticesIn } from '../../../src/domain/factor-notice.ts'
 import { assertWith, type EnrolledPerson, enrolWithPasskey, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -10,6 +12,10 @@ const CHALLENGE_INVALID = {
   error: 'challenge_invalid',
   message: 'This confirmation has expired, was already used or belongs to something else; start again.',
 }
+
+const SUSPENDED = { error: 'passkey_suspended', message: REFUSALS.passkey_suspended[1] }
+const NO_HANDLE = { error: 'user_handle_missing', message: REFUSALS.user_handle_missing[1] }
+const forge = (made: Uint8Array) => made.with(-1, (made.at(-1) ?? 0) ^ 1)
 
 let service: TestService
 let ada: EnrolledPerson
@@ -69,8 +75,6 @@ describe('signing in by passkey', () => {
       { userHandle: 'AAAA' },
       'the user handle is of another person',
     ],
-    ['T20: without a handle', { userHandle: null }, 'the user handle is missing'],
-    ['T20: with an empty handle', { userHandle: '' }, 'the user handle is missing'],
     ['T20: with another raw id', { rawId: 'AAAA' }, 'id and rawId differ'],
     ['T31: with flags 0x00', { flags: 0 }, 'User not present during authentication'],
     ['T31: with flags 0x01 (present, not verified)', { flags: FLAGS.up }, 'the user was not verified'],
@@ -86,16 +90,55 @@ describe('signing in by passkey', () => {
       'the backup eligibility changed',
     ],
     ['as an answer to a registration', { type: 'webauthn.create' }, 'client data has another type'],
-    [
-      'with a tampered signature',
-      { tamper: (made) => made.with(-1, (made.at(-1) ?? 0) ^ 1) },
-      'the signature is wrong',
-    ],
+    ['with a tampered signature', { tamper: forge }, 'the signature is wrong'],
   ])('is refused %s', async (_name, ceremony, reason) => {
     const { answer, browser } = await signIn(ada, ceremony)
     expect([answer.status, answer.body]).toEqual([401, FAILED])
     expect(lastReason()).toContain(reason)
     expect(browser.cookies.size).toBe(0)
+  })
+
+  it.each([
+    ['without a handle', null],
+    ['with an empty handle', ''],
+  ])('T20: is refused %s, which only the holder of the passkey is told', async (_name, userHandle) => {
+    const { answer, browser } = await signIn(ada, { userHandle })
+    expect([answer.status, answer.body]).toEqual([403, NO_HANDLE])
+    expect(browser.cookies.size).toBe(0)
+    const { answer: forged } = await signIn(ada, { userHandle, tamper: forge })
+    expect([forged.status, forged.body]).toEqual([401, FAILED])
+  })
+
+  it('T30: is refused with a passkey that is suspended, which only its holder is told, then and later', async () => {
+    const cat = await enrolWithPasskey(service, 'cat@example.com', { startCounter: 5 })
+    for (const counter of [5, 9]) {
+      const { answer, browser } = await signIn(cat, { counter })
+      expect([answer.status, answer.body]).toEqual([403, SUSPENDED])
+      expect(browser.cookies.size).toBe(0)
+    }
+    for (const ceremony of [{ tamper: forge }, { origin: 'https://evil.example' }, { flags: FLAGS.up }]) {
+      const { answer } = await signIn(cat, { counter: 10, ...ceremony })
+      expect([answer.status, answer.body]).toEqual([401, FAILED])
+    }
+  })
+
+  it('T30: goes on with a synced passkey whose counter falls: the trail is told each time, its person once a day', async () => {
+    const { be, bs, up, uv, at } = FLAGS
+    const flags = up | uv | be | bs
+    const dan = await enrolWithPasskey(service, 'dan@example.com', { startCounter: 50, flags: flags | at })
+    for (const counter of [51, 0, 0, 52, 52, 7])
+      expect((await signIn(dan, { counter, flags })).answer.status).toBe(200)
+    const user = await service.composition.deps.users.find(dan.userId)
+    expect(user?.passkeys[0]).toMatchObject({ counter: 7, suspended_at: null })
+    const fallen = user?.audit.filter(({ type }) => type === 'factor.passkey_counter_fell') ?? []
+    expect(fallen.map(({ detail }) => [detail?.stored_counter, detail?.counter, detail?.again])).toEqual([
+      [51, 0, undefined],
+      [52, 52, true],
+      [52, 7, true],
+    ])
+    expect(noticesIn(fallen).map(({ notice }) => [notice.type, notice.name])).toEqual([
+      ['factor.passkey_counter_fell', 'laptop'],
+    ])
   })
 
   it('T20: only the diagonal of person and credential passes', async () => {

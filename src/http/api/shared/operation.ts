@@ -63,6 +63,7 @@ export const PROOF_REFUSALS = [
   'proof_required',
   'challenge_invalid',
   'passkey_refused',
+  'passkey_suspended',
   'authenticator_refused',
   'totp_refused',
   'totp_disabled',
@@ -72,6 +73,7 @@ export const PROOF_REFUSALS = [
 /** The reasons why the proof that comes with a decision can be refused. */
 export const DECISION_PROOF_REFUSALS = [
   'passkey_refused',
+  'passkey_suspended',
   'totp_refused',
   'totp_disabled',
   'totp_locked',
