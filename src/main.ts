@@ -26,9 +26,9 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   )
   for (const warning of config.warnings) log.warn({}, warning)
   for (const { port } of service.composition.chats) {
-    log.info({ platform: port.platform }, 'approvers get cards in chat')
+    log.info({ platform: port.platform }, 'cards in chat are switched on')
     // A first call to the platform, so that wrong settings are reported now, not with the first request.
-    port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'a chat platform could not be asked'))
+    port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'checking a chat platform failed'))
   }
   if (config.mongodbUri === undefined && config.production) {
     log.warn(
@@ -38,10 +38,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   }
   if (service.setupUrl !== undefined) announceSetup(service.setupUrl, json)
   service.composition.storeFailed.then((error) => {
-    log.error(
-      { error },
-      'the embedded store ended; stopping, so that the supervisor starts the service again',
-    )
+    log.error({ error }, 'the embedded store ended; stopping, so that the supervisor restarts the service')
     process.exit(1)
   })
 }
@@ -73,7 +70,7 @@ function stopOnSignal(starting: Promise<RunningService>, log: Log): () => boolea
   const stop = (signal: string): void => {
     if (since !== undefined && performance.now() - since < SAME_SIGNAL_MS) return
     if (since !== undefined) {
-      log.warn({ signal }, 'stopping at once, without waiting for what is under way')
+      log.warn({ signal }, 'stopping at once, with unfinished work')
       process.exit(1)
     }
     since = performance.now()

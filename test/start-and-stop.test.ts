@@ -143,8 +143,8 @@ it('tells at the start that cards go to Slack, and that the token does not work,
     SLACK_API_URL: `http://127.0.0.1:${nobody}/api/`,
   })
   onTestFinished(() => service.end('SIGTERM'))
-  await service.line(/approvers get cards in chat/)
-  await service.line(/slack did not say which workspace the bot token is for/)
+  await service.line(/cards in chat are switched on/)
+  await service.line(/finding the workspace of the Slack bot token failed/)
 })
 
 it('answers requests that wait to be taken when it is stopped', async () => {
@@ -238,14 +238,14 @@ it('refuses what it cannot write on a disk without room, loses nothing, and goes
   room('512')
   expect(await create('meanwhile')).toEqual({ status: 503, body: away })
   expect(await send('/readyz')).toEqual({ status: 503, body: away })
-  await service.line(/the store takes no writes.*store\.db.* KiB free/)
+  await service.line(/the store accepts no writes.*store\.db.* KiB free/)
   // Its use is to be noted beside what it reads.
   for (let read = 0; read < 5; read += 1)
     expect(await send('/api/v1/approvals', { key: unused.raw_key })).toMatchObject({ status: 200 })
   room('unlimited')
   await expect.poll(async () => (await send('/readyz')).status).toBe(200)
   expect((await create('after')).status).toBe(201)
-  await service.line(/the store does its work again/)
+  await service.line(/the store is available again/)
   const { body } = await send('/api/v1/approvals')
   expect(body.data.map(({ action }: { action: string }) => action)).toEqual(['after', 'before'])
   await service.end('SIGTERM')

@@ -48,7 +48,7 @@ export async function healCard(deps: FlowDeps, body: unknown): Promise<void> {
     return healStray(deps, request, pressed, over ? 'over' : here.length > 0 ? 'twice' : 'alone')
   if (!over || card.state === 'leased') return
   await cards.doubt(card.id, clock.now())
-  log.info({ card: card.id, request: requestId }, 'a card on slack was out of date and is edited again')
+  log.info({ card: card.id, request: requestId }, 'an outdated card in Slack is edited again')
 }
 
 /** Checks the clicking person. The card of an agent that asks for a key is for the owner of the account alone. */
@@ -74,7 +74,7 @@ async function healStray(
       ? (await showSubject(deps, reader, request)).view
       : ({ kind: 'moved', twice: true } as const)
   const { ok } = await port.update(pressed, view)
-  deps.log.info({ request: request.id, ok }, 'a card on slack that was posted twice was pressed')
+  deps.log.info({ request: request.id, ok }, 'a duplicate card in Slack was pressed')
 }
 
 /** Finds the request of a click. Slack reports the link with the click, or at least the message that holds the button. */

@@ -204,7 +204,7 @@ function asRefusal(error: unknown, log: Log): unknown {
     case 'slack_webapi_http_error':
     case 'slack_webapi_rate_limited_error': {
       const detail = saidBySlack(error) ?? 'no_answer'
-      log.warn({ reason: detail }, 'slack did not complete an installation')
+      log.warn({ reason: detail }, 'Slack did not complete an installation')
       return refusal('install_failed', { detail })
     }
     default:

@@ -27,12 +27,12 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspace
     app.action(id, async ({ ack, body }) => {
       await ack()
       await healCard(deps, body).catch((error: unknown) =>
-        deps.log.warn({ error }, 'a card on slack could not be looked at'),
+        deps.log.warn({ error }, 'reading a card in Slack failed'),
       )
     })
   }
   app.event(UNHEARD, async ({ event }) => {
-    deps.log.info({ event: event.type }, 'an event from slack has no listener')
+    deps.log.info({ event: event.type }, 'an event from Slack was ignored: it has no listener')
   })
 }
 
@@ -232,12 +232,12 @@ async function forgetWorkspace(
   // Slack repeats events for minutes, and may send one late: what came before a new installation must not undo it.
   const sent = event_time === undefined ? Number.POSITIVE_INFINITY : (event_time + 1) * 1000
   if (kept !== undefined && (kept.installed_at.getTime() >= sent || (await takesToken(workspaces, tenant)))) {
-    deps.log.info(about, 'the app was installed again since it was removed')
+    deps.log.info(about, 'a removal was reported after the app had been installed again; it is ignored')
     return
   }
   const removed = await removeInstallation(deps, 'slack', tenant)
   workspaces.forget(tenant)
-  deps.log.warn({ ...about, removed }, 'a slack workspace removed the app')
+  deps.log.warn({ ...about, removed }, 'a Slack workspace removed the app')
 }
 
 /** Asks Slack whether it still accepts the workspace's token; an answer that says neither counts as no. */

@@ -141,7 +141,7 @@ async function say(
   const { tenant, method } = target
   log.error(
     { platform: 'slack', tenant, method, reason: answer.code },
-    'slack refused a card; sent plain words',
+    'Slack refused a card; plain text was sent',
   )
   // An edit that sets no `blocks` would keep the old ones.
   return calls.call(target, { ...base, text: plain, ...(posts ? {} : { blocks: [] }) })

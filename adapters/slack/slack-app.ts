@@ -83,21 +83,21 @@ async function answerOne(
   const reply = replyOnce(event.ack)
   const tell = (notice: Notice) => tellPerson(parts, incoming, reply, notice)
   const refuse = (notice: Notice) => {
-    parts.log.warn({ ...about, said: notice.heading }, 'a message of slack was refused')
+    parts.log.warn({ ...about, said: notice.heading }, 'a message from Slack was refused')
     return tell(notice)
   }
   const late = setTimeout(() => {
-    parts.log.warn(about, 'slack waited too long for an answer')
+    parts.log.warn(about, 'an answer to Slack takes too long')
     // An event is not acknowledged: it is better repeated by Slack than lost.
     if (kind !== 'event') void tell(NOTICES.slow)
   }, DEADLINE_MS)
   try {
     const refused = await findRefusal(parts, incoming, delivery, reply)
-    if (refused === 'repeat') parts.log.info(about, 'slack said this before')
+    if (refused === 'repeat') parts.log.info(about, 'Slack sent a message twice; the second is ignored')
     else if (refused !== undefined) await refuse(refused)
     else await runListeners(parts, { event, run, incoming, delivery, reply, about, refuse })
   } catch (error) {
-    parts.log.error({ error, ...about }, 'a message of slack could not be handled')
+    parts.log.error({ error, ...about }, 'handling a message from Slack failed')
     if (kind === 'event' && !reply.given()) throw error
     await tell(wentWrong(request_id))
   } finally {
@@ -142,7 +142,7 @@ async function runListeners(parts: AnsweringParts, running: Run): Promise<void> 
   const { event, run, incoming, reply, about, refuse } = running
   if (incoming.kind === 'event') return runEvent(parts, running)
   const ack = async (body?: unknown) => {
-    if (!(await reply.give(body))) parts.log.info(about, 'the answer to slack came too late')
+    if (!(await reply.give(body))) parts.log.info(about, 'an answer to Slack came too late')
   }
   // Bolt fails on a payload that is not an object, such as “null”.
   if (typeof event.body === 'object' && event.body !== null) await run({ ...event, ack })
@@ -157,7 +157,7 @@ async function runEvent(
   await run({ ...event, ack: async () => undefined })
   await seen.first(seenEvent(incoming.eventId ?? delivery))
   // If Slack gave up waiting, it sends the event again, which then counts as a repeat.
-  await reply.give().catch(() => log.info(about, 'the answer to slack came too late'))
+  await reply.give().catch(() => log.info(about, 'an answer to Slack came too late'))
 }
 
 function seenEvent(id: string): string {

@@ -85,7 +85,7 @@ function mountEvents(
   connect: (receiver: ExpressReceiver) => SlackApp,
 ): void {
   // Open to the internet: strangers must not be able to fill the log.
-  const refused = warnSeldom(log, 'a request that is not from slack was refused')
+  const refused = warnSeldom(log, 'a request that Slack did not sign was refused')
   app.post(PATH, (request, _response, next) => {
     const forgery = findForgery(request.headers, clock.now())
     if (forgery === undefined) return next()
@@ -160,7 +160,7 @@ function passReadable({ client }: SocketModeReceiver, log: Log): void {
       const contentless = message.type === 'events_api' && !eventSchema.safeParse(message.payload).success
       await read?.(contentless ? JSON.stringify({ ...message, type: 'control' }) : data)
     } catch {
-      log.warn({}, 'slack sent something unreadable in socket mode')
+      log.warn({}, 'Slack sent an unreadable message in Socket Mode')
     }
   })
 }
@@ -214,7 +214,7 @@ async function stayConnected(receiver: SocketModeReceiver, ending: AbortSignal, 
     try {
       await holdConnection(receiver, ending, log)
     } catch (error) {
-      if (!ending.aborted) log.warn({ error: wordsOf(error) }, 'slack cannot be reached in socket mode')
+      if (!ending.aborted) log.warn({ error: wordsOf(error) }, 'connecting to Slack in Socket Mode failed')
     }
     failures = performance.now() - started > HELD_MS ? 0 : failures + 1
     const wait = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
@@ -235,7 +235,7 @@ async function holdConnection(receiver: SocketModeReceiver, ending: AbortSignal,
   try {
     await receiver.start()
     clearTimeout(tooLong)
-    log.info({}, 'connected to slack in socket mode')
+    log.info({}, 'connected to Slack in Socket Mode')
     if (ending.aborted) void client.disconnect()
     await loss
   } finally {

@@ -26,7 +26,7 @@ export async function tellPerson(
   try {
     const told = await reply.give(acknowledgement(incoming, message))
     if (incoming.kind === 'action' || incoming.kind === 'shortcut') await whisper(parts, incoming, message)
-    else if (!told) parts.log.info(about, 'slack had its answer already')
+    else if (!told) parts.log.info(about, 'an answer to Slack was already sent')
   } catch (error) {
     logUnanswered(parts.log, error, about)
   }
@@ -36,7 +36,7 @@ export async function tellPerson(
 export function logUnanswered(log: FlowDeps['log'], error: unknown, about = {}): void {
   const { code: reason } = troubleOf(error)
   const cause = reason === 'unexpected' ? { error } : { reason }
-  log.warn({ ...about, ...cause }, 'a person on Slack could not be answered')
+  log.warn({ ...about, ...cause }, 'answering a person in Slack failed')
 }
 
 /** Draws the acknowledgement, where Slack shows one. For a click it stays empty: a body would replace the clicked message. */

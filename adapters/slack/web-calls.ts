@@ -70,7 +70,7 @@ export function createWebCalls(
   ): Promise<WebAnswer> => {
     const { tenant, method } = target
     const answer = await attempt(target, args, latest).catch((error: unknown): WebAnswer => {
-      log.error({ error, platform: 'slack', tenant, method }, 'a call to slack could not be made')
+      log.error({ error, platform: 'slack', tenant, method }, 'a call to Slack failed')
       return { ok: false, outcome: 'failed', code: 'internal' }
     })
     if (!answer.ok) tell(log, target, answer)
@@ -100,8 +100,8 @@ function tell(log: Log, { tenant, method }: PacedCall, { outcome, code, retry_af
     reason: code,
     ...(retry_after && { retry_after }),
   }
-  if (code === 'paced') log.debug(said, 'a call to slack waits')
-  else log.warn(said, 'slack did not accept a call')
+  if (code === 'paced') log.debug(said, 'a call to Slack was postponed')
+  else log.warn(said, 'Slack refused a call')
 }
 
 export interface SlackRates {

@@ -153,10 +153,11 @@ function patience(code: string, seconds: number): Trouble {
  */
 export function createSlackLog(log: Log): Logger {
   const told = (parts: unknown[]): string => parts.map(String).join(' ')
-  const warn = (...parts: unknown[]) => log.warn({ said: told(parts) }, 'slack library')
+  const warn = (...parts: unknown[]) =>
+    log.warn({ said: told(parts) }, 'the Slack library reported a problem')
   return {
     debug: () => undefined,
-    info: (...parts) => log.debug({ said: told(parts) }, 'slack library'),
+    info: (...parts) => log.debug({ said: told(parts) }, 'the Slack library reported a problem'),
     warn,
     error: warn,
     setLevel: () => undefined,

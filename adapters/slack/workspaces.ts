@@ -127,7 +127,7 @@ function createOwnWorkspace(
     } catch (error) {
       notBefore = performance.now() + NOT_AGAIN_MS
       trouble = troubleOf(error)
-      log.error({ reason: trouble.code }, 'slack did not say which workspace the bot token is for')
+      log.error({ reason: trouble.code }, 'finding the workspace of the Slack bot token failed')
     }
     asking = undefined
     return known
@@ -185,7 +185,10 @@ export function createInstalledWorkspaces(
       return { tenant, name: workspace_name, token, client }
     } catch {
       // The error is not logged, because the parser's could quote the opened tokens.
-      log.error({ tenant }, 'the tokens of a slack workspace cannot be opened; have it install the app again')
+      log.error(
+        { tenant },
+        'decrypting the tokens of a Slack workspace failed; have the app installed there again',
+      )
       return undefined
     }
   }

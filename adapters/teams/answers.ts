@@ -131,7 +131,7 @@ export async function answerMessage(parts: AnsweringParts, command: BotCommand):
   const tell = (answer: ChatAnswer) =>
     say(calls, deps.log, command.conversation, renderAnswer(answer, { now: deps.clock.now() }))
   const answer = await answerCommand(deps, speaker, command.text).catch((error: unknown) => {
-    deps.log.error({ error }, 'a command from Teams could not be answered')
+    deps.log.error({ error }, 'answering a command in Teams failed')
     return NOTICES.wentWrong
   })
   if (command.conversation.kind === 'person') {
@@ -193,7 +193,7 @@ export async function say(
       await wait(retry_after * 1000)
       continue
     }
-    log.warn({ outcome, reason: code }, 'an answer could not be given in Teams')
+    log.warn({ outcome, reason: code }, 'sending an answer in Teams failed')
     return said
   }
 }

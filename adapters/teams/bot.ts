@@ -104,7 +104,7 @@ class Adapter extends CloudAdapter {
     // The library reads the keys itself, without a deadline.
     const checking = this.inbound.authenticateRequest(body, authorization)
     const authentic = await unlessAborted(checking, AbortSignal.timeout(CHECK_MS)).catch((error: unknown) => {
-      log.warn({ error }, 'the bot library did not accept a token that had passed the guard')
+      log.warn({ error }, 'the bot library refused a token that the guard had accepted')
       throw refusal(isRefusal(error) ? 'chat_token_refused' : 'chat_keys_unavailable')
     })
     const answer = await this.processActivity(authentic, body, (context) => dispatch(context, events))

@@ -41,8 +41,8 @@ export function paceCalls(calls: BotCalls, log: FlowDeps['log']): BotCalls {
     if (!answer.ok) {
       const { outcome, code, retry_after } = answer
       const said = { platform: 'teams', what, outcome, reason: code, retry_after }
-      if (code === OWN_PACE) log.debug(said, 'a call to Teams waits')
-      else log.warn(said, 'Teams did not accept a call')
+      if (code === OWN_PACE) log.debug(said, 'a call to Teams was postponed')
+      else log.warn(said, 'Teams refused a call')
     }
     return answer
   }

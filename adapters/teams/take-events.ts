@@ -39,12 +39,12 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
       await meet(parts, background, presence, true)
       background.run(
         () => noteChannelsOf(parts, presence, true),
-        'what waits for a channel in Teams was not brought',
+        'queueing the cards that wait for a channel in Teams failed',
       )
       if (!presence.new_to_person || !(await isFirst(deps, tenant, presence))) return
       background.run(
         () => answerMessage(parts, { ...presence, text: 'help' }),
-        'a person in Teams was not welcomed',
+        'welcoming a person in Teams failed',
       )
     },
     async onCommand(command) {
@@ -55,7 +55,7 @@ export function takeEvents(parts: AnsweringParts, background: Background): BotEv
     async onClick(click) {
       if (!click.fallback) return within(PRESS_MS, pressed(parts, click))
       if (await isFirst(deps, tenant, click)) {
-        background.run(() => answerFallback(parts, click), 'a button in Teams was not answered')
+        background.run(() => answerFallback(parts, click), 'answering a button in Teams failed')
       }
       return { words: '' }
     },
@@ -72,7 +72,7 @@ async function answerOrWords({ deps, tenant }: AnsweringParts, click: BotClick):
   try {
     return await answerPress(deps, tenant, click)
   } catch (error) {
-    deps.log.error({ error }, 'a button in Teams was not answered')
+    deps.log.error({ error }, 'answering a button in Teams failed')
     return { words: PRESS_WORDS.wentWrong }
   }
 }
@@ -112,10 +112,10 @@ async function meet(
     if (installed || conversations.isDue(met)) {
       const found = await conversations.ask(met, calls)
       if (found.ok) email = found.value
-      else deps.log.warn({ reason: found.code }, 'a person in Teams is not known by e-mail address')
+      else deps.log.warn({ reason: found.code }, 'finding the e-mail address of a person in Teams failed')
     }
     await bringWhatWaits(deps, { ...met, email })
-  }, 'what waits for a person in Teams was not brought')
+  }, 'queueing the cards that wait for a person in Teams failed')
 }
 
 /** Retries a person's cards that could not be posted or edited, because the app can reach the person now. */
@@ -291,7 +291,7 @@ async function heal(
   const stray = { tenant, conversation: writeConversation(conversation), message: message_id }
   // The presser does not wait for this edit.
   void port.update(stray, view).then(({ ok }) => {
-    log.info({ request: request.id, ok }, 'a card in Teams that was posted twice was pressed')
+    log.info({ request: request.id, ok }, 'a duplicate card in Teams was pressed')
   })
 }
 

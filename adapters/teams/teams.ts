@@ -94,7 +94,7 @@ function createTeamsPort(
   /** Turns an error of the store into a failure, which is retried later. */
   const told = <T>(call: () => Promise<ChatOutcome<T>>): Promise<ChatOutcome<T>> =>
     call().catch((error: unknown) => {
-      log.warn({ error }, 'a call to Teams could not be made')
+      log.warn({ error }, 'a call to Teams failed')
       return { ok: false, outcome: 'failed', code: 'not_called', duration_ms: 0 } as const
     })
   const at = (ref: MessageRef) => (ref.tenant === tenantId ? readConversation(ref.conversation) : undefined)
@@ -170,7 +170,7 @@ async function remember(
 ): Promise<void> {
   await conversations
     .opened(user, conversation)
-    .catch((error: unknown) => log.warn({ error }, 'a conversation was not kept'))
+    .catch((error: unknown) => log.warn({ error }, 'storing a conversation in Teams failed'))
 }
 
 /** A second call is made only within this time: two calls must not take longer than one may. */
@@ -310,7 +310,7 @@ function guardActivity(
   }
   const refused = whyRefused(activity, claims, settings)
   if (refused === undefined) return activity
-  log.warn(refused, 'an activity for Teams was refused')
+  log.warn(refused, 'an activity from Teams was refused')
   throw refusal('chat_sender_refused')
 }
 

@@ -44,7 +44,7 @@ export function createTokenGuard(
   // Open to the internet: strangers must not be able to fill the log. Each reason has its own rate-limited warning.
   const refused = new Map<string, SeldomWarning>()
   const refuse = (reason: string): Refusal => {
-    const warning = refused.get(reason) ?? warnSeldom(log, 'a token for Teams was refused')
+    const warning = refused.get(reason) ?? warnSeldom(log, 'a token from Teams was refused')
     refused.set(reason, warning)
     warning.failed(reason)
     return refusal('chat_token_refused')
@@ -114,7 +114,7 @@ export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps
       keys = await readTokenKeys(openIdUrl)
       readAt = askedAt
     } catch (error) {
-      log.warn({ error }, 'the keys of Teams could not be read')
+      log.warn({ error }, 'reading the keys of Teams failed')
       if (keys === undefined) throw error
     }
   }

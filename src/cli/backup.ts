@@ -55,7 +55,7 @@ async function trySecrets(config: Config): Promise<{ open: boolean; why?: string
     return wrong.length === 0 ? { open: true } : { open: false, why: wrong.join(' ') }
   } catch (error) {
     // A disk for backups may take no socket, which a store that runs needs.
-    commandLog().warn({ error }, 'whether the secrets open the copy could not be tried')
+    commandLog().warn({ error }, 'trying the secrets on the copy failed')
     return { open: false }
   }
 }

@@ -88,7 +88,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     const watched = { store: nameOf(config, store, connection), ping: () => ping(connection) }
     const log = tellTroubleOnce(options.log, watched)
     opened.push(async () => log.stop())
-    connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'what is damaged is passed over'))
+    connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'skipping a damaged document'))
     const keys = connection.collection('signing_keys')
     const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
     // Secrets made for a store that is only read would keep a service from starting beside them.
@@ -277,7 +277,9 @@ async function flushVerifications({
   verifications,
   log,
 }: Pick<FlowDeps, 'verifications' | 'log'>): Promise<void> {
-  await verifications.flush().catch((error: unknown) => log.error({ error }, 'verification log not written'))
+  await verifications
+    .flush()
+    .catch((error: unknown) => log.error({ error }, 'writing the verification log failed'))
 }
 
 /** Reads the signing keys again and again. @returns what ends that */
@@ -285,7 +287,7 @@ function keepReloading(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void
   const timer = setInterval(() => {
     deps.keys
       .reload()
-      .catch((error: unknown) => deps.log.warn({ error }, 'the signing keys could not be read again'))
+      .catch((error: unknown) => deps.log.warn({ error }, 'reloading the signing keys failed'))
   }, KEY_RELOAD_MS).unref()
   return async () => clearInterval(timer)
 }

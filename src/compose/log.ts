@@ -82,10 +82,7 @@ export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
     else if (!told.has(damage)) {
       if (told.size >= MOST_TOLD) told.clear()
       told.add(damage)
-      return log.error(
-        { ...fields, error: damage },
-        'a part of the store is damaged and is not shown to anyone',
-      )
+      return log.error({ ...fields, error: damage }, 'a damaged part of the store is left out of answers')
     }
     log.debug({ ...fields, error: reason }, message)
   }
@@ -112,7 +109,7 @@ function watchTrouble(log: Log, { store, ping }: Watched) {
     if (timer === undefined || trouble === undefined) return
     if (answers && quiet && !lately) {
       const seconds = Math.round((performance.now() - trouble.at) / 1000)
-      log.info({ store, since: trouble.since, seconds }, 'the store does its work again')
+      log.info({ store, since: trouble.since, seconds }, 'the store is available again')
       timer = trouble = undefined
     } else timer = setTimeout(look, LOOK_EVERY_MS).unref()
   }
@@ -124,7 +121,7 @@ function watchTrouble(log: Log, { store, ping }: Watched) {
       const first = trouble === undefined
       trouble ??= { kinds: new Set(), since: new Date(), at: performance.now() }
       trouble.kinds.add(kind)
-      const what = kind === 'away' ? 'the store does not answer' : 'the store takes no writes'
+      const what = kind === 'away' ? 'the store does not answer' : 'the store accepts no writes'
       log.error({ store, reason }, `${what}; callers get storage_unavailable until this log reports recovery`)
       if (first) timer = setTimeout(look, LOOK_EVERY_MS).unref()
     },

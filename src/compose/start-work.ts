@@ -103,9 +103,9 @@ async function stopInTime(
   try {
     const done = stopping.then(() => true)
     if (await within(callbackTimeoutMs + STOP_MARGIN_MS, done)) return
-    log.warn({}, 'stopping without waiting for all that was under way')
+    log.warn({}, 'shutting down with unfinished work: the time limit was reached')
   } catch (error) {
-    log.warn({ error }, 'stopping in spite of what could not be finished')
+    log.warn({ error }, 'shutting down with unfinished work')
   }
   await giveBack(stopping)
 }

@@ -42,7 +42,7 @@ export async function authenticateApiKey(
     throw refusal('invalid or missing API key')
   if (email !== undefined) throw refusal('approver_email_not_allowed')
   deps.apiKeys.touch(key.id, deps.clock.now()).catch((error: unknown) => {
-    deps.log.warn({ error, key_id: key.id }, 'the use of a key was not noted')
+    deps.log.warn({ error, key_id: key.id }, 'recording the use of an API key failed')
   })
   return { key, scopes: key.scopes, address }
 }

@@ -218,7 +218,7 @@ async function save(
     if (await deps.requests.insert(request, { noListeners })) return request
   } catch (error) {
     const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
-      deps.log.warn({ error: cause, request_id: request.id }, 'what this request took was not given back'),
+      deps.log.warn({ error: cause, request_id: request.id }, 'releasing the quota of a request failed'),
     )
     // A store that is down has just kept the caller waiting, and would do so again.
     if (!deps.storeIsDown(error)) await settled
@@ -241,7 +241,7 @@ function tellLink(deps: FlowDeps, request: ApprovalRequest): void {
   if (deps.settings.production || request.sandbox) return
   deps.log.info(
     { request_id: request.id, open: `${deps.settings.baseUrl}/a/${request.id}` },
-    'a request waits for its approver',
+    'a request is pending',
   )
 }
 

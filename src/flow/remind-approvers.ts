@@ -117,7 +117,10 @@ async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId:
       await pause(LOOK_EVERY_MS)
     }
   } catch (error) {
-    deps.log.warn({ error, request_id: request.id }, 'whether a reminder was sent is not known')
+    deps.log.warn(
+      { error, request_id: request.id },
+      'recording a reminder failed; it may or may not have been sent',
+    )
     return false
   }
 }

@@ -56,7 +56,7 @@ export function noteSeen(
   const isAsked = status === 'pending' && !sandbox && whyNot !== 'not_found'
   if (!isAsked || seen.some((one) => one.approver === approver)) return
   requests.noteSeen(id, { approver, at: clock.now() }).catch((error: unknown) => {
-    log.debug({ error, request_id: id }, 'that a request was opened was not noted')
+    log.debug({ error, request_id: id }, 'recording the first view of a request failed')
   })
 }
 

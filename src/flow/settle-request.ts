@@ -92,7 +92,7 @@ export async function settleDue<Document extends { id: string }>(
   const settleSound = (due: Document): Promise<unknown> =>
     settle(due).catch((error: unknown) => {
       if (!storeIsDamaged(error)) throw error
-      log.error({ error }, 'what is damaged stays due')
+      log.error({ error }, 'skipping a damaged document; it stays due')
       damaged.add(due.id)
     })
   for (let batch = 0; batch < BATCHES; batch += 1) {

@@ -31,7 +31,7 @@ export function createAgenda(repository: JobRepository, log: Log): Agenda {
     defaultConcurrency: 50,
     defaultLockLifetime: LOCK_MS,
   })
-  const trouble = warnSeldom(log, 'the job scheduler met an error; it goes on')
+  const trouble = warnSeldom(log, 'the job scheduler reported an error; it continues')
   agenda.on('error', trouble.failed)
   return agenda
 }

@@ -75,7 +75,7 @@ function runner(sweeps: Sweeps, { clock, log }: { clock: Clock; log: Log }) {
     try {
       return nextRun(sweep, await sweep.run(), clock.now())
     } catch (error) {
-      log.warn({ error, sweep: name }, 'a sweep failed; it runs again')
+      log.warn({ error, sweep: name }, 'a sweep failed; it will run again')
       const least = Math.min(sweep.between.least, SELDOM_RETRY_MS)
       return new Date(clock.now().getTime() + Math.max(RETRY_MS, least))
     }
@@ -110,7 +110,7 @@ function startWatchdog(
       neglected.map(async (name) => putJob(repository.collection, name, await run(name), clock)),
     )
     const failed = revived.find((result) => result.status === 'rejected')
-    if (failed !== undefined) log.warn({ error: failed.reason }, 'jobs could not be stored; sweeps run late')
+    if (failed !== undefined) log.warn({ error: failed.reason }, 'storing jobs failed; sweeps run late')
     if (revived.length > 0) await repository.look().catch(() => undefined)
   })
   let looking = look()

@@ -66,7 +66,7 @@ export async function createStoreClock(
       seen = clocks()
       warn(log, offset)
     } catch (error) {
-      log.warn({ error }, 'the store did not tell its time')
+      log.warn({ error }, 'reading the clock of the store failed')
       clearTimeout(again)
       if (unsure) again = setTimeout(() => void refresh(), AGAIN_MS).unref()
     }
@@ -115,7 +115,7 @@ export async function readHello(
   const hello = await connection.db?.admin().command({ hello: 1 })
   const received = local()
   const there: unknown = hello?.localTime
-  if (!(there instanceof Date)) throw new TypeError('the store did not tell its time')
+  if (!(there instanceof Date)) throw new TypeError('reading the clock of the store failed')
   return { skewMs: Math.round(there.getTime() - (sent + received) / 2), tookMs: received - sent }
 }
 
@@ -123,7 +123,7 @@ function warn(log: Log, offset: number): void {
   if (Math.abs(offset) > SKEW_WARNING_MS) {
     log.warn(
       { offset_ms: offset },
-      'the clock of this machine differs from the database; the database is followed',
+      'the clock of this machine differs from that of the database; the service uses the clock of the database',
     )
   }
 }

@@ -124,16 +124,16 @@ export async function prepareIndexes(connection: StoreConnection, preparing: Pre
   if (await areReady()) return
   const lease = createLease(schema, clock)
   for (let told = false; !(await lease.take()); told = true) {
-    if (!told) log.info({}, 'another process makes the indexes; waiting for it')
+    if (!told) log.info({}, 'another process builds the indexes; waiting for it')
     await pause(LOOK_EVERY_MS)
     if (await areReady()) return
   }
-  log.info({ version: SCHEMA_VERSION }, 'making the indexes; with many documents this takes a while')
+  log.info({ version: SCHEMA_VERSION }, 'building the indexes; this takes a while with many documents')
   const renewal = setInterval(() => void lease.renew().catch(ignore), LEASE_MS / 3)
   try {
     await makeIndexes(connection, replicated)
     await lease.end({ $max: { version: SCHEMA_VERSION } })
-    log.info({ version: SCHEMA_VERSION }, 'the indexes are made')
+    log.info({ version: SCHEMA_VERSION }, 'the indexes are built')
   } catch (error) {
     await lease.end({}).catch(ignore)
     throw error

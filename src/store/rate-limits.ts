@@ -80,7 +80,7 @@ function overLimiters(
         if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
         // Without the store, the call itself could not do its work either.
         if (isUnavailable(refused)) throw refused
-        log.error({ error: refused, bucket }, 'the rate limiter does not answer')
+        log.error({ error: refused, bucket }, 'the rate limiter failed')
         return state(WINDOW_SECONDS * 1000, 0, bucket !== 'auth')
       }
     },

@@ -164,12 +164,12 @@ it('one damaged document of what a service starts with keeps it from nothing els
   const [{ kid: newest = '' } = {}] = await rotate('--purpose', 'decision')
   await spoil(dataDir, [kid, newest, 'vapid', 'indexes', user_id])
   expect((await cli(['key', 'list'], { env: ready })).stderr).toMatch(
-    /^error: a part of the store is damaged and is not shown to anyone: .*document "\S+" of .*signing_keys /m,
+    /^error: a damaged part of the store is left out of answers: .*document "\S+" of .*signing_keys /m,
   )
 
   const service = await start()
   await service.line(/a stored signing key is damaged.*countersign keys rotate --purpose decision --now/)
-  await service.line(/the indexes are made/)
+  await service.line(/the indexes are built/)
   expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
   expect(service.output()).not.toMatch(/\n\s+at |\/setup#/)
   const { keys } = JSON.parse(await (await fetch(`http://localhost:${port}/.well-known/jwks.json`)).text())

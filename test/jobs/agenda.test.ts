@@ -106,7 +106,7 @@ it('runs a sweep again that failed, and says so', async () => {
   }
   await worker.start()
   await vi.waitFor(() => expect(failures).toBeLessThan(0), 60_000)
-  const told = worker.logged.filter(({ message }) => message === 'a sweep failed; it runs again')
+  const told = worker.logged.filter(({ message }) => message === 'a sweep failed; it will run again')
   expect(told.map(({ fields }) => [fields.sweep, String(fields.error)])).toContainEqual([
     'remind',
     'Error: the store is tired',

@@ -39,7 +39,7 @@ it('gives back what is under way when stopping takes too long, before the store 
   await work.stop()
   expect(stop()).toBeLessThan(20_000)
   expect(worker.logged.map(({ message }) => message)).toContain(
-    'stopping without waiting for all that was under way',
+    'shutting down with unfinished work: the time limit was reached',
   )
   expect(await deps.deliveries.find('dlv_slow')).toMatchObject({
     state: 'due',

@@ -107,7 +107,7 @@ describe('a start', () => {
     const { connection, ddl, sent } = await useWatchedStore()
     await prepareIndexes(connection, preparing)
     expect(ddl()).toContain('createIndexes sessions')
-    expect(told).toEqual([expect.stringContaining('making the indexes'), 'the indexes are made'])
+    expect(told).toEqual([expect.stringContaining('building the indexes'), 'the indexes are built'])
     await prepareIndexes(connection, preparing)
     expect(ddl()).toEqual([])
     await prepareIndexes(connection, { ...preparing, thorough: false })
@@ -144,11 +144,11 @@ describe('a start', () => {
     const until = new Date(Date.now() + 60_000)
     await schema.insertOne({ _id: 'indexes', ...{ holder: 'another', until } })
     const waiting = prepareIndexes(connection, preparing)
-    await expect.poll(() => told).toEqual(['another process makes the indexes; waiting for it'])
+    await expect.poll(() => told).toEqual(['another process builds the indexes; waiting for it'])
     expect(ddl()).toEqual([])
     await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(0) } })
     await waiting
-    expect(told.at(-1)).toBe('the indexes are made')
+    expect(told.at(-1)).toBe('the indexes are built')
   })
 
   it('asks again for a build that outlasts an operation, and serves not before it is done', async () => {

@@ -66,8 +66,8 @@ function expectAway(answer: Answer & { ms: number }, mostMs: number): void {
 }
 
 const AWAY = 'error: the store does not answer'
-const NO_WRITES = 'error: the store takes no writes'
-const OVER = 'info: the store does its work again'
+const NO_WRITES = 'error: the store accepts no writes'
+const OVER = 'info: the store is available again'
 
 /** What an operator is shown from now on, once what was before is over. */
 async function toldFromNow(): Promise<() => string[]> {
@@ -237,7 +237,7 @@ it('a disk that is full is told once, with what the store says of it, and once w
   // Its limit is counted in the store, too.
   expect((await caller.read(id)).status).toBe(200)
   expect(told()).toContain(NO_WRITES)
-  const full = ({ message }: TestService['logged'][number]) => message.startsWith('the store takes no')
+  const full = ({ message }: TestService['logged'][number]) => message.startsWith('the store accepts no')
   expect(service.logged.findLast(full)?.fields).toEqual({
     store: expect.stringContaining('.sock'),
     reason: errmsg,
@@ -274,7 +274,7 @@ it('a damaged document is refused and told once; others asked for at the same mo
   const { body, headers } = answers[0] ?? expect.unreachable()
   const request_id = headers.get('x-request-id')
   expect(body).toEqual({ error: 'storage_damaged', message: expect.any(String), request_id })
-  expect(told()).toEqual(['error: a part of the store is damaged and is not shown to anyone'])
+  expect(told()).toEqual(['error: a damaged part of the store is left out of answers'])
   expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toBe(DAMAGED.errmsg)
 })
 
@@ -342,7 +342,7 @@ it('a document that is full of what waits for the trail takes no more, and says 
     return [status, body?.error]
   }
   await expect.poll(refused).toEqual([503, 'storage_damaged'])
-  expect(told()).toContain('error: a part of the store is damaged and is not shown to anyone')
+  expect(told()).toContain('error: a damaged part of the store is left out of answers')
   expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toMatch(
     /^a document is full .* Run: countersign audit check$/,
   )

@@ -49,7 +49,7 @@ export function createVerificationLog(audit: AuditInbox, log: Log) {
   const flushQuietly = (): void => {
     flush().catch((error: unknown) => {
       const left = batch.length + waiting.length
-      log.error({ error, waiting: left }, 'verification log not written, trying again')
+      log.error({ error, waiting: left }, 'writing the verification log failed; it is tried again')
       flushAfter(RETRY_MS)
     })
   }

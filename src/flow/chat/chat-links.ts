@@ -151,6 +151,6 @@ export async function makeBrowserKnown(deps: FlowDeps, link: ChatLink, address: 
     const audit = personAudit(deps, 'chat.browser_known', user, { actor })
     return { fields: { devices: withDevice(user.devices, entry) }, audit: [audit] }
   })
-  deps.log.info({ user_id: userId, identity: key }, 'a browser was made known from chat')
+  deps.log.info({ user_id: userId, identity: key }, 'a browser was trusted from chat')
   return token
 }

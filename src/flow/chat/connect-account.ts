@@ -71,7 +71,7 @@ async function greet(
   const posted = await port?.post(channel, greeting)
   if (posted?.ok) return
   const { code = 'not_set_up' } = posted ?? {}
-  log.info({ ...channel, reason: code }, 'a channel was not connected: the app cannot post there')
+  log.info({ ...channel, reason: code }, 'connecting a channel failed: the app cannot post there')
   throw refusal('channel_unreachable', { detail: code })
 }
 
@@ -141,7 +141,7 @@ export async function addInstallation(
     await endTrouble(deps, fresh)
     await bringToAccount(deps, accountId, fresh.platform)
   } catch (error) {
-    deps.log.warn({ error, account_id: accountId }, 'cards that waited for a workspace were not brought')
+    deps.log.warn({ error, account_id: accountId }, 'queueing the cards that wait for a workspace failed')
   }
 }
 

@@ -194,7 +194,7 @@ async function extend(job: Job): Promise<boolean> {
   const { deps, card } = job
   job.leaseEnds = new Date(deps.clock.now().getTime() + CARD_LEASE_MS)
   return deps.cards.extend(card.id, card.fence, job.leaseEnds).catch((error: unknown) => {
-    deps.log.warn({ error, card_id: card.id }, 'a card could not be held for longer')
+    deps.log.warn({ error, card_id: card.id }, 'renewing the lease of a card failed')
     return false
   })
 }

@@ -27,7 +27,7 @@ export async function beginTrouble(
   const trouble = { ...place, ...given({ name }), reason, since: deps.clock.now() }
   const told = tell(deps, 'chat.unavailable', account, trouble, trouble.since)
   if (await deps.accounts.beginTrouble(accountId, trouble, told))
-    deps.log.warn({ account_id: accountId, ...place, reason }, 'a chat workspace or channel takes no cards')
+    deps.log.warn({ account_id: accountId, ...place, reason }, 'a chat workspace or channel refuses cards')
 }
 
 /** Notes that it accepts cards again, tells every account that was told otherwise, and has their cards tried at once. */
@@ -36,7 +36,7 @@ export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void
     const at = deps.clock.now()
     const told = tell(deps, 'chat.restored', account, trouble, at)
     if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
-    deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel takes cards again')
+    deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel accepts cards again')
     await bringTo(deps, account.id, place)
   }
 }
@@ -169,7 +169,7 @@ export function createTroubleWatch(deps: FlowDeps) {
   }
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     await work().catch((error: unknown) =>
-      deps.log.warn({ error }, 'the state of a chat workspace was not noted'),
+      deps.log.warn({ error }, 'recording the state of a chat workspace failed'),
     )
   }
   return {
@@ -237,6 +237,6 @@ export async function bringToPerson(deps: FlowDeps, person: User, platform: Chat
       )
     await cards.retryUnreachable({ recipient }, clock.now())
   } catch (error) {
-    log.warn({ error, user_id: id }, 'cards that waited for a person were not brought')
+    log.warn({ error, user_id: id }, 'queueing the cards that wait for a person failed')
   }
 }

@@ -73,7 +73,7 @@ export function createRelay(deps: FlowDeps, loops: SendLoops): Relay {
     }
     if (failures.length > 0) throw failures[0]
   })
-  const trouble = warnSeldom(deps.log, 'carrying events on failed; the sweep tries again')
+  const trouble = warnSeldom(deps.log, 'relaying events failed; the next sweep tries again')
   const run = (): Promise<void> => {
     for (const source of deps.outbox) wanted.all(source)
     return look().finally(recorder.flush)
@@ -137,7 +137,10 @@ async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[])
       for (const entry of entries) sound.push(...(await handOverEach(carrying, [entry])))
       return sound
     }
-    deps.log.error({ error, source: source.name, id: entries[0]?.id }, 'what this document left waits')
+    deps.log.error(
+      { error, source: source.name, id: entries[0]?.id },
+      'relaying the events of a document failed; they wait',
+    )
     return []
   }
 }
@@ -158,7 +161,7 @@ async function handOver(
     } catch (error) {
       deps.log.error(
         { error, source: source.name, id: entry.id },
-        'what this document left cannot be carried on',
+        'relaying an event failed: it cannot be read',
       )
     }
   }

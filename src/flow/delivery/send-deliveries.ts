@@ -85,7 +85,7 @@ async function send(
   try {
     secrets = openSecrets()
   } catch (error) {
-    deps.log.error({ error, delivery_id: id }, 'the secret of a webhook cannot be opened; rotate it')
+    deps.log.error({ error, delivery_id: id }, 'decrypting the secret of a webhook failed; rotate it')
     return { outcome: 'unsigned', duration_ms: 0 }
   }
   return deps.sender.send({ url, eventId, body, at, secrets })

@@ -93,7 +93,7 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
       })
       if (again !== undefined) wakeAt(again, wake, clock)
     } catch (error) {
-      log.error({ error, [`${name.one}_id`]: record.id }, 'an attempt was not recorded; its lease will end')
+      log.error({ error, [`${name.one}_id`]: record.id }, 'recording an attempt failed; its lease will end')
     }
     attempts -= 1
     if (!sent) free()
@@ -119,7 +119,7 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
     for (let more = true; more && !stopped && slots.room() > 0 && attempts < MOST_ATTEMPTS; )
       ({ more, left } = await claimSome(sending, hands))
   })
-  const trouble = warnSeldom(log, `claiming ${name.many} failed; the sweep tries again`)
+  const trouble = warnSeldom(log, `claiming ${name.many} failed; the next sweep tries again`)
   const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
   return {
     wake,

@@ -58,7 +58,7 @@ export async function readAuthenticatorModels(
   const blob = await readFile(file, 'utf8')
   const { entries, nextUpdate } = await readMetadataBlob(blob.trim(), trust, clock.now())
   if (nextUpdate < clock.now())
-    log.warn({ next_update: nextUpdate }, 'the metadata of authenticators is outdated; take a newer file')
+    log.warn({ next_update: nextUpdate }, 'the metadata of authenticators is outdated; download a newer file')
   return modelsOf(new Map(entries.map((entry) => [entry.aaguid, entry])), clock)
 }
 

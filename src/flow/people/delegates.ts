@@ -79,7 +79,7 @@ export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changi
   const detail = { delegate: person.delegate.user_id }
   // Accounts that cannot be read must not delay taking a right back; the person's own trail has the entry in any case.
   const others = await sharedAccounts(deps, person, detail.delegate).catch((error: unknown) => {
-    deps.log.error({ error, user_id: person.id }, 'the accounts of a delegate could not be told')
+    deps.log.error({ error, user_id: person.id }, 'notifying the accounts of a delegate failed')
     return []
   })
   const audit = delegateAudit(deps, 'delegate.removed', person, { ...by, detail, others })

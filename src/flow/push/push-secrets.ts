@@ -40,7 +40,7 @@ export function createPushKeyKeeper(deps: KeyDeps) {
       } catch (error) {
         if (!deps.isDamaged(error)) throw error
         damaged = true
-        deps.log.error({ error }, 'the key for push notifications cannot be read')
+        deps.log.error({ error }, 'reading the key for push notifications failed')
         deps.log.error(
           {},
           'the key for push notifications is damaged: none are sent until a backup is restored',

@@ -95,7 +95,7 @@ async function send(
   if (deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
   const subscription = openSubscription(deps.vault, device)
   if (subscription === undefined) {
-    deps.log.error({ device_id: device.id }, 'the subscription of a browser cannot be opened; remove it')
+    deps.log.error({ device_id: device.id }, 'decrypting the subscription of a browser failed; remove it')
     return { outcome: 'unsigned', duration_ms: 0 }
   }
   const left = Math.floor((push.expires_at.getTime() - at.getTime()) / 1000)

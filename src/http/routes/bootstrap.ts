@@ -67,7 +67,10 @@ const status: Endpoint<typeof bootstrapStatusAnswer, WithId> = (deps) => async (
   if (polled.api_key === undefined) return
   // Noted after the answer, so that a crash in between does not lose the key. The sweep notes what this call does not.
   await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
-    deps.log.warn({ error, bootstrap: polled.bootstrap.id }, 'a collected key was not noted yet'),
+    deps.log.warn(
+      { error, bootstrap: polled.bootstrap.id },
+      'recording a collected API key failed; it is tried again',
+    ),
   )
 }
 

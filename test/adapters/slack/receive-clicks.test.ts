@@ -138,7 +138,9 @@ describe('T46: the buttons of a card', () => {
     const message = { channel: 'D0ANA', ts: '1700000000.000100', blocks: [{ type: 'actions', elements }] }
     const answer = await driver.click(message, OPEN_LINK_ID, owner())
     expect([answer.status, answer.text]).toEqual([200, ''])
-    const refused = setting.service.logged.filter((line) => line.message === 'a message of slack was refused')
+    const refused = setting.service.logged.filter(
+      (line) => line.message === 'a message from Slack was refused',
+    )
     expect(refused).toEqual([])
   })
 })

@@ -260,7 +260,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     expect(ephemeral(answer)).toContain(
       `This workspace is not connected to Countersign at ${service.url}. Ask its operator`,
     )
-    expect(logged('a message of slack was refused')).toMatchObject([
+    expect(logged('a message from Slack was refused')).toMatchObject([
       { tenant: 'T0OTHER', name: '/countersign', said: 'This workspace is not connected' },
     ])
   })
@@ -303,6 +303,6 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     const answer = await driver.command('/deploy', 'now')
     expect(ephemeral(answer)).toContain('Nothing was done. Type /countersign help')
     expect(answer.ms).toBeLessThan(2_500)
-    expect(logged('a message of slack was refused')).toMatchObject([{ kind: 'command', name: '/deploy' }])
+    expect(logged('a message from Slack was refused')).toMatchObject([{ kind: 'command', name: '/deploy' }])
   })
 })

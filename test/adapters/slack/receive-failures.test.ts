@@ -46,7 +46,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
     const { blocks, text } = call?.args ?? {}
     expect(checkMessage({ blocks, text })).toEqual([])
     expect(shownText(blocks)).toContain('Countersign does not know this button')
-    expect(logged('a message of slack was refused')).toMatchObject([
+    expect(logged('a message from Slack was refused')).toMatchObject([
       { kind: 'action', name: 'somebody_elses' },
     ])
   })
@@ -79,7 +79,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       ['chat.postEphemeral', 'C0DEPLOYS'],
       ['chat.postMessage', 'U0ANA'],
     ])
-    expect(logged('a message of slack was refused').map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+    expect(logged('a message from Slack was refused').map(({ kind, name }) => `${kind} ${name}`)).toEqual([
       'action old',
       'shortcut on_message',
       'shortcut anywhere',
@@ -99,8 +99,8 @@ describe('chat.md §4: nothing is swallowed silently', () => {
         await driver.post(payload, { contentType: 'application/json' }),
       ])
         expect([answer.status, answer.text]).toEqual([200, ''])
-      expect(logged('a message of slack was refused')).toMatchObject([{ kind: 'other' }, { kind: 'other' }])
-      expect(logged('a message of slack could not be handled')).toEqual([])
+      expect(logged('a message from Slack was refused')).toMatchObject([{ kind: 'other' }, { kind: 'other' }])
+      expect(logged('handling a message from Slack failed')).toEqual([])
     },
   )
 
@@ -125,15 +125,15 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       method === 'chat.postEphemeral' ? { error: 'user_not_in_channel' } : undefined,
     )
     expect((await driver.interact(click)).status).toBe(200)
-    await waitUntil(() => expect(logged('a person on Slack could not be answered')).toHaveLength(1))
+    await waitUntil(() => expect(logged('answering a person in Slack failed')).toHaveLength(1))
     // Not an answer of Slack's, so what became of it is logged whole.
     slack.behave(({ method }) =>
       method === 'chat.postEphemeral' ? { status: 200, body: 'null' } : undefined,
     )
     const other = { ...click, actions: [{ ...button, action_id: 'another' }] }
     expect((await driver.interact(other)).status).toBe(200)
-    await waitUntil(() => expect(logged('a person on Slack could not be answered')).toHaveLength(2))
-    expect(logged('a person on Slack could not be answered')).toMatchObject([
+    await waitUntil(() => expect(logged('answering a person in Slack failed')).toHaveLength(2))
+    expect(logged('answering a person in Slack failed')).toMatchObject([
       { reason: 'user_not_in_channel' },
       { error: { name: 'TypeError', message: expect.stringContaining('null') } },
     ])
@@ -151,8 +151,10 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       [200, ''],
       [200, ''],
     ])
-    expect(logged('an event from slack has no listener')).toEqual([{ event: 'team_rename' }])
-    expect(logged('slack said this before')).toMatchObject([{ kind: 'event', retry: 1 }])
+    expect(logged('an event from Slack was ignored: it has no listener')).toEqual([{ event: 'team_rename' }])
+    expect(logged('Slack sent a message twice; the second is ignored')).toMatchObject([
+      { kind: 'event', retry: 1 },
+    ])
   })
 })
 
@@ -167,7 +169,7 @@ describe('a verb that does not work', () => {
     expect(answer.status).toBe(200)
     expect(shownText(answer.body.blocks)).toContain(`quote ${id}.`)
     expect(answer.text).not.toMatch(/secret things|Error|at /)
-    expect(logged('a message of slack could not be handled')).toMatchObject([
+    expect(logged('handling a message from Slack failed')).toMatchObject([
       { request_id: id, name: '/countersign', error: { message: 'the index of secret things is broken' } },
     ])
   })
@@ -184,9 +186,9 @@ describe('a verb that does not work', () => {
     expect(performance.now() - started).toBeGreaterThan(2_400)
     expect(answer.ms).toBeLessThan(5_000)
     expect(shownText(answer.body.blocks)).toContain('This takes longer than usual')
-    expect(logged('slack waited too long for an answer')).toHaveLength(1)
+    expect(logged('an answer to Slack takes too long')).toHaveLength(1)
     goOn()
-    await waitUntil(() => expect(logged('the answer to slack came too late')).toHaveLength(1))
+    await waitUntil(() => expect(logged('an answer to Slack came too late')).toHaveLength(1))
   })
 
   it('lets Slack send an event again that could not even be looked at', async () => {

@@ -92,7 +92,7 @@ describe('T36: the signature of a request', () => {
     for (const answer of [forged, altered, reencoded, withJson]) {
       expect([answer.status, answer.text]).toEqual([401, ''])
     }
-    const [told, ...more] = logged('a request that is not from slack was refused')
+    const [told, ...more] = logged('a request that Slack did not sign was refused')
     expect(String(told?.error)).toContain('Signature mismatch')
     // Strangers cannot fill the log: the others are counted in the next line, ten seconds later.
     expect(more).toEqual([])
@@ -168,7 +168,9 @@ describe('T36: the same request again', () => {
     expect(shownText(answers[0]?.body.blocks)).toContain('Countersign in Slack')
     expect(answers.slice(1).map(({ text }) => text)).toEqual(['', ''])
     for (const { logged } of [first, second])
-      await waitUntil(() => expect(logged('slack said this before')).toHaveLength(times))
+      await waitUntil(() =>
+        expect(logged('Slack sent a message twice; the second is ignored')).toHaveLength(times),
+      )
   })
 
   it('runs once when ten arrive at the same moment', async () => {
@@ -177,7 +179,9 @@ describe('T36: the same request again', () => {
       Promise.all(Array.from({ length: 10 }, () => driver.post(body, knobs))),
     )
     expect(answers.filter(({ text }) => text !== '')).toHaveLength(1)
-    await waitUntil(() => expect(logged('slack said this before')).toHaveLength(9 * times))
+    await waitUntil(() =>
+      expect(logged('Slack sent a message twice; the second is ignored')).toHaveLength(9 * times),
+    )
   })
 
   it('is not remembered when its signature was wrong: a stranger cannot use up what Slack is about to say', async () => {
@@ -241,6 +245,6 @@ describe('the events address', () => {
     const form = await driver.command('/countersign', 'help', { retry })
     const json = await driver.event({ type: 'team_rename' }, { retry })
     expect([form.status, json.status, json.text]).toEqual([200, 200, ''])
-    expect(logged('an event from slack has no listener')).toEqual([{ event: 'team_rename' }])
+    expect(logged('an event from Slack was ignored: it has no listener')).toEqual([{ event: 'team_rename' }])
   })
 })

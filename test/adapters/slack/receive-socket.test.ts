@@ -54,7 +54,7 @@ describe('Socket Mode', () => {
     const driver = createSlackDriver({ url: service.url, signingSecret: 'any', teamId: slack.teamId })
     const answer = await driver.command('/countersign', 'help')
     expect([answer.status, answer.body]).toMatchObject([404, { error: 'not_found' }])
-    await waitUntil(() => expect(linesOf(service, 'connected to slack in socket mode')).toHaveLength(1))
+    await waitUntil(() => expect(linesOf(service, 'connected to Slack in Socket Mode')).toHaveLength(1))
     expect(JSON.stringify(service.logged)).not.toMatch(/xapp-|xoxb-|secret-ticket/)
   })
 
@@ -76,7 +76,9 @@ describe('Socket Mode', () => {
       return socket.say('slash_commands', help(), { envelope_id })
     })
     expect(again.payload).toEqual({})
-    await waitUntil(() => expect(linesOf(service, 'slack said this before')).toHaveLength(repeats))
+    await waitUntil(() =>
+      expect(linesOf(service, 'Slack sent a message twice; the second is ignored')).toHaveLength(repeats),
+    )
   })
 
   it('acknowledges clicks and events, and runs an event once whatever envelope it comes in', async () => {
@@ -100,7 +102,7 @@ describe('Socket Mode', () => {
     expect((await socket.say('events_api', event)).payload).toEqual({})
     const retry = { retry_attempt: 1, retry_reason: 'timeout' }
     expect((await socket.say('events_api', event, retry)).payload).toEqual({})
-    expect(linesOf(service, 'an event from slack has no listener')).toHaveLength(1)
+    expect(linesOf(service, 'an event from Slack was ignored: it has no listener')).toHaveLength(1)
   })
 
   it.each([
@@ -112,7 +114,7 @@ describe('Socket Mode', () => {
     await socket.greeted()
     expect((await socket.say('events_api', payload)).payload).toEqual({})
     const name = payload?.type ?? ''
-    expect(linesOf(service, 'a message of slack was refused')).toMatchObject([
+    expect(linesOf(service, 'a message from Slack was refused')).toMatchObject([
       { level: 'warn', fields: { name } },
     ])
   })
@@ -124,7 +126,7 @@ describe('Socket Mode', () => {
       await socket.greeted()
       socket.utter(text)
       expect(shownText((await command(help())).payload.blocks)).toContain('Countersign in Slack')
-      expect(linesOf(service, 'slack sent something unreadable in socket mode')).toHaveLength(1)
+      expect(linesOf(service, 'Slack sent an unreadable message in Socket Mode')).toHaveLength(1)
     },
   )
 
@@ -164,7 +166,7 @@ describe('Socket Mode', () => {
     opensWith(() => (well ? { answer: { ok: true, url: socket.url } } : how))
     const service = await useSocketService()
     await waitUntil(() =>
-      expect(linesOf(service, 'slack cannot be reached in socket mode').length).toBeGreaterThan(0),
+      expect(linesOf(service, 'connecting to Slack in Socket Mode failed').length).toBeGreaterThan(0),
     )
     well = true
     await socket.greeted()
@@ -189,7 +191,7 @@ describe('Socket Mode', () => {
     opensWith(() => ({ status: 503 }))
     const trying = await start()
     await waitUntil(() =>
-      expect(linesOf(trying, 'slack cannot be reached in socket mode').length).toBeGreaterThan(1),
+      expect(linesOf(trying, 'connecting to Slack in Socket Mode failed').length).toBeGreaterThan(1),
     )
     expect(await stopping(trying)).toBeLessThan(3_000)
 

@@ -50,7 +50,7 @@ async function install(service: TestService, installed_at = new Date(Date.now() 
 
 const kept = (service: TestService) => service.composition.deps.installations.find('slack', slack.teamId)
 const removals = (service: TestService) =>
-  service.logged.filter(({ message }) => message === 'a slack workspace removed the app')
+  service.logged.filter(({ message }) => message === 'a Slack workspace removed the app')
 /** Slack says again what was answered late: of all the times it was told, one removed something. */
 const effective = (service: TestService) => removals(service).filter(({ fields }) => fields.removed)
 
@@ -132,13 +132,13 @@ describe('a workspace that removes the app', () => {
     expect((await driver.event({ type: 'app_uninstalled' }, where)).status).toBe(503)
     goOn()
     const said = () => service.logged.map(({ message }) => message)
-    await waitUntil(() => expect(said()).toContain('the answer to slack came too late'))
+    await waitUntil(() => expect(said()).toContain('an answer to Slack came too late'))
     const again = await driver.event(
       { type: 'app_uninstalled' },
       { ...where, retry: { num: 1, reason: 'x' } },
     )
     expect([again.status, await kept(service)]).toEqual([200, undefined])
-    expect(said()).toContain('slack said this before')
+    expect(said()).toContain('Slack sent a message twice; the second is ignored')
     expect(service.logged.filter(({ level }) => level === 'error')).toEqual([])
   })
 
@@ -169,7 +169,7 @@ describe('a workspace that removes the app', () => {
     await driver.event({ type: 'app_uninstalled' }, { fields: { event_time } })
     await waitUntil(() =>
       expect(service.logged.map(({ message }) => message)).toContain(
-        'the app was installed again since it was removed',
+        'a removal was reported after the app had been installed again; it is ignored',
       ),
     )
     expect(await kept(service)).toBeDefined()
@@ -183,7 +183,7 @@ describe('a workspace that removes the app', () => {
       expect((await driver.event({ type, tokens: { bot: ['U0BOT'] } })).status).toBe(200)
       await waitUntil(() =>
         expect(service.logged.map(({ message }) => message)).toContain(
-          'the app was installed again since it was removed',
+          'a removal was reported after the app had been installed again; it is ignored',
         ),
       )
       expect(await kept(service)).toBeDefined()
@@ -247,7 +247,7 @@ describe('a workspace that removes the app', () => {
     const { driver, logged } = await useSlackService(slack)
     expect((await driver.event({ type: 'app_uninstalled' })).status).toBe(200)
     await waitUntil(() =>
-      expect(logged('a slack workspace removed the app')).toMatchObject([
+      expect(logged('a Slack workspace removed the app')).toMatchObject([
         { tenant: slack.teamId, removed: false },
       ]),
     )

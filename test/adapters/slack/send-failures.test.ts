@@ -192,7 +192,7 @@ it('shows a card in plain words when Slack refuses the blocks, and draws it agai
   expect(plain.text).not.toContain('Wire')
   expect(setting.service.logged.slice(before)).toContainEqual({
     level: 'error',
-    message: 'slack refused a card; sent plain words',
+    message: 'Slack refused a card; plain text was sent',
     fields: {
       platform: 'slack',
       tenant: setting.slack.teamId,
@@ -308,7 +308,7 @@ it.each(['token_revoked', 'account_inactive', 'invalid_auth'])(
     await waitUntil(async () => expect(await apps()).not.toHaveProperty('unavailable'))
     expect(service.logged.slice(before)).toContainEqual({
       level: 'warn',
-      message: 'slack did not accept a call',
+      message: 'Slack refused a call',
       fields: expect.objectContaining({ reason: error, outcome: 'unavailable' }),
     })
   },
@@ -318,7 +318,7 @@ it('has logged neither the token nor anything the caller wrote in all of this', 
   const said = JSON.stringify(setting.service.logged, (_key, value: unknown) =>
     value instanceof Error ? `${value.stack} ${JSON.stringify(value)}` : value,
   )
-  expect(said).toContain('slack did not accept a call')
+  expect(said).toContain('Slack refused a call')
   expect(said).not.toContain(setting.slack.botToken)
   expect(said).not.toMatch(/Wire 900|ACME-7731|@example\.com/)
 })

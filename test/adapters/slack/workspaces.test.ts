@@ -55,7 +55,7 @@ it('does not call people unreachable while Slack is away at the start, and knows
   expect(logged.filter(({ level }) => level === 'error')).toEqual([
     {
       level: 'error',
-      message: 'slack did not say which workspace the bot token is for',
+      message: 'finding the workspace of the Slack bot token failed',
       fields: { reason: 'http_503' },
     },
   ])
@@ -99,7 +99,7 @@ it('uses no token that was sealed for another workspace, and quotes none of it',
   expect(await port.lookup('T0OTHER', 'ana@example.com')).toMatchObject({ outcome: 'unavailable' })
   expect(logged).toContainEqual({
     level: 'error',
-    message: 'the tokens of a slack workspace cannot be opened; have it install the app again',
+    message: 'decrypting the tokens of a Slack workspace failed; have the app installed there again',
     fields: { tenant: 'T0OTHER' },
   })
   expect(JSON.stringify(logged)).not.toContain('xoxb-secret')

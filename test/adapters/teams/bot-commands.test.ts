@@ -108,7 +108,7 @@ describe('a message in one’s own chat', () => {
     setting.connector.behave(({ what }) => (what === 'post' ? 'lost' : undefined))
     await answersTo(person.id, () => setting.driver.message(person, 'help'))
     const warned = () =>
-      setting.service.logged.filter(({ message }) => message === 'an answer could not be given in Teams')
+      setting.service.logged.filter(({ message }) => message === 'sending an answer in Teams failed')
     await waitUntil(() => expect(warned().length).toBeGreaterThan(0))
     expect(setting.connector.in(person.id)).toHaveLength(1)
   })

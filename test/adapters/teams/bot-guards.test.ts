@@ -78,7 +78,7 @@ describe('T39, T40: an activity with a good token', () => {
     async (name, [reason, knobs]) => {
       const { service } = setting
       await refused(knobs(setting), 'chat_sender_refused')
-      const told = service.logged.filter(({ message }) => message === 'an activity for Teams was refused')
+      const told = service.logged.filter(({ message }) => message === 'an activity from Teams was refused')
       const named = reason === 'tenant' && name !== 'of no tenant'
       const { host, ...fields } = told.at(-1)?.fields ?? {}
       expect(fields).toEqual({ reason, ...(named && { tenant: OTHER_TENANT }) })
@@ -91,7 +91,7 @@ describe('T39, T40: an activity with a good token', () => {
     const tenant = `\u202e\n${'x'.repeat(300)}`
     await refused({ activity: { channelData: { tenant: { id: tenant } } } }, 'chat_sender_refused')
     const told = setting.service.logged.filter(
-      ({ message }) => message === 'an activity for Teams was refused',
+      ({ message }) => message === 'an activity from Teams was refused',
     )
     const shown = String(told.at(-1)?.fields.tenant)
     expect(shown).toHaveLength(64)

@@ -171,7 +171,7 @@ async function refusedWithoutTrace(
   expect(written).not.toHaveBeenCalled()
   expect(warned).not.toHaveBeenCalled()
   expect(service.logged.filter(({ level }) => level === 'error')).toEqual([])
-  const told = service.logged.filter(({ message }) => message === 'a token for Teams was refused')
+  const told = service.logged.filter(({ message }) => message === 'a token from Teams was refused')
   if (reason !== undefined) expect(told.map(({ fields }) => fields.error)).toContain(reason)
   // Each reason once in ten seconds: strangers must not fill the log.
   const most = 1 + (performance.now() - started) / 10_000

@@ -103,7 +103,7 @@ it('tries again by itself after a failure, and says so', async () => {
     append: (...entries) => (away ? Promise.reject(new Error('away')) : inbox.append(...entries)),
   }))
   for (const entry of made(1, 256)) verifications.record(entry)
-  await expect.poll(() => errors).toEqual(['verification log not written, trying again'])
+  await expect.poll(() => errors).toEqual(['writing the verification log failed; it is tried again'])
   away = false
   await expect.poll(written).toHaveLength(256)
 })

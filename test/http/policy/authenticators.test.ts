@@ -142,7 +142,7 @@ describe('the metadata of authenticators', () => {
       'FIDO_METADATA_FILE: cannot be used: its signer leads to none of the roots',
     )
     const warned = service.logged.filter(({ level }) => level === 'warn').map(({ message }) => message)
-    expect(warned).toContain('the metadata of authenticators is outdated; take a newer file')
+    expect(warned).toContain('the metadata of authenticators is outdated; download a newer file')
   })
 })
 
