@@ -82,6 +82,7 @@ export async function startWork(
     })
   const work = { relay, loops, jobs, stop: ending }
   try {
+    await deps.cards.retryFailed(deps.clock.now())
     await jobs.start(createSweeps(deps, relay, loops))
     return work
   } catch (error) {

@@ -62,6 +62,17 @@ export function cardStepAfter(
   return again(Math.min(RETRY_DELAYS_MS[tries] ?? LONGEST_PAUSE_MS, most))
 }
 
+/** The longest pause of the card that probes an outage. With the time that a hanging call takes, others wait 30 s at most. */
+export const PROBE_MS = 15_000
+/** Failed attempts in a row after which a card probes no more: it may fail alone, and for ever. Over an hour. */
+const MOST_PROBES = 250
+
+/** Shortens the pause of a card that probes for all cards of an account whether the platform is back. */
+export function probeStep(step: CardStep, tries: number): CardStep {
+  if (step.state !== 'due' || tries >= MOST_PROBES) return step
+  return { ...step, delay_ms: Math.min(step.delay_ms, PROBE_MS) }
+}
+
 /** The standing of a card, for its log. `behind`: the card cannot be edited; `not_sent`: nothing was posted while it mattered. */
 export type CardStanding = 'due' | 'sending' | 'shown' | 'behind' | 'not_sent' | 'unreachable'
 

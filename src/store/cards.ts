@@ -230,7 +230,12 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       const few = { ...refused, $expr: BEHIND, tries: trusted({ $lt: 4 }) }
       if ((await updateEach(collection, few, { $set: { state: 'due', next_at: at } })) > 0) wakeCards()
     },
-    /** Makes the account's failed cards on the platform due now, and those whose message could not be edited. */
+    /** Makes every card due that waits after a failure: this process does not know whether the platform is still away. */
+    async retryFailed(at: Date): Promise<void> {
+      const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
+      if ((await updateEach(collection, late, { $set: { next_at: at } })) > 0) wakeCards()
+    },
+    /** Makes the account's failed cards on the platform due at that time, and those whose message could not be edited. */
     async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
       const late = { ...failed, next_at: trusted({ $gt: at }) }

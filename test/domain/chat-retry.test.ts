@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Card } from '../../src/domain/chat.ts'
-import { cardStepAfter, notReachable, standingOf } from '../../src/domain/chat-retry.ts'
+import { cardStepAfter, notReachable, probeStep, standingOf } from '../../src/domain/chat-retry.ts'
 
 const ref = { tenant: 'T1', conversation: 'D1', message: 'm1' }
 
@@ -39,6 +39,15 @@ describe('what happens to a card after a call that was not accepted', () => {
   it('is tried again after 1 s, 5 s, 30 s, 5 min, and then every 15 min for as long as it takes', () => {
     expect(delays(7, {})).toEqual([1, 5, 30, 300, 900, 900, 900])
     expect(delays(5, { luck: 1 })).toEqual([0.75, 3.75, 22.5, 225, 675])
+  })
+
+  it('is tried every 15 s for over an hour as the one that probes, and no more often than it would be otherwise', () => {
+    const delay_ms = (pause: number, tries: number) =>
+      probeStep({ state: 'due', tries, delay_ms: pause, ask_patience: false }, tries)
+    expect(delay_ms(900_000, 249)).toMatchObject({ delay_ms: 15_000 })
+    expect(delay_ms(1_000, 1)).toMatchObject({ delay_ms: 1_000 })
+    expect(delay_ms(900_000, 250)).toMatchObject({ delay_ms: 900_000 })
+    expect(probeStep({ state: 'unreachable', tries: 1 }, 1)).toEqual({ state: 'unreachable', tries: 1 })
   })
 
   it('is tried every 5 min while its message asks about what is over', () => {

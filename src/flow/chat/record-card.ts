@@ -8,6 +8,7 @@ import type { CardResult } from '../../store/cards.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { ChatOutcome, ChatPort } from '../ports.ts'
 import type { Lookup } from './find-addresses.ts'
+import type { OutageWatch } from './outage.ts'
 import type { TroubleWatch } from './trouble.ts'
 
 /** A call that the platform did not accept. */
@@ -51,7 +52,7 @@ type Rest = 'idle' | 'unreachable' | 'exhausted'
  * @returns undefined when the claim was lost
  */
 export async function recordCard(
-  deps: FlowDeps,
+  deps: RecordDeps,
   card: Card,
   progress: CardProgress,
   step: Rest | CardStep,
@@ -77,10 +78,25 @@ export async function recordCard(
     if (attempts.some(({ what }) => what === 'update')) await deps.cards.doubt(card.id, now)
     return undefined
   }
+  await noteOutage(deps, card, progress, step)
   const patience = typeof step !== 'string' && step.state === 'due' && step.ask_patience
   const next_at = state === next.state ? next.next_at : next.again_at
   return { state, next_at, patience }
 }
+
+/** Notes whether the platform answered: a refusal of this chat is an answer, too. */
+async function noteOutage(
+  { outages }: RecordDeps,
+  card: Card,
+  { attempts, failure, message }: CardProgress,
+  step: Rest | CardStep,
+): Promise<void> {
+  if (attempts.some(({ outcome }) => ANSWERED.has(outcome)))
+    await outages.answered(card, failure?.tenant ?? message?.tenant)
+  else if (typeof step === 'string' || step.state !== 'due') await outages.gone(card)
+}
+
+const ANSWERED: ReadonlySet<CardAttempt['outcome']> = new Set(['accepted', 'unreachable'])
 
 /** Milliseconds after which an edit that the platform still had to apply has been applied. */
 export const LANDED_MS = 60_000
@@ -139,17 +155,21 @@ function refusalsOf(card: Card): number {
 
 /** Returns the step after a call that was not accepted. `misleads`: the message still asks about a request that is over. */
 export function stepAfter(
-  { random }: Pick<FlowDeps, 'random'>,
+  { random, outages }: RecordDeps,
   card: Card,
-  { outcome, retry_after: retryAfter, passing }: CardFailure,
+  { outcome, retry_after: retryAfter, passing, tenant }: CardFailure,
   misleads = false,
 ): CardStep {
   const luck = (random.bytes(1)[0] ?? 0) / 255
   const tries = outcome === 'unreachable' ? refusalsOf(card) : card.tries
-  return cardStepAfter(outcome, { tries, retryAfter, passing, misleads, luck })
+  const step = cardStepAfter(outcome, { tries, retryAfter, passing, misleads, luck })
+  return outcome === 'failed' || outcome === 'timeout' ? outages.failed(card, tenant, step) : step
 }
 
-export type AttemptDeps = FlowDeps & { lookup: Lookup; troubles: TroubleWatch }
+/** What recording needs. */
+type RecordDeps = FlowDeps & { outages: OutageWatch }
+
+export type AttemptDeps = RecordDeps & { lookup: Lookup; troubles: TroubleWatch }
 
 /** A card that this process has claimed. */
 export interface Job {

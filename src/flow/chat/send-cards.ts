@@ -8,7 +8,15 @@ import type { FlowDeps } from '../deps.ts'
 import type { ChatPort } from '../ports.ts'
 import { attemptCard } from './attempt-card.ts'
 import { createLookup } from './find-addresses.ts'
-import { type CardProgress, type CardReport, note, recordCard, stepAfter } from './record-card.ts'
+import { createOutageWatch } from './outage.ts'
+import {
+  type AttemptDeps,
+  type CardProgress,
+  type CardReport,
+  note,
+  recordCard,
+  stepAfter,
+} from './record-card.ts'
 import { createTroubleWatch } from './trouble.ts'
 
 /**
@@ -20,7 +28,8 @@ export function createCardLoop(
   limits: { total: number; perAccount: number; leaseMs: number },
 ): SendLoop<Card> {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
-  const attempting = { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
+  const watches = { troubles: createTroubleWatch(deps), outages: createOutageWatch(deps) }
+  const attempting = { ...deps, lookup: createLookup(deps.clock), ...watches }
   const slots = createRecipientSlots(platforms.size === 0 ? 0 : limits.total, limits.perAccount)
   return createSendLoop(
     {
@@ -77,7 +86,7 @@ const DAY_MS = 86_400_000
 
 /** Tells one identity of a person about a change of their factors, unless it was unlinked since. Posted once. */
 async function attemptNotice(
-  deps: FlowDeps,
+  deps: AttemptDeps,
   chat: ChatPort,
   { record: card, interrupted }: ClaimedCard,
   notice: FactorNotice,
@@ -94,7 +103,7 @@ async function attemptNotice(
   note(progress, deps, 'post', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
   if (!answer.ok) {
     const old = deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS
-    return recordCard(deps, card, progress, old ? 'exhausted' : stepAfter(deps, card, answer))
+    return recordCard(deps, card, progress, old ? 'exhausted' : stepAfter(deps, card, { ...answer, tenant }))
   }
   const posted = { message: { ...answer.value, user }, posted_at: deps.clock.now(), shown: card.wanted }
   return recordCard(deps, card, { ...progress, ...posted }, 'idle')

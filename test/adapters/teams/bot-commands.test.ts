@@ -182,10 +182,17 @@ describe('a message in a channel', () => {
     expect(answer).not.toContain('/link#')
   })
 
-  it('is treated alike in a group chat', async () => {
+  it.each([
+    ['a group chat', {}],
+    ['a chat that Teams calls personal and a group', { conversationType: 'personal' }],
+  ])('is treated alike in %s', async (_name, kind) => {
     const { driver, connector, group } = setting
     const own = connector.in(linked.id).length
-    const [answer] = await answersTo(group, () => driver.message(linked, 'pending', { group }))
+    const tenantId = setting.tenantId
+    const activity = {
+      conversation: { id: group, conversationType: 'groupChat', isGroup: true, tenantId, ...kind },
+    }
+    const [answer] = await answersTo(group, () => driver.message(linked, 'pending', { group, activity }))
     expect(answer).toContain('Sent to you alone')
     expect(newIn(linked.id, own)).toHaveLength(1)
   })

@@ -21,10 +21,14 @@ export interface CardSetting {
 }
 
 export async function useCardSetting(
-  { approvers = 1, quorum = 1 }: { approvers?: number; quorum?: number } = {},
+  {
+    approvers = 1,
+    quorum = 1,
+    platform,
+  }: { approvers?: number; quorum?: number; platform?: 'slack' | 'teams' } = {},
   options: WorkerOptions = {},
 ): Promise<CardSetting> {
-  const chat = createChatPlatform()
+  const chat = createChatPlatform(platform)
   const worker = await useWorker({ chats: [chat], ...options })
   const requester = await newRequester(worker)
   const people: User[] = []

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { attemptCard } from '../../../src/flow/chat/attempt-card.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
+import { createOutageWatch } from '../../../src/flow/chat/outage.ts'
 import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
@@ -25,7 +26,8 @@ async function claimNext({ worker: { deps } }: CardSetting) {
 }
 
 function attempting({ worker: { deps } }: CardSetting) {
-  return { ...deps, lookup: createLookup(deps.clock), troubles: createTroubleWatch(deps) }
+  const watches = { troubles: createTroubleWatch(deps), outages: createOutageWatch(deps) }
+  return { ...deps, lookup: createLookup(deps.clock), ...watches }
 }
 
 it.each(['posts once more, and only once', 'says the outcome there, of what was decided meanwhile'])(

@@ -205,7 +205,7 @@ it('waits as long as the platform asks, with all messages to that recipient, and
   expect(limited.every(({ tries }) => tries === 0)).toBe(true)
 })
 
-it('goes on with pauses of at most 15 min until the platform is back: what is over first, and what waits', async () => {
+it('goes on until the platform is back, with what is over and with what waits', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester, people } = setting
   const [person = expect.unreachable()] = people
@@ -217,19 +217,11 @@ it('goes on with pauses of at most 15 min until the platform is back: what is ov
   await vote(setting, over, person, 'rejected')
   const waiting = await requester.request()
   const cardOf = async (id: string) => (await cardsOf(setting, id))[0] ?? expect.unreachable()
-  const pauseOf = ({ next_at, attempts }: Awaited<ReturnType<typeof cardOf>>) =>
-    (next_at.getTime() - (attempts.at(-1)?.at.getTime() ?? 0)) / 1000
   for (let tries = 1; tries <= 8; tries += 1) {
     for (const id of [over, waiting])
       await waitUntil(async () => expect(await cardOf(id)).toMatchObject({ state: 'due', tries }))
     if (tries < 8) await letTimePass(setting, work.loops.cards.wake)
   }
-  const pauses = [pauseOf(await cardOf(over)), pauseOf(await cardOf(waiting))]
-  // From when the last try began, which may itself have taken a while.
-  expect(pauses[0]).toBeGreaterThan(200)
-  expect(pauses[0]).toBeLessThan(360)
-  expect(pauses[1]).toBeGreaterThan(600)
-  expect(pauses[1]).toBeLessThan(960)
   chat.behave(() => undefined)
   await letTimePass(setting, work.loops.cards.wake)
   await waitUntil(() => expect(nowShown(chat.one('U1', over))?.status.kind).toBe('rejected'))
