@@ -249,7 +249,7 @@ it('a disk that is full is told once, with what the store says of it, and once w
   }
   proxy.play({})
   await expect.poll(() => told().at(-1)).toBe(OVER)
-  expect(told().sort()).toEqual([AWAY, NO_WRITES, OVER])
+  expect(told().sort()).toEqual([NO_WRITES, AWAY, OVER])
   expect((await caller.create({ action: 'x' })).status).toBe(201)
 })
 
