@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { loadsWhatIsBuilt } from './test/support/compiled.ts'
 import { Durations } from './test/support/durations.ts'
+import { PATIENCE_MS } from './test/support/patience.ts'
 import { readSuite } from './test/support/projects.ts'
 
 const suite = readSuite(import.meta.dirname)
@@ -47,8 +48,7 @@ export default defineConfig({
     ],
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,
-    // A poll ends as soon as it holds; the library's one second is too short on a busy machine.
-    expect: { poll: { timeout: 240_000 } },
+    expect: { poll: { timeout: PATIENCE_MS } },
     pool: 'forks',
   },
 })

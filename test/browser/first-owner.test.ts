@@ -8,6 +8,7 @@ import { parseJwks } from '../../src/signing/keys.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { axeViolations, describeInBrowser, stopClock } from '../support/browser.ts'
 import { callWithKey } from '../support/live.ts'
+import { patienceFor } from '../support/patience.ts'
 import { addKey } from '../support/people.ts'
 import { ask, readRequest, useServiceSuite } from '../support/service-suite.ts'
 
@@ -163,7 +164,8 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.goto('/')
     await page.getByRole('button', { name: 'Create a sandbox key' }).click()
     const run = async (name: string): Promise<unknown> => {
-      const command = await page.getByRole('group', { name }).innerText()
+      // The sandbox decides after five seconds, and the page looks again every few.
+      const command = await page.getByRole('group', { name }).innerText({ timeout: patienceFor(10_000) })
       return JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
     }
     const asked = await run('the command that asks for an approval')

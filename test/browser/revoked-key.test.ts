@@ -4,6 +4,7 @@ import { axeViolations, describeInBrowser, overflow } from '../support/browser.t
 import { batchArea } from '../support/page-batch-answers.ts'
 import { samplePending, sampleReview } from '../support/page-samples.ts'
 import { usePageSuite } from '../support/page-suite.ts'
+import { patienceFor } from '../support/patience.ts'
 
 const SENTENCE =
   'Careful: This API key was revoked after it asked. Reject this unless you know that it should still happen.'
@@ -44,7 +45,8 @@ describeInBrowser('a request of a key that was revoked since', () => {
     expect(await page.evaluate('document.activeElement.tagName')).toBe('TEXTAREA')
     const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length
     const before = looks()
-    await expect.poll(looks).toBeGreaterThan(before + 1)
+    // The page looks every four seconds.
+    await expect.poll(looks, { timeout: patienceFor(8_000) }).toBeGreaterThan(before + 1)
     expect(await warnings(page).count()).toBe(1)
   })
 

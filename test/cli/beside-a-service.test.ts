@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
+import { patienceFor } from '../support/patience.ts'
 import { freePort } from '../support/service.ts'
 
 it('works beside a running service: the link enrols, the key asks, the revoked key does not', async () => {
@@ -46,7 +47,7 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
   const [{ kid }] = rotated.json().keys
   const served = async () => (await fetch(`${url}/.well-known/jwks.json`)).json()
-  await expect.poll(served, { interval: 500 }).toMatchObject({
+  await expect.poll(served, { interval: 500, timeout: patienceFor(10_000) }).toMatchObject({
     keys: expect.arrayContaining([expect.objectContaining({ kid })]),
   })
 

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, onTestFinished, vi } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { freePort } from '../support/service.ts'
 
 const EXECUTABLE = process.env.NGINX_PATH ?? '/usr/sbin/nginx'
@@ -84,7 +85,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       if (child.exitCode !== null) throw new Error(`nginx ended:\n${log()}`)
       return reach(port)
     },
-    { timeout: 240_000, interval: 20 },
+    { timeout: PATIENCE_MS, interval: 20 },
   )
   return { port, tlsPort, child, log, end }
 }

@@ -2,6 +2,7 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/flow/ports.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
+import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 import { useWorker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
@@ -34,7 +35,10 @@ async function useJobs(clock: Clock, { every = {}, nextDue }: Noted = {}) {
   if (!relay || !deliver || !expire || !remind) throw new Error('no sweeps')
   onTestFinished(() => jobs.stop())
   await jobs.start({ relay, deliver, expire, remind, 'clean-up': noting('clean-up') })
-  await vi.waitFor(() => expect(Object.values(runs).every((times) => times.length > 0)).toBe(true), 60_000)
+  await vi.waitFor(
+    () => expect(Object.values(runs).every((times) => times.length > 0)).toBe(true),
+    PATIENCE_MS,
+  )
   return { worker, jobs, runs }
 }
 
@@ -47,7 +51,7 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
   }
   const { worker, runs } = await useJobs({ now: () => new Date() }, { nextDue })
   const pulse = feelPulse(worker)
-  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(12), 60_000)
+  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(12), patienceFor(7_000))
   const woken = runs.deliver.slice(1).map((at, i) => ({ at, due: asked[i] ?? Number.NaN }))
   expect(Math.min(...woken.map(({ at, due }) => at - due))).toBeGreaterThanOrEqual(0)
   const late = woken.map(({ at, due }) => at - due - pulse.heldUp(due, at))
@@ -72,13 +76,13 @@ it("T75: keeps jobs in the database's time when the clock of the process is an h
     expect(job?.lockedAt).toBeNull()
     // Of whichever run was the last: the other sweeps may have taken their time to begin.
     expect(Math.abs(Number(job?.nextRunAt) - (asked.at(-1) ?? Number.NaN))).toBeLessThan(1_000)
-  }, 60_000)
-  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(1), 60_000)
+  }, PATIENCE_MS)
+  await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(1), patienceFor(4_000))
   expect((runs.deliver[1] ?? 0) + HOUR_MS).toBeGreaterThanOrEqual(asked[0] ?? Number.NaN)
   await vi.waitFor(async () => {
     const standing = await worker.stored('jobs').find({ 'data.sweep': 'clean-up' }).toArray()
     expect(Number(standing[0]?.nextRunAt)).toBeGreaterThan(Date.now() + 1.9 * HOUR_MS)
-  }, 60_000)
+  }, PATIENCE_MS)
 })
 
 it('leaves no job locked behind when it stops, so that another process goes on at once', async () => {
@@ -86,7 +90,7 @@ it('leaves no job locked behind when it stops, so that another process goes on a
     { now: () => new Date() },
     { every: { relay: 150, expire: 150 } },
   )
-  await vi.waitFor(() => expect(runs.relay.length).toBeGreaterThan(3), 60_000)
+  await vi.waitFor(() => expect(runs.relay.length).toBeGreaterThan(3), PATIENCE_MS)
   await jobs.stop()
   const before = runs.relay.length
   const left = await worker.stored('jobs').find({}).toArray()
@@ -105,7 +109,7 @@ it('runs a sweep again that failed, and says so', async () => {
     return nextReminder()
   }
   await worker.start()
-  await vi.waitFor(() => expect(failures).toBeLessThan(0), 60_000)
+  await vi.waitFor(() => expect(failures).toBeLessThan(0), patienceFor(4_000))
   const told = worker.logged.filter(({ message }) => message === 'a sweep failed; it will run again')
   expect(told.map(({ fields }) => [fields.sweep, String(fields.error)])).toContainEqual([
     'remind',
@@ -130,7 +134,7 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
     const nextRun = async () => {
       const last = await run()
       await vi.waitFor(async () => expect(await run()).toBeGreaterThan(last), {
-        timeout: 240_000,
+        timeout: patienceFor(10_000),
         interval: 20,
       })
       return { at: performance.now(), commands: sum(/^(?!hello)/), updates: sum(/^update /) }

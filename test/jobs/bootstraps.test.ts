@@ -3,6 +3,7 @@ import type { Bootstrap } from '../../src/domain/bootstrap.ts'
 import { handOutKey } from '../../src/flow/bootstrap/poll-bootstrap.ts'
 import { startBootstrap } from '../../src/flow/bootstrap/start-bootstrap.ts'
 import { cleanUp } from '../../src/flow/clean-up.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { feelPulse } from './pulse.ts'
 
@@ -45,7 +46,7 @@ describe('bootstraps in the background', () => {
       return expired
     }
     await worker.start()
-    await vi.waitFor(() => expect(done).toHaveLength(2), { timeout: 240_000, interval: 20 })
+    await vi.waitFor(() => expect(done).toHaveLength(2), { timeout: PATIENCE_MS, interval: 20 })
     for (const { at, late } of done) {
       expect(late).toBeGreaterThanOrEqual(0)
       // The start may still be under way then. Left to the sweep of every 20 s, it would be 18 s.
@@ -57,7 +58,7 @@ describe('bootstraps in the background', () => {
         expect(told.map(({ entry }) => entry?.subject).sort()).toEqual(begun.map(({ id }) => id).sort())
         expect(told.map(({ entry }) => entry?.account_id).sort()).toEqual([user.account_id, undefined])
       },
-      { timeout: 240_000, interval: 50 },
+      { timeout: PATIENCE_MS, interval: 50 },
     )
   })
 
@@ -72,7 +73,7 @@ describe('bootstraps in the background', () => {
         const told = await worker.deps.trail.list({ type: 'bootstrap.collected', limit: 10 })
         expect(told.map(({ entry }) => entry?.subject)).toEqual([approved.id])
       },
-      { timeout: 240_000, interval: 50 },
+      { timeout: PATIENCE_MS, interval: 50 },
     )
     const key = await worker.deps.apiKeys.find('key_of_the_test')
     expect((await worker.deps.bootstraps.find(approved.id))?.collected).toEqual({ at: key?.created_at })

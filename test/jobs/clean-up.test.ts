@@ -1,6 +1,7 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 
@@ -67,17 +68,14 @@ describe('the clean-up job', () => {
     await worker.stored('sessions').updateOne({}, { $set: { last_seen_at: seen } })
     await worker.deps.quotas.take(oneOf('2001-01'))
     await worker.start()
-    await vi.waitFor(
-      async () => {
-        expect(await counters(worker)).toEqual({})
-        // Told, and taken note of: before that it is kept.
-        expect(await worker.stored('sessions').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
-        expect(await worker.deps.trail.list({ type: 'session.ended', limit: 10 })).toMatchObject([
-          { entry: { subject: session?._id, actor: { kind: 'service' }, detail: { reason: 'lapsed' } } },
-        ])
-      },
-      { timeout: 240_000 },
-    )
+    await vi.waitFor(async () => {
+      expect(await counters(worker)).toEqual({})
+      // Told, and taken note of: before that it is kept.
+      expect(await worker.stored('sessions').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
+      expect(await worker.deps.trail.list({ type: 'session.ended', limit: 10 })).toMatchObject([
+        { entry: { subject: session?._id, actor: { kind: 'service' }, detail: { reason: 'lapsed' } } },
+      ])
+    }, PATIENCE_MS)
     await cleanUp(worker.deps)
     expect(await worker.stored('sessions').countDocuments({})).toBe(0)
   })

@@ -11,8 +11,8 @@ const EACH = 5
 export interface Duties {
   /** When they are due, in ms of the local clock; deliveries are due at once and fail first. */
   due: number
-  /** Waits until all are done, each once. @returns how many seconds after `due` that was */
-  done(withinSeconds: number): Promise<number>
+  /** Waits until all are done, each once, until `lateMs` after `due`. @returns how many seconds after `due` that was */
+  done(lateMs: number): Promise<number>
 }
 
 /** Writes duties into the worker's documents; `receiver` refuses the first attempt of each delivery. */
@@ -37,8 +37,8 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
   for (const id of waiting) await set(id, { remind_at: new Date(due) })
   return {
     due,
-    async done(withinSeconds) {
-      const timeout = due + withinSeconds * 1000 - Date.now()
+    async done(lateMs) {
+      const timeout = due + lateMs - Date.now()
       await vi.waitFor(
         async () => {
           expect(await told(worker, lapsing, 'approval.expired')).toEqual(Array(EACH).fill(1))

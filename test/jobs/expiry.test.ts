@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
 import { feelPulse } from './pulse.ts'
@@ -56,7 +57,10 @@ describe('expiry', () => {
     onTestFinished(() => waiter.close())
     const news = waiter.next(1, new Date(Date.now() + 120_000), new AbortController().signal)
     await worker.start()
-    await vi.waitFor(() => expect(done).toHaveLength(COUNT), { timeout: 240_000, interval: 50 })
+    await vi.waitFor(() => expect(done).toHaveLength(COUNT), {
+      timeout: patienceFor(2_000 + SPREAD_MS),
+      interval: 50,
+    })
     const [p50, p99, most] = [50, 99, 100].map((percent) => percentile(late(), percent))
     console.info(`expiry, ms late of ${COUNT}: p50 ${p50}, p99 ${p99}, most ${most}`)
     expect(Math.min(...done.map(({ late }) => late))).toBeGreaterThanOrEqual(0)
@@ -68,7 +72,7 @@ describe('expiry', () => {
         const records = await worker.deps.trail.list({ type: 'approval.expired', limit: 2 * COUNT })
         expect(records.map(({ entry }) => entry?.subject).sort()).toEqual([...ids].sort())
       },
-      { timeout: 240_000, interval: 100 },
+      { timeout: PATIENCE_MS, interval: 100 },
     )
     expect(events.sort()).toEqual([...ids].sort())
   })

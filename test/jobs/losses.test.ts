@@ -8,6 +8,7 @@ import { settleDue } from '../../src/flow/settle-request.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import { WITH_OUTBOX } from '../../src/store/outbox.ts'
 import { openGate } from '../support/gate.ts'
+import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri } from '../support/service.ts'
@@ -15,8 +16,8 @@ import { spoil, spoilIndexes } from '../support/spoil.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 import { leaveDuties } from './duties.ts'
 
-/** How late a duty may be after a loss, on a machine that is slow: without the watchdog it would never be done. */
-const LATE_SECONDS = 60
+/** The watchdog looks every 5 s, and so do those who lost the store: without them it would never be done. */
+const LATE_MS = patienceFor(5_000)
 
 async function setUp(options: Parameters<typeof useWorker>[0] = {}) {
   const worker = await useWorker(options)
@@ -33,7 +34,7 @@ async function settled(worker: Worker): Promise<void> {
       expect(jobs).toHaveLength(5)
       expect(jobs.filter(({ nextRunAt, lockedAt }) => nextRunAt === null || lockedAt !== null)).toEqual([])
     },
-    { timeout: 240_000, interval: 10 },
+    { timeout: patienceFor(5_000), interval: 10 },
   )
 }
 
@@ -46,7 +47,7 @@ describe('losing jobs costs time and no duty', () => {
       await settled(worker)
       await worker.stored('jobs').drop()
     }
-    console.info(`jobs dropped twice: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`jobs dropped twice: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(worker)
     expect((await worker.stored('jobs').indexes()).map(({ name }) => name)).toContain('next_job')
   })
@@ -57,7 +58,7 @@ describe('losing jobs costs time and no duty', () => {
     await worker.start()
     await settled(worker)
     await worker.stored('jobs').updateMany({}, { $set: { nextRunAt: new Date(Date.now() + 86_400_000) } })
-    console.info(`jobs a day ahead: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`jobs a day ahead: all done ${await duties.done(LATE_MS)} s after they were due`)
   })
 
   it('does every duty while no job can be stored', async () => {
@@ -66,7 +67,7 @@ describe('losing jobs costs time and no duty', () => {
     // All jobs have one name, so only one of them still fits in.
     await worker.stored('jobs').createIndex({ name: 1 }, { unique: true })
     await worker.start()
-    console.info(`no jobs at all: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`no jobs at all: all done ${await duties.done(LATE_MS)} s after they were due`)
     expect(worker.logged.filter(({ level }) => level === 'warn').length).toBeGreaterThan(0)
     await worker.stored('jobs').dropIndex('name_1')
     await settled(worker)
@@ -88,13 +89,13 @@ describe('losing jobs costs time and no duty', () => {
     await vi.waitFor(
       async () =>
         expect(await observer.stored('deliveries').countDocuments({ state: 'due', tries: 1 })).toBe(5),
-      { timeout: 240_000, interval: 10 },
+      { timeout: PATIENCE_MS, interval: 10 },
     )
     await gate.shut()
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(duties.due + 3_000), { timeout: 240_000 })
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(duties.due + 3_000), patienceFor(18_000))
     expect(await observer.stored('requests').countDocuments({ status: 'expired' })).toBe(0)
     await gate.open()
-    console.info(`store away 3 s beyond: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`store away 3 s beyond: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(observer)
   })
 
@@ -125,9 +126,9 @@ describe('losing jobs costs time and no duty', () => {
     const two = await useWorker({ beside: one })
     const duties = await leaveDuties(one, receiver, 3_000)
     await Promise.all([one.start(), two.start()])
-    console.info(`two processes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`two processes: all done ${await duties.done(LATE_MS)} s after they were due`)
     await settled(one)
-    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(5), 60_000)
+    await vi.waitFor(async () => expect(await one.stored('jobs').countDocuments({})).toBe(5), PATIENCE_MS)
   })
 })
 
@@ -191,7 +192,7 @@ describe('a document that the disk has spoilt', () => {
     await damage((dataDir) => spoil(dataDir, ids))
 
     await worker.start()
-    console.info(`beside spoilt documents: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`beside spoilt documents: all done ${await duties.done(LATE_MS)} s after they were due`)
     await expect.poll(() => worker.stored('sessions').countDocuments({ _id: 'ses_over' })).toBe(0)
     for (const { name, document } of documents)
       await expect(worker.stored(name).findOne({ _id: document._id })).rejects.toMatchObject({ code: 366 })
@@ -232,7 +233,7 @@ describe('a document that the disk has spoilt', () => {
     await damage((dataDir) => spoilIndexes(dataDir, ids))
 
     await worker.start()
-    console.info(`by spoilt indexes: all done ${await duties.done(LATE_SECONDS)} s after they were due`)
+    console.info(`by spoilt indexes: all done ${await duties.done(LATE_MS)} s after they were due`)
     await expect.poll(() => sessions.findOne({ _id: 'ses_over' })).toBeNull()
     expect(await sessions.findOne({ _id: 'ses_stuck' })).toMatchObject({ ended_at: null })
     const told = worker.logged.filter(({ level }) => level === 'error')

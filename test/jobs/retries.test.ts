@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { findMade } from '../../src/flow/create-request.ts'
 import { settleRequest } from '../../src/flow/settle-request.ts'
+import { patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { newRequester, useWorker } from '../support/worker.ts'
 import { percentile } from './percentile.ts'
@@ -24,7 +25,7 @@ it('tries a failing receiver again after 1 s and after 5 s, and not with the nex
   }
   const pulse = feelPulse(worker)
   await worker.start()
-  await receiver.until('three attempts each', () => receiver.received.length >= 3 * COUNT)
+  await receiver.until('three attempts each', () => receiver.received.length >= 3 * COUNT, patienceFor(6_000))
   const times = new Map<string, number[]>()
   for (const { path, at } of receiver.received) times.set(path, [...(times.get(path) ?? []), at])
   const pairs = [0, 1].map((i) =>

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { cli, startCli, useDataDir } from '../support/cli.ts'
+import { patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { freePort } from '../support/service.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
@@ -83,6 +84,7 @@ it('ends in time when the receiver never answers, and sends again after a new st
   expect(await first.stop('SIGTERM')).toBe(0)
   expect(stop()).toBeLessThan(20_000)
   await service.start()
-  await receiver.until('the second attempt', () => receiver.received.length === 2)
+  // After the lease that the first process left behind, or the delivery sweep of every 10 s.
+  await receiver.until('the second attempt', () => receiver.received.length === 2, patienceFor(30_000))
   expect(new Set(receiver.received.map(({ eventId }) => eventId)).size).toBe(1)
 })

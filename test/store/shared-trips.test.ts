@@ -98,10 +98,12 @@ it('a request looks for webhooks and browsers as soon as there ever was one', as
 it('what a caller asks for otherwise is few store commands', async () => {
   const service = await useRelayedService()
   const caller = await newCaller(service, { sandbox: true })
+  // Left to their usual five seconds, they would fall due meanwhile on a slow machine, and the list would decide them.
+  const later = { sandbox_auto_decide_seconds: 300 }
   await decidedId(service, caller)
   // Appends alone, as far as it can tell.
   for (let n = 0; n < 4; n += 1) {
-    await caller.createdId()
+    await caller.createdId(later)
     await untilCarriedOn(service)
   }
   const id = await caller.createdId({ sandbox_auto_decide_seconds: 0 })
@@ -117,9 +119,9 @@ it('what a caller asks for otherwise is few store commands', async () => {
     return asked.length - trail.length + Math.min(trail.length, 1)
   }
   const path = `/api/v1/approvals/${id}`
-  const keyed = () => caller.create({ action: 'Deploy' }, { 'Idempotency-Key': 'once' })
+  const keyed = () => caller.create({ action: 'Deploy', ...later }, { 'Idempotency-Key': 'once' })
   expect({
-    'create in the sandbox': await counted(() => caller.createdId()),
+    'create in the sandbox': await counted(() => caller.createdId(later)),
     'create under a key of its own': await counted(keyed),
     'read that decides and signs': await counted(() => caller.read(id)),
     read: await counted(() => caller.read(id)),

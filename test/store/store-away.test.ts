@@ -6,6 +6,7 @@ import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } fro
 import { openEvents } from '../support/event-source.ts'
 import { watchInbox } from '../support/inbox-stream.ts'
 import { ask, callWithKey, proofFor, setUpOwner } from '../support/live.ts'
+import { patienceFor } from '../support/patience.ts'
 import { startService, type TestService } from '../support/service.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 import { type Line, type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
@@ -309,7 +310,8 @@ it('a damaged document of one person keeps the waits, the inboxes and the events
     const trail = beside.composition.connection.collection('audit_log')
     return trail.countDocuments({ 'entry.subject': id, 'entry.type': 'approval.cancelled' })
   }
-  await expect.poll(carried).toBe(1)
+  // By the sweep, if not before.
+  await expect.poll(carried, { timeout: patienceFor(10_000) }).toBe(1)
   for (const inbox of inboxes) inbox.close()
   proxy.play({})
   await theirs.direct.send(`/api/v1/approvals/${damaged}/cancel`, { method: 'POST', json: {} })

@@ -9,6 +9,7 @@ import {
   type Page,
 } from 'playwright-core'
 import { describe } from 'vitest'
+import { PATIENCE_MS } from './patience.ts'
 
 /** Chromium with its windows: only this one shows notifications and a passkey prompt of its own. */
 export const FULL_BROWSER = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
@@ -68,9 +69,6 @@ export interface Visitor {
   /** Dialogs, CSP and Trusted Types violations, uncaught errors, requests to other hosts. Must stay empty. */
   incidents: string[]
 }
-
-/** As long as one step may take on a machine with too much to do: Chromium's processes wait for it, too. */
-const PATIENCE_MS = 240_000
 
 /** Where a visitor is, if the test does not say. */
 export const PLACE = { locale: 'en-GB', timezoneId: 'UTC' }

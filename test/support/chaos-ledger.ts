@@ -3,6 +3,7 @@ import { onTestFinished, vi } from 'vitest'
 import type { AuditRecord } from '../../src/domain/audit.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { Delivery } from '../../src/domain/webhook.ts'
+import { patienceFor } from './patience.ts'
 
 type Stored<T> = Omit<T, 'id'> & { _id: string }
 
@@ -64,9 +65,11 @@ const trailLength = (db: Db): Promise<number> => db.collection('audit_log').coun
 
 /**
  * Resolves when nothing is left to do. The last retry, which comes five minutes after the one before, is brought forward: on a slow
- * machine a receiver's answers may come too late four times. @throws naming what is left after `ms`
+ * machine a receiver's answers may come too late four times. Retries after 30 s and leases of 30 s that dead processes left are
+ * waited for. @throws naming what is left
  */
-export async function untilSettled(db: Db, ms = 240_000): Promise<void> {
+export async function untilSettled(db: Db): Promise<void> {
+  const ms = patienceFor(90_000)
   const deliveries = db.collection('deliveries')
   await vi.waitFor(
     async () => {

@@ -8,6 +8,7 @@ import {
 } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
+import { PATIENCE_MS } from './patience.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */
 export interface PlatformMessage {
@@ -197,8 +198,8 @@ export function nowShown(message: PlatformMessage | undefined): CardView | undef
 /** Looks often at first, for what takes no time, and then less and less: each look is a question to the store. */
 const LOOKS = { first: 10, last: 160 }
 
-/** Waits for a condition, as long as a slow machine may need. @throws what the last look threw */
-export async function waitUntil(check: () => void | Promise<void>, timeout = 240_000): Promise<void> {
+/** Waits for a condition. @throws what the last look threw */
+export async function waitUntil(check: () => void | Promise<void>, timeout = PATIENCE_MS): Promise<void> {
   const until = performance.now() + timeout
   for (let rest = LOOKS.first; ; rest = Math.min(1.5 * rest, LOOKS.last)) {
     try {

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { packagePath } from '../../src/config/package-path.ts'
+import { START_MS, untilHolds } from './patience.ts'
 
 /** What a command left behind. */
 export interface CliRun {
@@ -83,7 +84,10 @@ export function startCli(arguments_: string[], options: ProcessOptions = {}): Ru
   const child = start(arguments_, options)
   const ended = new Promise<number | null>((done) => child.once('close', done))
   let output = ''
-  let wake: () => void = () => undefined
+  const watchers = new Set<() => void>()
+  const wake = (): void => {
+    for (const look of [...watchers]) look()
+  }
   child.stdout?.on('data', (chunk) => {
     output += chunk
     wake()
@@ -105,14 +109,11 @@ export function startCli(arguments_: string[], options: ProcessOptions = {}): Ru
     child,
     stop,
     async line(pattern) {
-      for (;;) {
-        const found = pattern.exec(output)
-        if (found !== null) return found
-        if (over) throw new Error(`the command ended without ${pattern}:\n${output}`)
-        await new Promise<void>((done) => {
-          wake = done
-        })
-      }
+      const found = () => pattern.exec(output)
+      await untilHolds(watchers, String(pattern), () => over || found() !== null, START_MS)
+      const match = found()
+      if (match === null) throw new Error(`the command ended without ${pattern}:\n${output}`)
+      return match
     },
   }
 }

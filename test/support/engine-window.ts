@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
 import { EngineCrash, type Send } from './engines.ts'
+import { PATIENCE_MS } from './patience.ts'
 
 /** Finds what is seen by the name that it has for assistive technology: of a button, link, box, or (`labelled`) of a field. */
 const FIND = `
@@ -110,7 +111,7 @@ async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
       if (error instanceof EngineCrash) return error
       throw error
     })
-  const outcome = await vi.waitFor(tried, { timeout: 240_000, interval: 100 })
+  const outcome = await vi.waitFor(tried, { timeout: PATIENCE_MS, interval: 100 })
   if (outcome instanceof EngineCrash) throw outcome
   return outcome
 }

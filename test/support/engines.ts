@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { describe, vi } from 'vitest'
 import { connectMarionette } from './marionette.ts'
+import { PATIENCE_MS } from './patience.ts'
 import { freePort } from './service.ts'
 
 /** Sends one command of the W3C's WebDriver, by Firefox's name of it; `id` is that of an element. */
@@ -126,9 +127,6 @@ const OVER_HTTP: Record<string, string> = {
   'WebDriver:DeleteAllCookies': 'DELETE /cookie',
 }
 
-/** Longer than any command takes on a busy machine: the driver itself would wait for ever for a browser that did not start. */
-const COMMAND_MS = 90_000
-
 /** The browser's process ended by itself, and with it the session. */
 export class EngineCrash extends Error {
   override readonly name = 'EngineCrash'
@@ -136,7 +134,8 @@ export class EngineCrash extends Error {
 
 async function call(method: string, url: string, body?: object): Promise<unknown> {
   const sent = method === 'POST' ? { body: JSON.stringify(body) } : {}
-  const response = await fetch(url, { method, ...sent, signal: AbortSignal.timeout(COMMAND_MS) })
+  // The driver itself would wait for ever for a browser that did not start.
+  const response = await fetch(url, { method, ...sent, signal: AbortSignal.timeout(PATIENCE_MS) })
   const { value } = Object(await response.json())
   const { error } = Object(value)
   // The second is what WebKit's driver says of what was under way as the process ended.
@@ -158,7 +157,7 @@ function eventually<T>(child: ChildProcess, attempt: () => Promise<T>): Promise<
     if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with ${child.exitCode}`)
     return attempt()
   }
-  return vi.waitFor(tried, { timeout: 90_000, interval: 100 })
+  return vi.waitFor(tried, { timeout: PATIENCE_MS, interval: 100 })
 }
 
 async function endOf(child: ChildProcess): Promise<void> {

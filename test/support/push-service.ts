@@ -8,6 +8,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import { decryptPush, type PushSecrets } from './decrypt-push.ts'
+import { untilHolds } from './patience.ts'
 
 /** A message that the push service accepted, as the browser reads it. */
 interface PushedMessage {
@@ -48,9 +49,6 @@ export interface PushService {
   until(what: string, condition: () => boolean, ms?: number): Promise<void>
   close(): Promise<void>
 }
-
-/** Waiting ends as soon as the condition holds; this is how long a retry may take where others compute. */
-const SLOW_MACHINE_MS = 240_000
 
 /** RFC 8291 §4: push services need not take more. */
 const MOST_BYTES = 4096
@@ -130,7 +128,7 @@ export async function startPushService(): Promise<PushService> {
     behave: (next) => {
       choose = next
     },
-    until: (what, condition, ms = SLOW_MACHINE_MS) => waitUntil(watchers, what, condition, ms),
+    until: (what, condition, ms) => untilHolds(watchers, what, condition, ms),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -205,27 +203,5 @@ function listen(server: Server): Promise<string> {
       if (address === null || typeof address !== 'object') return reject(new Error('no port'))
       resolve(`http://127.0.0.1:${address.port}`)
     })
-  })
-}
-
-function waitUntil(
-  watchers: Set<() => void>,
-  what: string,
-  condition: () => boolean,
-  ms: number,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (!condition()) return
-      clearTimeout(late)
-      watchers.delete(look)
-      resolve()
-    }
-    const late = setTimeout(() => {
-      watchers.delete(look)
-      reject(new Error(`not within ${ms} ms: ${what}`))
-    }, ms)
-    watchers.add(look)
-    look()
   })
 }

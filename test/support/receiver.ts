@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { untilHolds } from './patience.ts'
 import { type Signed, verdictOn } from './receiver-verdict.ts'
 import { freePort } from './service.ts'
 
@@ -60,9 +61,6 @@ export interface Receiver {
   revive(): Promise<void>
   close(): Promise<void>
 }
-
-/** Waiting ends as soon as the condition holds; this is how long a retry may take where others compute. */
-const SLOW_MACHINE_MS = 240_000
 
 const OK: Behaviour = { kind: 'answer', status: 200 }
 
@@ -149,7 +147,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
     behave: (next) => {
       choose = next
     },
-    until: (what, condition, ms = SLOW_MACHINE_MS) => waitUntil(watchers, what, condition, ms),
+    until: (what, condition, ms) => untilHolds(watchers, what, condition, ms),
     die,
     revive: listen,
     close: die,
@@ -165,26 +163,4 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     return undefined
   }
   return Buffer.concat(chunks)
-}
-
-function waitUntil(
-  watchers: Set<() => void>,
-  what: string,
-  condition: () => boolean,
-  ms: number,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (!condition()) return
-      clearTimeout(late)
-      watchers.delete(look)
-      resolve()
-    }
-    const late = setTimeout(() => {
-      watchers.delete(look)
-      reject(new Error(`not within ${ms} ms: ${what}`))
-    }, ms)
-    watchers.add(look)
-    look()
-  })
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { packagePath } from '../../src/config/package-path.ts'
+import { START_MS, untilHolds } from './patience.ts'
 
 /** The service as its users start it: `node bin/start.mjs` in a process of its own, with its embedded store. */
 export interface ServiceProcess {
@@ -37,9 +38,13 @@ function optionsFor(env: Record<string, string>) {
 
 function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
   let output = ''
+  const watchers = new Set<() => void>()
+  const changed = (): void => {
+    for (const look of [...watchers]) look()
+  }
   const collect = (chunk: unknown): void => {
     output += String(chunk)
-    child.emit('output')
+    changed()
   }
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
@@ -48,7 +53,7 @@ function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
   const closed = new Promise<void>((resolve) => {
     child.once('close', () => {
       over = true
-      child.emit('output')
+      changed()
       resolve()
     })
   })
@@ -56,12 +61,11 @@ function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
     child,
     output: () => output,
     async line(pattern) {
-      for (;;) {
-        const match = pattern.exec(output)
-        if (match !== null) return match
-        if (over) throw new Error(`the service ended:\n${output}`)
-        await new Promise<void>((wake) => child.once('output', wake))
-      }
+      const found = () => pattern.exec(output)
+      await untilHolds(watchers, String(pattern), () => over || found() !== null, START_MS)
+      const match = found()
+      if (match === null) throw new Error(`the service ended:\n${output}`)
+      return match
     },
     async end(signal) {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
+import { PATIENCE_MS } from './patience.ts'
 import { freePort } from './service.ts'
 import { createSlackLimits, type SlackLimits } from './slack-limits.ts'
 import { callEmulator, type SlackProxy, startSlackProxy } from './slack-proxy.ts'
@@ -198,7 +199,6 @@ function seedOf({ users = [], teamName, scopes, redirectUris = [] }: SlackOption
 }
 
 const PRELOAD = packagePath('test/support/loopback-only.cjs')
-const STARTS_WITHIN_MS = 90_000
 
 /** The emulator in a process of its own, on 127.0.0.1. */
 async function startEmulator(seed: object): Promise<{ url: string; close(): Promise<void> }> {
@@ -235,7 +235,7 @@ async function startEmulator(seed: object): Promise<{ url: string; close(): Prom
 }
 
 async function untilAnswers(child: ChildProcess, url: string): Promise<void> {
-  const until = Date.now() + STARTS_WITHIN_MS
+  const until = Date.now() + PATIENCE_MS
   while (Date.now() < until && child.exitCode === null && child.signalCode === null) {
     const answer = await fetch(`${url}/api/auth.test`, { method: 'POST' }).catch(() => undefined)
     if (answer?.ok) return

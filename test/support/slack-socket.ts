@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { PATIENCE_MS, untilHolds } from './patience.ts'
 import { fresh } from './slack-driver.ts'
 import { startStopwatch } from './stopwatch.ts'
 
@@ -40,9 +41,6 @@ export interface SlackSocket {
   close(): Promise<void>
 }
 
-/** Slack waits three seconds. Whoever tests that looks at how long it took; a slow machine is no failure of the others. */
-const NOT_ACKNOWLEDGED_MS = 60_000
-
 /** Starts one; close it yourself. */
 export async function startSlackSocket(): Promise<SlackSocket> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
@@ -52,7 +50,7 @@ export async function startSlackSocket(): Promise<SlackSocket> {
   const sockets = new Set<WebSocket>()
   const waiting = new Map<string, (payload: unknown) => void>()
   let connections = 0
-  let greeted: () => void = () => undefined
+  const watchers = new Set<() => void>()
 
   server.on('connection', (socket) => {
     connections += 1
@@ -65,7 +63,7 @@ export async function startSlackSocket(): Promise<SlackSocket> {
     const hello = { type: 'hello', num_connections: 1, connection_info: { app_id: 'A0COUNTER' } }
     socket.send(JSON.stringify(hello), () => {
       sockets.add(socket)
-      greeted()
+      for (const look of [...watchers]) look()
     })
   })
 
@@ -81,15 +79,12 @@ export async function startSlackSocket(): Promise<SlackSocket> {
     get open() {
       return sockets.size
     },
-    greeted: () =>
-      new Promise((resolve) => {
-        greeted = resolve
-        if (sockets.size > 0) resolve()
-      }),
+    greeted: () => untilHolds(watchers, 'a connection that was greeted', () => sockets.size > 0),
     say: (type, payload, { envelope_id = fresh('envelope-'), ...retry } = {}) =>
       new Promise((resolve, reject) => {
         const stop = startStopwatch()
-        const late = setTimeout(() => reject(new Error('not acknowledged')), NOT_ACKNOWLEDGED_MS)
+        // Slack waits three seconds. Whoever tests that looks at how long it took.
+        const late = setTimeout(() => reject(new Error('not acknowledged')), PATIENCE_MS)
         waiting.set(envelope_id, (acknowledged) => {
           clearTimeout(late)
           resolve({ payload: acknowledged, text: JSON.stringify(acknowledged) ?? '', ms: stop() })

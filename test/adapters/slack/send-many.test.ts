@@ -3,6 +3,7 @@ import type { User } from '../../../src/domain/user.ts'
 import { newPerson } from '../../../src/flow/people/person.ts'
 import { vote } from '../../flow/chat/card-setting.ts'
 import { asMembers } from '../../support/members.ts'
+import { patienceFor } from '../../support/patience.ts'
 import { size } from '../../support/size.ts'
 import { type SlackEmulator, useSlack } from '../../support/slack-emulator.ts'
 import type { SlackCall } from '../../support/slack-proxy.ts'
@@ -51,9 +52,9 @@ async function useMany(processes: number, speed: number): Promise<ManySetting> {
   return { slack, workers, requester, people }
 }
 
-/** Looks seldom: the store has enough to do. Only what hangs takes that long, however busy the machine is. */
+/** Looks seldom: the store has enough to do. At Slack's pace, faster as `speed` says. */
 function waitUntil(check: () => Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: size(280_000, 840_000), interval: 300 })
+  return vi.waitFor(check, { timeout: patienceFor(size(30_000, 600_000)), interval: 300 })
 }
 
 /** Asks so many times at once, and decides all as soon as every card has been posted. */

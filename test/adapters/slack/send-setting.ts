@@ -4,6 +4,7 @@ import { stored } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { setPolicy } from '../../support/deciders.ts'
 import { type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { patienceFor } from '../../support/patience.ts'
 import { addPerson } from '../../support/people.ts'
 import { type ServiceOptions, startService } from '../../support/service.ts'
 import {
@@ -81,8 +82,16 @@ export async function tellChannel(setting: SendSetting, channel: string): Promis
   )
 }
 
-/** Waits until all that the request left has reached its cards, and these rest; returns them. */
-export async function atRest({ service }: LiveSetting, id: string, cards: number): Promise<Card[]> {
+/**
+ * Waits until all that the request left has reached its cards, and these rest; returns them.
+ * @param ms what it takes on an idle machine: a call that hangs ends after 5 s, the first two retries come after 1 s and 5 s
+ */
+export async function atRest(
+  { service }: LiveSetting,
+  id: string,
+  cards: number,
+  ms = 11_000,
+): Promise<Card[]> {
   let found: Card[] = []
   const { requests } = service.composition.deps
   await waitUntil(async () => {
@@ -92,7 +101,7 @@ export async function atRest({ service }: LiveSetting, id: string, cards: number
     expect(resting).toHaveLength(cards)
     const idle = found.filter(({ state }) => state === 'idle')
     expect(idle.flatMap(({ replies }) => replies.filter(({ state }) => state === 'due'))).toEqual([])
-  })
+  }, patienceFor(ms))
   return found
 }
 

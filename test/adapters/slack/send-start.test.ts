@@ -18,7 +18,8 @@ it('loses no card while Slack is away when the service starts: people and channe
   const { body } = await owner.browser.get(`/api/v1/approvals/${id}/review`)
   expect(body.not_reachable).toEqual([])
   slack.behave(() => undefined)
-  await atRest(setting, id, 3)
+  // The third retry comes after 30 s.
+  await atRest(setting, id, 3, 36_000)
   for (const name of ['owner', 'ana']) await cardTo(setting, name, id)
   expect(about(await slack.history(channel), id)).toHaveLength(1)
 })

@@ -3,6 +3,7 @@ import { UNKNOWN_TENANT } from '../../../src/domain/chat.ts'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { SIX_VIEWS } from '../../support/card-samples.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { patienceFor } from '../../support/patience.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import { startStopwatch } from '../../support/stopwatch.ts'
 import { OPEN_VAULT, portTo, portToMany } from './port-setting.ts'
@@ -60,7 +61,8 @@ it('does not call people unreachable while Slack is away at the start, and knows
     },
   ])
   slack.behave(() => undefined)
-  await waitUntil(async () => expect(await workspaces.tenantsOf('acc_1')).toEqual([slack.teamId]))
+  const known = async () => expect(await workspaces.tenantsOf('acc_1')).toEqual([slack.teamId])
+  await waitUntil(known, patienceFor(5_000))
 })
 
 it('keeps nobody waiting for Slack who only lists tenants', async () => {

@@ -72,7 +72,7 @@ it('goes to another workspace where the person is linked when one refuses the ap
   })
   await worker.start()
   const id = await requester.request()
-  await waitUntil(() => expect(chat.messages.map(({ to }) => to)).toEqual(['U3']), 20_000)
+  await waitUntil(() => expect(chat.messages.map(({ to }) => to)).toEqual(['U3']))
   await untilAtRest(worker, id)
   const account = await worker.deps.accounts.find(requester.account.id)
   expect(account?.chat_troubles).toMatchObject([{ tenant: 'T2', reason: 'token_revoked' }])
@@ -82,7 +82,7 @@ it('goes to another workspace where the person is linked when one refuses the ap
   holdRetries(setting)
   const lost = await requester.request()
   const due = { attempts: [{ outcome: 'unavailable' }], state: 'due' }
-  await waitUntil(async () => expect(await worker.deps.cards.ofRequest(lost)).toMatchObject([due]), 20_000)
+  await waitUntil(async () => expect(await worker.deps.cards.ofRequest(lost)).toMatchObject([due]))
 })
 
 it('T37: sends who is only known by e-mail the card with an invitation, which goes once they linked', async () => {

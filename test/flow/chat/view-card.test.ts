@@ -229,6 +229,12 @@ describe('a channel', () => {
       expect(said).not.toContain(secret)
     expect(said).toContain('Delete 18 204 invoices')
   })
+
+  it('whose account shows names there is told who decided, and still no comment', () => {
+    const request = decidedRequest(sampleVote({ comment: 'The reason quotes the context.' }))
+    const named = { ...TO_CHANNEL, names: TO_ANA.names, namesInChannels: true }
+    expect(viewCard(request, named).status).toMatchObject({ by_name: 'Ben Okafor', comment: null })
+  })
 })
 
 describe('a version', () => {
