@@ -25,6 +25,16 @@ const compressAssets = {
   },
 }
 
+/**
+ * Loads a file without Vite's helper, which would preload what that file imports: for pages whose files import nothing but the
+ * toolkit, which is there already, the helper is 0.6 kB that does nothing.
+ */
+export const noPreload = {
+  name: 'no-preload',
+  enforce: 'pre',
+  load: (id) => (id === '\0vite/preload-helper.js' ? 'export const __vitePreload = (load) => load()' : null),
+}
+
 /** The oldest browsers that the pages run in; `test/browser/page-build.test.ts` names what these lack. */
 const OLDEST = ['safari16', 'chrome109', 'firefox115']
 
@@ -38,14 +48,14 @@ const toolkit = {
 /**
  * The Vite configuration of the pages in `folder`, built to `dist/<folder>`. Nothing is inlined (no data: script, no
  * inline style, no polyfill preamble), so they run under `script-src 'self'; style-src 'self'` and `trusted-types 'none'`.
- * What is in `publicDir` keeps its name.
+ * What is in `publicDir` keeps its name; `more` are further plugins.
  */
-export function pageBuild(folder, publicDir = false) {
+export function pageBuild(folder, publicDir = false, more = []) {
   return {
     root: fileURLToPath(new URL(`../${folder}/`, import.meta.url)),
     base: '/',
     publicDir,
-    plugins: [compressAssets],
+    plugins: [compressAssets, ...more],
     build: {
       outDir: fileURLToPath(new URL(`../dist/${folder}`, import.meta.url)),
       emptyOutDir: true,

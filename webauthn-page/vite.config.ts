@@ -1,4 +1,4 @@
 import { defineConfig } from 'vite'
-import { pageBuild } from '../scripts/page-build.mjs'
+import { noPreload, pageBuild } from '../scripts/page-build.mjs'
 
-export default defineConfig(pageBuild('webauthn-page'))
+export default defineConfig(pageBuild('webauthn-page', false, [noPreload]))

@@ -61,16 +61,6 @@ describeInBrowser('deciding on a phone', () => {
     Number(/See (\d+) more/.exec((await page.locator('.see-more').textContent()) ?? '')?.[1])
   const asked = (): number => suite.server().calls.filter((call) => call.endsWith('/options')).length
 
-  it('held sideways, covers nothing that it asks about', async () => {
-    suite.server().state.review = sampleReview({}, DEPLOY)
-    const page = await open({ width: 844, height: 390 })
-    const covered = `(() => {
-      const asked = document.querySelector('.caller-box').getBoundingClientRect()
-      return document.elementFromPoint(asked.x + 20, Math.min(asked.bottom, innerHeight) - 5).closest('.decision-bar') !== null
-    })()`
-    expect(await page.evaluate(covered)).toBe(false)
-  })
-
   it('shows time and buttons in a bar at the lower edge, and the arguments on the first screen', async () => {
     suite.server().state.review = sampleReview({}, DEPLOY)
     const page = await open()
@@ -249,7 +239,7 @@ describeInBrowser('deciding on a phone', () => {
     suite.server().state.review = sampleReview({ quorum, votes, names }, DEPLOY)
     const page = await open()
     const atop = `(() => {
-      const [name, reject] = [document.querySelector('.person'), document.querySelector('.decision-bar .reject')]
+      const [name, reject] = [document.querySelector('.panel .person'), document.querySelector('.decision-bar .reject')]
       const button = reject.getBoundingClientRect()
       scrollBy(0, name.getBoundingClientRect().top - button.top - 8)
       const { left, top, width, height } = name.getBoundingClientRect()

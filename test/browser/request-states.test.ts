@@ -106,7 +106,7 @@ describeInBrowser('the states of a request', () => {
     const votes = [VOTE, rejection]
     suite.server().state.review = sampleReview({ status: 'rejected', may_decide: false, quorum: TWO, votes })
     await visitor.page.goto(path)
-    const rows = visitor.page.locator('.quorum .vote')
+    const rows = visitor.page.locator('.panel .quorum .vote')
     await rows.first().waitFor()
     const texts = await rows.allInnerTexts()
     expect(texts.map((text) => text.includes('Not signed: the request was rejected.'))).toEqual([true, false])
@@ -137,7 +137,7 @@ describeInBrowser('the states of a request', () => {
     await comment.fill('half a sent')
     suite.server().state.review = { ...review, quorum: { needed: 3, approved: 1 }, votes: [VOTE] }
     await visitor.page.clock.runFor(4500)
-    await visitor.page.getByText('1 of 3 needed approvals so far').waitFor()
+    await visitor.page.locator('.panel').getByText('1 of 3 needed approvals so far').waitFor()
     expect(await comment.inputValue()).toBe('half a sent')
     expect(await visitor.page.evaluate('document.activeElement.name')).toBe('comment')
     expect(await visitor.page.locator('#announcements').innerText()).toBe('1 of 3 approvals')

@@ -37,11 +37,11 @@ describeInBrowser('the way on from a request', () => {
 
   it('offers the request whose time runs out first, by a link that carries no decision over', async () => {
     suite.server().state.pending = [
-      samplePending(),
-      samplePending({ id: 'req_late', expires_at: inMinutes(50) }),
-      samplePending({ id: 'req_soon', expires_at: inMinutes(5) }),
       samplePending({ id: 'req_other', expires_at: inMinutes(1), may_decide: false }),
       samplePending({ id: 'req_stuck', expires_at: inMinutes(2), methods: [] }),
+      samplePending(),
+      samplePending({ id: 'req_soon', expires_at: inMinutes(5) }),
+      samplePending({ id: 'req_late', expires_at: inMinutes(50) }),
     ]
     await approve()
     await expect.poll(addresses).toEqual(['/', '/a/req_soon'])

@@ -64,7 +64,7 @@ export function consentForm(consent: Consent, options: ConsentFormOptions): HTML
         ballot.button('Approve', 'approve', () => answer('approved')),
       ),
   )
-  keepClear(bar)
+  keepClear(bar, consent.client_name, code.row, ballot.choice)
   options.connection.follow(ballot.hold)
   return div('decision-form', code.row, ballot.choice, ballot.hint, bar)
 }

@@ -28,7 +28,8 @@ export class DecidePage {
   readonly #draft: Draft
   readonly #connection = createConnection()
   #shown: CheckedReview | undefined
-  #quorum: HTMLElement | undefined
+  /** The votes, beside the form; and before the request for phones, where that is under the fold. */
+  #quorum: HTMLElement[] = []
   #unseen: Unseen | undefined
   /** The request and clock that the count-down uses. */
   #time: CheckedReview | undefined
@@ -83,8 +84,8 @@ export class DecidePage {
     this.#time = { ...checked }
     const clock = pending ? timeLeft(this.#time, () => setTimeout(() => this.#lookNow(), 1000)) : undefined
     this.#stopClock = clock?.stop ?? (() => {})
-    const votes = quorumView(review)
-    this.#quorum = votes
+    const [votes, ahead] = [quorumView(review), quorumView(review)]
+    this.#quorum = [votes, ahead]
     const unseen = watchUnseen(barTop)
     this.#unseen = unseen
     const live = [clock?.element, votes, this.#connection.element].filter((part) => part !== undefined)
@@ -96,9 +97,12 @@ export class DecidePage {
       class: 'button plain',
     })
     scene.querySelector('.request-text')?.append(p(past))
-    if (!isOpen(review)) {
+    const head = scene.querySelector('.request-head')
+    if (isOpen(review)) {
+      if (review.quorum.needed > 1) head?.append(ahead)
+    } else {
       this.#way ??= wayBack()
-      scene.querySelector('.request-head')?.after(this.#way)
+      head?.after(this.#way)
     }
     showScene(titleOf(review), scene, { wide: true })
     if (first) focusWanted(scene)
@@ -180,9 +184,11 @@ export class DecidePage {
     const off = checked.clock - (this.#time?.clock ?? checked.clock)
     if (this.#time !== undefined && Math.abs(off) > 1000) this.#time.clock = checked.clock
     if (before.votes.length !== review.votes.length) {
-      const votes = quorumView(review)
-      this.#quorum?.replaceWith(votes)
-      this.#quorum = votes
+      this.#quorum = this.#quorum.map((votes) => {
+        const now = quorumView(review)
+        votes.replaceWith(now)
+        return now
+      })
       announce(`${review.quorum.approved} of ${review.quorum.needed} approvals`)
     }
     if (before.requested_by.key_revoked !== review.requested_by.key_revoked) {
@@ -281,12 +287,12 @@ function wayOn(decidedId: string): HTMLElement {
   return element
 }
 
-/** Looks for it page by page, in the order of the expiry. @throws RequestFailure, ShapeError */
+/** Looks for it page by page; the service lists what expires first. @throws RequestFailure, ShapeError */
 async function nextOf(decidedId: string, cursor = ''): Promise<PendingRequest | undefined> {
   const { data, next_cursor } = await get(`/me/pending${cursor}`, pendingShape)
-  const next = data
-    .filter((one) => one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one))
-    .sort((a, b) => Date.parse(a.expires_at) - Date.parse(b.expires_at))[0]
+  const next = data.find(
+    (one) => one.id !== decidedId && one.may_decide && one.methods.length > 0 && fitsFilters(one),
+  )
   if (next !== undefined || next_cursor === null) return next
   return nextOf(decidedId, `?cursor=${encodeURIComponent(next_cursor)}`)
 }

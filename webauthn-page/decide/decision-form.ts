@@ -68,18 +68,14 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
     decidingFor(review),
     ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),
   )
-  keepClear(bar)
+  const remark = options.draft.text !== '' ? comment.row : folded('Add a comment', comment.row)
+  keepClear(bar, review.action, remark, ballot.choice)
   options.connection.follow(ballot.hold)
   options.unseen.changed = () => {
+    bar.toggleAttribute('data-more', options.unseen.left() > 0)
     bar.toggleAttribute('data-unread', isUnread(review, options.unseen))
   }
-  return div(
-    'decision-form',
-    options.draft.text !== '' ? comment.row : folded('Add a comment', comment.row),
-    !ballot.codeOnly && ballot.choice,
-    ballot.hint,
-    bar,
-  )
+  return div('decision-form', remark, !ballot.codeOnly && ballot.choice, ballot.hint, bar)
 }
 
 /** Checks for unseen parts: all of a high-impact request must have been on the screen before approval, not before rejection. */

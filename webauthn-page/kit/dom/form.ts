@@ -123,7 +123,7 @@ export function tick(
 }
 
 /** A field for a 6-digit code from an authenticator app. */
-export function codeField(hint = 'The 6 digits your authenticator app shows now.'): Field {
+export function codeField(hint = 'The 6 digits your authenticator app shows now.', placeholder = ''): Field {
   return field({
     label: 'Code from your authenticator app',
     name: 'code',
@@ -132,6 +132,7 @@ export function codeField(hint = 'The 6 digits your authenticator app shows now.
       inputmode: 'numeric',
       autocomplete: 'one-time-code',
       pattern: '[0-9 ]*',
+      placeholder,
       maxlength: 7,
       class: 'input code-input',
     },

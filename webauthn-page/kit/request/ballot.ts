@@ -142,7 +142,7 @@ export function commentOf({ comment = '' }: { comment?: string }): { comment?: s
 function methodChoice(allowed: readonly Factor[]) {
   const usable = allowed.filter((method) => method !== 'passkey' || passkeysWork())
   let chosen: Factor = usable[0] ?? 'passkey'
-  const code = codeField('The 6 digits it shows now. Each code works once.')
+  const code = codeField('The 6 digits it shows now. Each code works once.', '6 digits')
   const hint = el('p', { class: 'hint' })
   const update = (): void => {
     hint.textContent =

@@ -1,8 +1,16 @@
-/** Sets `--bar` to the height of the page's end that the bar covers, so that nothing, not even the focus, is hidden behind it. */
-export function keepClear(bar: HTMLElement): void {
+import { visibleString } from '../../../src/domain/text.ts'
+
+/**
+ * Sets `--bar` to the height of the page's end that the bar covers, so that nothing is hidden behind it, and keeps a field that is
+ * typed in on the screen: a keyboard that opens changes the bar. In a low window `fields` show the beginning of `action` while
+ * they have the focus.
+ */
+export function keepClear(bar: HTMLElement, action = '', ...fields: HTMLElement[]): void {
   const root = document.documentElement
+  for (const one of fields) one.dataset.action = visibleString(action)
   new ResizeObserver(() => {
     root.style.setProperty('--bar', `${isFixed(bar) ? bar.offsetHeight : 0}px`)
+    document.querySelector('.decision-form :focus')?.scrollIntoView({ block: 'nearest' })
   }).observe(bar)
 }
 
