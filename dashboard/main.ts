@@ -68,7 +68,7 @@ const PAGES: readonly PageEntry[] = [
 /** Warns in the inbox, which people visit often, of a suspended passkey: it may have a copy. */
 function tellSuspended(view: PageView, { has_suspended_passkey }: User): PageView {
   if (has_suspended_passkey) {
-    const said = 'one of your passkeys is suspended, as there may be a copy of it. '
+    const said = 'one of your passkeys is suspended, because a copy of it may exist. '
     view.scene.querySelector('h1')?.after(notice('warning', said, link('/account', 'See your account'), '.'))
   }
   return view

@@ -16,7 +16,7 @@ async function route(): Promise<void> {
     return (await import('./enrol/enrol-page.ts')).enrolPage()
   if (pathname === '/signin') return signInPage()
   if (pathname === '/link') return (await import('./link/link-page.ts')).linkPage()
-  showScene('Not found', plainScene('There is no such page'), { focus: false })
+  showScene('Not found', plainScene('Page not found'), { focus: false })
 }
 
 /** Reads which button was pressed on a chat card. That button then stands out here; the parameter never decides. */

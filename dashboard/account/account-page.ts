@@ -75,7 +75,7 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
       'Leave this account?',
       'Leave',
       callerText(name),
-      ' names you in no new request. You can still decide open ones that name you. Only its owner can invite you again. If its policy then needs more approvers than there are, new requests are refused until the owner changes it.',
+      ' will not name you in new requests. You can still decide pending ones that name you. Only its owner can invite you again. If its policy then needs more approvers than there are, new requests are refused until the owner changes it.',
     )
     if (!sure) return
     await post(`/me/memberships/${id}/leave`, {}, okShape)
@@ -93,14 +93,14 @@ function row(part: Section, { id, name, role }: AccountView, done: Done): HTMLEl
 /** The choice of the time zone in which this browser writes times. */
 function timesSection(): HTMLElement {
   const exact = matchMedia('(hover: hover)').matches ? '; the exact time shows on hover' : ''
-  const part = section('Times', `How this browser writes them. Lists say how long ago${exact}.`)
+  const part = section('Times', `How times are shown in this browser. Lists say how long ago${exact}.`)
   const choice = choiceField({ label: 'Time zone', name: 'zone', choices: zones(), value: chosenZone() })
   choice.input.addEventListener('change', () =>
     part.slot.attempt(() => {
       chooseZone(choice.input.value)
       // The formatters read the zone only when a page is loaded.
       if (!holdsUnsaved(document)) return location.reload()
-      part.slot.show('success', 'it counts once the page is loaded again. Save first what you typed.')
+      part.slot.show('success', 'it applies once the page is reloaded. Save your input first.')
     }),
   )
   part.body.append(choice.row)
@@ -140,13 +140,13 @@ const TTLS = [
 function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLElement {
   const part = section(
     'Profile',
-    'How others see you, and how long a request waits if it does not say so itself.',
+    'How others see you, and when a request expires if its caller does not say.',
   )
   const called = nameField('Your name', undefined, { autocomplete: 'name', required: true, value: name })
   const wanted = String(default_ttl_seconds)
   const known = TTLS.some(([seconds]) => seconds === wanted)
   const ttl = choiceField({
-    label: 'Requests wait for',
+    label: 'Requests expire after',
     name: 'default_ttl_seconds',
     choices: known ? TTLS : [[wanted, `${wanted} seconds`], ...TTLS],
     value: wanted,
@@ -173,7 +173,7 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
 function sessionsSection(sessions: readonly SessionEntry[], done: Done): HTMLElement {
   const part = section(
     'Sessions',
-    'Browsers in which you are signed in. If you do not know one, end it and look at your passkeys.',
+    'Browsers in which you are signed in. If you do not recognise one, end its session and check your passkeys.',
   )
   part.body.append(el('ul', { class: 'entries' }, ...sessions.map((entry) => sessionRow(part, entry, done))))
   if (sessions.length > 1)
@@ -233,7 +233,7 @@ function howToLink(platforms: readonly Platform[]): HTMLElement {
   return p(
     'No chat account is linked. To link yours, type ',
     ...typedAnywhere('link', platforms),
-    ', and open the link you get on this browser.',
+    ', and open the link you get in this browser.',
   )
 }
 

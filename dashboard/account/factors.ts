@@ -104,8 +104,8 @@ function newPasskeyForm(
   failed: () => void,
 ): HTMLElement {
   const name = nameField('Name of the new passkey', undefined, { value: deviceName() })
-  const make = checkBox('Prove its make', {
-    hint: 'Your browser asks whether this service may see what the authenticator is. Some accounts count only such passkeys.',
+  const make = checkBox('Verify its model', {
+    hint: 'Your browser asks whether this service may see the model of the authenticator. Some accounts count only such passkeys.',
     checked: false,
   })
   const create = async (hints: PasskeyHints): Promise<void> => {
@@ -130,14 +130,14 @@ function newPasskeyForm(
 export function codesSection({ totp, backup_codes_left }: Factors, done: Done): HTMLElement {
   const part = section(
     'Authenticator app',
-    'Codes for where a passkey does not reach. A fake site could trick you out of a code; a passkey cannot be used there.',
+    'Codes are for places where a passkey cannot be used. A fake site could steal a code; a passkey does not work there.',
   )
   if (!totp.enabled) {
     part.body.append(
       p(
         totp.since === null
           ? 'No authenticator app is set up.'
-          : 'Your codes are switched off: too many wrong ones were entered. Setting the app up again gives new ones.',
+          : 'Your codes are switched off: too many wrong ones were entered. Set the app up again to get new ones.',
       ),
       button('Set up an authenticator app', 'plain', () => setUp(part, done)),
     )
@@ -168,7 +168,7 @@ export function codesSection({ totp, backup_codes_left }: Factors, done: Done): 
 /** The same warning as on the enrolment page (T15). */
 function knownBrowsersOnly(): HTMLElement {
   return note(
-    'Codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
+    'Codes and backup codes sign you in only in browsers where you signed up or set up the app before. On a new device, or after you clear this browser’s data, use a passkey.',
   )
 }
 

@@ -31,7 +31,7 @@ export function loadPushDevices(): Promise<OrFailure<PushDevices>> {
 export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLElement {
   const part = section(
     'Notifications on this device',
-    'This browser can show what waits for you, also while no page is open. Deciding takes the page and your passkey or code.',
+    'This browser can notify you of pending requests, also while no page is open. To decide, you need the page and your passkey or code.',
   )
   if ('failure' in push) return showFailure(part, push.failure, () => done())
   const { public_key: publicKey, devices } = push
@@ -53,7 +53,7 @@ export function pushSection(push: OrFailure<PushDevices>, done: Done): HTMLEleme
 function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
   const ability = pushAbility()
   if (ability !== 'possible') return hint(ADVICE[ability])
-  const name = nameField('Name of this browser', 'To tell it from your others.', {
+  const name = nameField('Name of this browser', 'So that you can tell your browsers apart.', {
     name: 'device-name',
     value: deviceName(),
   })
@@ -77,16 +77,16 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
 
 /** Links open in Safari, not in the app on the home screen, so no link can make that app a known browser. */
 const ONLY_CODES =
-  'Only codes so far? Add a passkey first: the app counts as a new browser, where codes do not let you in.'
+  'Do you have only codes? Add a passkey first: the app counts as a new browser, where codes do not sign you in.'
 
 const ADVICE = {
   unsupported: 'This browser cannot show notifications of web pages. Use another one for that.',
   /** iPhones and iPads show notifications only of apps on the home screen. */
-  home_screen_first: `On iPhone and iPad notifications come to apps on the home screen only: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page. ${ONLY_CODES}`,
+  home_screen_first: `On iPhone and iPad only apps on the home screen get notifications: press Share, then “Add to Home Screen”, open Countersign from there and come back to this page. ${ONLY_CODES}`,
   /** The person or their organisation refused: only the browser's own settings can change that. */
   refused:
     'Notifications of this site are blocked in this browser. Allow them in its site settings, beside the address, and reload this page.',
-  dismissed: 'The browser did not give its permission. Press the button again and allow notifications.',
+  dismissed: 'The browser did not allow notifications. Press the button again and allow them.',
 } as const
 
 function row(part: Section, device: Device, own: boolean, done: Done): HTMLElement {
@@ -116,12 +116,12 @@ function test(part: Section, id: string, name: string): Promise<void> {
     if (sent)
       part.slot.show(
         'success',
-        `A test is on its way to ${name}. If it does not appear, look at the notification settings of that device.`,
+        `A test is on its way to ${name}. If it does not appear, check the notification settings of that device.`,
       )
     else
       part.slot.show(
         'warning',
-        `The push service of ${name} did not take the test. Remove it and turn notifications on again.`,
+        `The push service of ${name} refused the test. Remove it and turn notifications on again.`,
       )
   })
 }

@@ -33,15 +33,16 @@ export async function auditPage(context: PageContext): Promise<PageView> {
     shape: auditPageShape,
     list: () => entryList(context),
     called: ['entry', 'entries'],
-    none: 'Whatever happens from now on is listed here.',
+    none: 'Every change is listed here from now on.',
     below: aboutFiles,
   })
   const scene = div('history', el('h1', {}, 'Audit log'), lede(everything ? EVERYTHING : OWN), ...list)
   return { title: 'Audit log', scene, wide: true }
 }
 
-const EVERYTHING = 'Every change made in this account, in a chain that shows whether one was altered later.'
-const OWN = 'What happened with the requests that name you, and what you did yourself.'
+const EVERYTHING =
+  'Every change made in this account. The entries are chained, so that a later alteration shows.'
+const OWN = 'Events of the requests that name you, and your own actions.'
 
 function entryList(context: PageContext) {
   const list = el('ol', { class: 'audit-entries', 'aria-labelledby': RESULTS_ID })
@@ -68,8 +69,8 @@ function auditFilterFields(filters: Filters): { search: Field; others: (Field | 
   return {
     search: searchField(value('q'), 'Name, id, address, detail'),
     others: [
-      choiceField({ label: 'What happened', name: 'type', choices: typeChoices(), value: value('type') }),
-      idField('subject', 'About', 'A person or key by name, or the whole id of anything.'),
+      choiceField({ label: 'Event', name: 'type', choices: typeChoices(), value: value('type') }),
+      idField('subject', 'About', 'A person or key by name, or any whole id.'),
       idField('actor', 'By', 'A person or key by name or id, or: service, cli, public, chat.'),
       dayField('from', 'On or after', value('from')),
       dayField('to', 'On or before', value('to')),
@@ -90,8 +91,8 @@ function aboutFiles(): HTMLElement {
     'About the files',
     p(
       'Each entry has its number in the trail, id, type, time, who did it and from where, what it is about, the details, and ',
-      'the hash that ties it to everything before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
-      'and no cell of it can start a formula.',
+      'the hash that links it to all entries before it. NDJSON is one entry a line, for programs; CSV opens in a spreadsheet, ',
+      'and no cell in it can start a formula.',
     ),
     hint(...howToCheck()),
   )
@@ -148,7 +149,7 @@ function everythingOf(entry: AuditEntry, reading: Reading): HTMLElement[] {
       aboutName(subject, reading),
       idElement(subject, reading),
       copyButton(subject, `the id ${subject}`),
-      onlyLink('subject', subject, 'All about this', reading),
+      onlyLink('subject', subject, 'All entries about this', reading),
     ),
     rawEntry(entry),
   ]

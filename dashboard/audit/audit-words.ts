@@ -10,9 +10,9 @@ type AuditWords = readonly [name: string, sentence: string]
 /** The words for all types, in the groups of the filter. */
 export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, AuditWords>>>> = {
   Requests: {
-    'approval.created': ['Asked', '{actor} asked for an approval'],
+    'approval.created': ['Requested', '{actor} made a request'],
     'approval.voted': ['Vote', '{actor} voted on the request: {decision}'],
-    'approval.same_address': ['Same address', '{actor} decided {subject} from the address that asked for it'],
+    'approval.same_address': ['Same address', '{actor} decided {subject} from the caller’s address'],
     'approval.approved': ['Approved', '{actor} approved the request'],
     'approval.rejected': ['Rejected', '{actor} rejected the request'],
     'approval.expired': ['Expired', 'The request expired without a decision'],
@@ -26,7 +26,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'key.changed': ['Key changed', '{actor} changed {subject}'],
     'key.revoked': ['Key revoked', '{actor} revoked {subject}'],
     'key.secret_read': ['Signing secret read', '{actor} read the signing secret of {subject}'],
-    'bootstrap.requested': ['Key asked for', '{actor} asked for an API key'],
+    'bootstrap.requested': ['Key requested', '{actor} asked for an API key'],
     'bootstrap.approved': ['Key granted', '{actor} agreed to an API key'],
     'bootstrap.rejected': ['Key refused', '{actor} refused an API key'],
     'bootstrap.expired': ['Key not granted', 'The request for an API key expired without an answer'],
@@ -47,7 +47,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'user.invited': ['Person invited', '{actor} invited {subject}'],
     'user.enrolled': ['Signed up', '{actor} signed up'],
     'user.changed': ['Profile changed', '{actor} changed the profile of {subject}'],
-    'user.reset': ['Person reset', '{actor} took away every way in of {subject}'],
+    'user.reset': ['Person reset', '{actor} removed all factors and sessions of {subject}'],
     'session.created': ['Signed in', '{actor} signed in'],
     'session.ended': ['Signed out', '{actor} ended a session'],
     'delegate.set': ['Delegate set', '{actor} named a delegate'],
@@ -64,10 +64,10 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     ],
     'factor.totp_added': ['Codes set up', '{actor} set up codes from an authenticator app'],
     'factor.totp_removed': ['Codes removed', '{actor} removed codes from an authenticator app'],
-    'factor.totp_locked': ['Codes locked', 'Codes were locked after wrong ones: {subject}'],
+    'factor.totp_locked': ['Codes locked', 'Codes were locked after wrong attempts: {subject}'],
     'factor.totp_disabled': [
       'Codes switched off',
-      'Codes were switched off after many wrong ones: {subject}',
+      'Codes were switched off after many wrong attempts: {subject}',
     ],
     'factor.backup_codes_renewed': ['Backup codes renewed', '{actor} renewed the backup codes'],
     'factor.backup_code_used': ['Backup code used', '{actor} signed in with a backup code'],
@@ -82,7 +82,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'webhook.enabled': ['Webhook on', '{actor} switched a webhook on again'],
     'webhook.tested': ['Webhook tested', '{actor} sent a test to a webhook'],
     'delivery.delivered': ['Delivered', '{actor} delivered an event'],
-    'delivery.failed': ['Delivery failed', '{actor} could not deliver an event this time'],
+    'delivery.failed': ['Delivery failed', '{actor} failed to deliver an event; it will be tried again'],
     'delivery.exhausted': ['Delivery given up', '{actor} gave up delivering an event'],
     'delivery.dropped': ['Delivery dropped', '{actor} dropped an event: its receiver no longer wants it'],
     'delivery.replayed': ['Delivery repeated', '{actor} had an event delivered again'],
@@ -90,16 +90,16 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'card.unreachable': ['Not found in chat', '{actor} found no recipient in chat for a message'],
     'card.exhausted': ['Card given up', '{actor} gave up sending a message in chat'],
     'push.sent': ['Notification sent', '{actor} sent a notification to a browser'],
-    'push.failed': ['Notification failed', '{actor} could not send a notification to a browser'],
+    'push.failed': ['Notification failed', '{actor} failed to send a notification to a browser'],
   },
   Chat: {
     'chat.linked': ['Chat linked', '{actor} linked a chat identity'],
     'chat.unlinked': ['Chat unlinked', '{actor} unlinked a chat identity'],
-    'chat.browser_known': ['Browser made known', '{actor} made a browser known by a link from chat'],
+    'chat.browser_known': ['Browser trusted', '{actor} trusted a browser by a link from chat'],
     'chat.installed': ['App installed', '{actor} installed the app in {workspace}'],
     'chat.uninstalled': ['App removed', '{actor} removed the app from {workspace}'],
-    'chat.unavailable': ['Chat lost', '{actor} saw that a chat workspace or channel takes no cards any more'],
-    'chat.restored': ['Chat back', '{actor} saw that a chat workspace or channel takes cards again'],
+    'chat.unavailable': ['Chat lost', '{actor} found that a chat workspace or channel refuses cards'],
+    'chat.restored': ['Chat back', '{actor} found that a chat workspace or channel accepts cards again'],
     'channel.added': ['Channel added', '{actor} added a channel for cards'],
     'channel.removed': ['Channel removed', '{actor} removed a channel for cards'],
   },
@@ -131,7 +131,7 @@ export function auditSentence({
   if (type === 'approval.verified' && actor.kind === 'public') return 'The receipt was checked: {result}'
   if (type === 'session.ended' && detail.reason === 'signed_out') return '{actor} signed out'
   if (type === 'session.ended' && detail.reason === 'enrolled_again')
-    return '{actor} used a new sign-up link, which ended a session'
+    return '{actor} used a new sign-in link, which ended a session'
   if (type === 'user.enrolled' && detail.again === true) return '{actor} signed up again, with a new link'
   if (type === 'user.changed' && detail.confirmed === true) return '{actor} confirmed {subject}'
   return auditWords(type)[1]

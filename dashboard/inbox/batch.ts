@@ -224,7 +224,7 @@ export function itemList(items: readonly CheckedReview[]): { element: HTMLElemen
   }
   const list = el(
     'ol',
-    { class: 'batch-list', 'aria-label': 'What is signed' },
+    { class: 'batch-list', 'aria-label': 'Signed content' },
     ...rows.map((row) => el('li', {}, row)),
   )
   // The `toggle` event of a `details` element does not bubble.

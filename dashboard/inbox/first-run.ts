@@ -48,7 +48,7 @@ const NAMED_KEY = '$COUNTERSIGN_KEY'
 
 /** The guide, in four steps: a key, a command, a decision, a receipt. */
 export class Guide {
-  readonly #ask = step('Ask for an approval', 'The command to copy appears here, with your key in it.')
+  readonly #ask = step('Make a request', 'The command to copy appears here, with your key in it.')
   readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
   readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
   readonly #key: Step
@@ -125,7 +125,7 @@ export class Guide {
   #toAsk(rawKey: string, { sandbox }: Pick<Key, 'sandbox'>): void {
     this.#ask.fill(
       p('Run this in a terminal on this machine, or wherever this address can be reached:'),
-      command(askCommand(rawKey, location.origin), 'the command that asks for an approval'),
+      command(askCommand(rawKey, location.origin), 'the command that makes a request'),
     )
     if (sandbox) this.#decide.fill(p('Nothing to do: a dry-run decides by itself after a few seconds.'))
   }

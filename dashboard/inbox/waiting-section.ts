@@ -194,7 +194,7 @@ class WaitingSection {
       this.#together = new DecideTogether(ids, decision, this.#waiting.actor)
       await this.#together.open()
     } catch {
-      this.#slot.show('error', 'A part of this page did not arrive. Check your connection and try again.')
+      this.#slot.show('error', 'Part of this page failed to load. Check your connection and try again.')
       return
     } finally {
       this.#together = undefined

@@ -119,7 +119,7 @@ function installable(
     ...lost.flatMap((tenant) => giveUp(tenant, context)),
     workspaces.length > 0
       ? el('ul', { class: 'entries' }, ...workspaces.map((one) => workspaceEntry(one, context)))
-      : p('No workspace gets cards of this account yet. Add the app to one that you may install apps in.'),
+      : p('No workspace gets cards of this account yet. Add the app to one where you may install apps.'),
     buttonRow(add),
   )
 }
@@ -198,7 +198,7 @@ function teamsSection(
 function troubles(platform: string, unavailable: ChatApps['slack']['unavailable'] = []): HTMLElement[] {
   return unavailable.map(({ tenant, ...trouble }) => {
     const where = tenant === null ? [] : [' in ', el('code', {}, tenant)]
-    return noCards([`${platform} takes no cards`, ...where], trouble)
+    return noCards([`${platform} refuses cards`, ...where], trouble)
   })
 }
 
@@ -217,7 +217,7 @@ function channelsSection(
 ): HTMLElement {
   const part = section(
     'Channels notified of every request',
-    'Their members see action, requester and status, never the details.',
+    'Their members see action, caller and status, never the details.',
   )
   part.body.append(
     channels.length > 0
@@ -226,7 +226,7 @@ function channelsSection(
     hint(
       'To add one, link yourself, type ',
       ...typedAnywhere('channel', platformsOf(apps)),
-      ' in that channel, and open the link you get on this browser. An account has at most 5. Whether they read names is one of the ',
+      ' in that channel, and open the link you get in this browser. An account has at most 5. To show names there, see the ',
       link(context.href('/settings'), 'settings of the account'),
       '.',
     ),
@@ -257,7 +257,7 @@ function channelEntry(
     [
       hint(`${wordsOf(platform).workspace} `, chatName(workspace)),
       ...nameWarnings(name, workspace),
-      ...(unavailable ? [noCards(['It takes no cards'], unavailable)] : []),
+      ...(unavailable ? [noCards(['It refuses cards'], unavailable)] : []),
     ],
     panel.opener('Remove', { 'aria-label': `Remove ${visibleString(name)}` }, remove),
     panel.element,
@@ -275,7 +275,7 @@ function linkedPerson(
     return p(
       'You are not linked there yet: type ',
       ...typed({ platform, kind: 'link' }),
-      ', and open the link you get on this browser. Cards find you by your e-mail address until then; commands do not.',
+      ', and open the link you get in this browser. Cards find you by your e-mail address until then; commands do not.',
     )
   }
   return p(
@@ -338,7 +338,7 @@ function slackSteps(): Child[][] {
       ? [
           [
             p(
-              'Slack can also send to this public address, without a connection of the service: print the manifest without --socket, and set SLACK_SIGNING_SECRET (“Basic Information”, “App Credentials”) in place of SLACK_APP_TOKEN. The address for requests is',
+              'Slack can also send to this public address instead of the service connecting to Slack: print the manifest without --socket, and set SLACK_SIGNING_SECRET (“Basic Information”, “App Credentials”) in place of SLACK_APP_TOKEN. The address for requests is',
             ),
             secretBox(`${location.origin}/slack/events`, 'the address for Slack'),
           ],

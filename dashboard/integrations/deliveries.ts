@@ -58,7 +58,7 @@ function nameOf({ event_type, event_id, request_id }: Delivery, { href }: PageCo
 async function replay({ id }: Delivery, { slot, replayed }: Around): Promise<void> {
   await slot.attempt(async () => {
     await post(`/deliveries/${encodeURIComponent(id)}/replay`, {}, deliveryShape)
-    announce('It is on its way again')
+    announce('It is queued again')
     replayed()
   })
 }
@@ -78,8 +78,8 @@ export function testResult({ state, attempts }: Delivery): { good: boolean; word
   const last = attempts.at(-1)
   if (last === undefined) return { good: false, words: 'The test was not sent. Try again.' }
   const said = `${outcomeWord(last.outcome)}, after ${last.duration_ms} ms`
-  if (state === 'delivered') return { good: true, words: `The receiver took the test: ${said}.` }
-  return { good: false, words: `The receiver did not take the test: ${said}. ${advice(last.outcome)}` }
+  if (state === 'delivered') return { good: true, words: `The receiver accepted the test: ${said}.` }
+  return { good: false, words: `The receiver refused the test: ${said}. ${advice(last.outcome)}` }
 }
 
 function advice(outcome: string): string {

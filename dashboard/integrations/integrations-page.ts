@@ -50,7 +50,7 @@ function webhooksSection(
   const none = p('There is no webhook yet. Create the first one below, and send it a test.')
   const part = section(
     'Webhooks',
-    'Your own systems learn what happens in this account from signed calls to an address of yours.',
+    'Webhooks tell your own systems about events in this account, by signed calls to an address that you choose.',
   )
   part.body.append(
     webhooks.length > 0
@@ -125,7 +125,7 @@ const URL_LENGTH = 2048
 function newWebhookSection({ done }: PageContext, made: () => void): HTMLElement {
   const part = section(
     'Create a webhook',
-    'Events are posted to it as JSON, signed with a secret of its own. Earlier events are not sent.',
+    'Events are posted to it as JSON, signed with its own secret. Earlier events are not sent.',
   )
   part.body.append(webhookForm(part, done, made))
   return part.element
@@ -140,7 +140,7 @@ function webhookForm(part: Section, done: Done, made: () => void): HTMLElement {
   })
   const events = allOrSome({
     legend: 'Events it receives',
-    all: 'All events, also those of later versions',
+    all: 'All events, including those added in later versions',
     some: 'Only these',
     isAll: true,
     choices: EVENTS.map((type) => ({ value: type, label: eventLabel(type), checked: false })),

@@ -48,7 +48,7 @@ export async function test(
   { slot }: Pick<RowPanel, 'slot'>,
   { tested }: Pick<After, 'tested'>,
 ): Promise<void> {
-  slot.show('info', 'the test is on its way; this takes a few seconds at most.')
+  slot.show('info', 'sending the test; this takes a few seconds at most.')
   const delivery = await post(`${path}/test`, {}, deliveryShape)
   const { good, words } = testResult(delivery)
   slot.show(good ? 'success' : 'error', words)
@@ -63,7 +63,7 @@ async function rotate(webhook: Webhook, path: string, panel: RowPanel, after: Af
     callerText(webhook.url),
     ' gets a new secret, shown once. For 24 hours every delivery is signed with both, so that the receiver can change over without a gap.',
     rotatedBefore &&
-      ' It was rotated less than a day ago: the oldest secret ends at once, which is what you want when it leaked.',
+      ' It was rotated less than a day ago: the oldest secret ends at once, as it should if it leaked.',
   )
   if (!sure) return
   const purpose = ['Confirm the new secret of the webhook ', callerText(webhook.url), '.']
@@ -95,7 +95,7 @@ async function drop(webhook: Webhook, path: string, after: After): Promise<void>
     'Delete this webhook?',
     'Delete',
     callerText(webhook.url),
-    ' will receive no more events, and those on their way to it are dropped. This cannot be undone.',
+    ' will receive no more events, and queued ones are dropped. This cannot be undone.',
   )
   if (!sure) return
   const purpose = ['Confirm that the webhook ', callerText(webhook.url), ' is to be deleted.']
@@ -123,7 +123,7 @@ export function webhookHints(webhook: Webhook): HTMLElement[] {
         { class: 'text-flag' },
         'Its receiver answered with status 410, gone',
         ...(disabled_at === null ? [] : [', ', moment(disabled_at)]),
-        '. Nothing is sent until you switch it on again; what was given up or dropped can be replayed from its log.',
+        '. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log.',
       ),
     )
   }
@@ -140,18 +140,18 @@ export const EVENTS = EVENT_TYPES.filter(
 
 /** In words, when each type of event happens. */
 export const EVENT_WORDS: Record<EventType, string> = {
-  'approval.created': 'An approval is requested',
+  'approval.created': 'A caller made a request',
   'approval.approved': 'A request is approved',
   'approval.rejected': 'A request is rejected',
   'approval.expired': 'A request expired without a decision, or was withdrawn',
   'approval.reminded': 'Approvers were reminded',
   'bootstrap.requested': 'An agent asks for an API key',
-  'bootstrap.approved': 'The owner consented to such a key',
+  'bootstrap.approved': 'The owner consented to a key for an agent',
   'key.created': 'An API key is made',
   'key.revoked': 'An API key is revoked',
   'delivery.exhausted': 'A callback or webhook was given up',
-  'chat.unavailable': 'A chat workspace or channel takes no cards',
-  'chat.restored': 'A chat workspace takes cards again',
+  'chat.unavailable': 'A chat workspace or channel refuses cards',
+  'chat.restored': 'A chat workspace or channel accepts cards again',
   'webhook.test': 'A test',
 }
 

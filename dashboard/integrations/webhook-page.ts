@@ -79,7 +79,7 @@ function logSection(
   let place = named
   const part = section(
     'Delivery log',
-    'Newest first. What a receiver answers is not kept, only its status. A finished delivery can be sent once more, under the same id.',
+    'Newest first. Of a receiver’s answer only the status is kept. A finished delivery can be sent once more, under the same id.',
   )
   const list = new DeliveryList(webhook, part.slot, context, () => look())
   const tools = logTools(webhook.id, part.slot, place, (filters) => {
@@ -121,7 +121,7 @@ function logSection(
       if (wanted !== place) return true
       show(page)
       trouble.hidden = true
-      if (isMoving(before) && !isMoving(shown.data)) announce('Nothing is on its way any more')
+      if (isMoving(before) && !isMoving(shown.data)) announce('Every delivery is finished')
     } catch (error) {
       trouble.textContent = `This log may be out of date. ${sentenceOf(error)}`
       trouble.hidden = false

@@ -23,8 +23,8 @@ export async function revokeKey(
     'Revoke this API key?',
     'Revoke',
     ...namedKey(key),
-    ' stops working at once, everywhere it is used. This cannot be undone. What it asked for before still waits in the inboxes, ',
-    'marked there; if there is any, you see it next, and can withdraw it.',
+    ' stops working at once, everywhere it is used. This cannot be undone. Its pending requests stay in the inboxes, ',
+    'marked; if there are any, you see them next and can withdraw them.',
   )
   if (!sure) return
   await slot.attempt(async () => {
@@ -51,11 +51,11 @@ export function makeKey(wanted: {
 
 /** @returns undefined when the person did not confirm. @throws RequestFailure, ShapeError; Error for a revoked key */
 async function loadSecret(keyId: string): Promise<string | undefined> {
-  const purpose = 'Confirm that you want to see what the callbacks of this API key are signed with.'
+  const purpose = 'Confirm that you want to see the secret that signs the callbacks of this API key.'
   const answer = await proven(purpose, () => get('/account/webhook-secret', secretsShape))
   if (answer === undefined) return undefined
   const key = answer.keys.find(({ id }) => id === keyId)
-  if (key === undefined) throw new Error('This key is revoked by now. Reload the page.')
+  if (key === undefined) throw new Error('This key has been revoked. Reload the page.')
   return key.webhook_signing_secret
 }
 
@@ -72,7 +72,7 @@ export async function signingSecret(key: Key, panel: RowPanel): Promise<void> {
         el('code', {}, 'X-Service-Signature'),
         ' and ',
         el('code', {}, 'webhook-signature'),
-        ', HMACs under this secret. Either proves who sent a callback; only the receipt in it proves that a person decided. The secret never changes while the key lives.',
+        ', HMACs under this secret. Either proves who sent a callback; only the receipt in it proves that a person decided. The secret stays the same as long as the key exists.',
       ),
       secretBox(secret, 'the signing secret'),
       buttonRow(button('Hide it', 'quiet', panel.close)),

@@ -28,7 +28,7 @@ export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<vo
   const account = await get('/account/policy', policyShape)
   const name = nameField(
     'Name',
-    'Approvers see it as the one who asks. Open requests keep the name they were made under.',
+    'Approvers see it as “Requested by”. Pending requests keep the name they were made under.',
     { required: true, value: key.name },
   )
   const sourceControl = checkBox('For a source-control integration', {
@@ -51,7 +51,7 @@ export async function editKey(key: Key, panel: RowPanel, done: Done): Promise<vo
       if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
       panel.slot.show(
         'error',
-        `with these rules no one could approve what this key asks. ${waysOut(account.confirmed_only)}`,
+        `with these rules no one could approve requests of this key. ${waysOut(account.confirmed_only)}`,
       )
     }
   }
@@ -107,12 +107,12 @@ function policyFields(account: Policy, policy: KeyPolicy | null) {
   const who = approverChoice(account.approvers, policy?.approvers)
   const quorum = quorumField(
     'Approvals needed, at least',
-    `The account asks for ${account.quorum}. Leave it empty to ask for no more.`,
+    `The account requires ${account.quorum}. Leave it empty to require no more.`,
     policy?.quorum,
   )
   const passkeys = checkBox(
     'Passkeys only',
-    forced(account.passkey_only, policy?.passkey_only, 'No code counts.'),
+    forced(account.passkey_only, policy?.passkey_only, 'Codes are not accepted.'),
   )
   const impact = checkBox(
     'Every request is high impact',
@@ -151,7 +151,7 @@ function policyFields(account: Policy, policy: KeyPolicy | null) {
 /** The state of a box: a key cannot change a rule that the account sets for all its keys. */
 function forced(byAccount: boolean, byKey: boolean | undefined, hint: string) {
   return byAccount
-    ? { hint: 'The policy of the account asks for it already.', checked: true, disabled: true }
+    ? { hint: 'The policy of the account already requires it.', checked: true, disabled: true }
     : { hint, checked: byKey === true }
 }
 
@@ -163,7 +163,7 @@ function own(input: HTMLInputElement): true | undefined {
 function approverChoice(people: Policy['approvers'], named: readonly string[] | undefined) {
   const gone = (named ?? []).filter((id) => !people.some(({ user_id }) => user_id === id)).length
   return allOrSome({
-    legend: 'Who is asked',
+    legend: 'Approvers',
     all: 'All approvers of the account',
     some: 'Only these of them',
     isAll: named === undefined,
@@ -202,21 +202,21 @@ function newKeyView(rawKey: string, { id, sandbox }: Key, first: boolean, done: 
   return div(
     'new-key',
     secretBox(rawKey, 'the API key'),
-    el('h3', {}, first ? 'Ask for your first approval' : 'Ask for an approval'),
+    el('h3', {}, first ? 'Make your first request' : 'Make a request'),
     hint('Run this in a terminal. The answer holds the id of the request.'),
-    command(askCommand(rawKey, origin), 'the command that asks for an approval'),
-    el('h3', {}, 'What comes next'),
+    command(askCommand(rawKey, origin), 'the command that makes a request'),
+    el('h3', {}, 'Next steps'),
     el(
       'ol',
       { class: 'steps' },
       sandbox
-        ? el('li', {}, 'Wait a few seconds: a sandbox request is approved by itself, without a person.')
+        ? el('li', {}, 'Wait a few seconds: a sandbox request is approved automatically, without a person.')
         : el(
             'li',
             {},
             'The request appears in your ',
             link('/', 'inbox'),
-            ' by itself. Look at it and decide.',
+            ' automatically. Review it and decide.',
           ),
       el(
         'li',
@@ -260,26 +260,24 @@ function verify(sandbox: boolean): string {
 export function newKeySection(first: boolean, done: Done, made: () => void): HTMLElement {
   const part = section(
     first ? 'Create your first API key' : 'Create an API key',
-    'An application or agent uses it to ask for approvals. A sandbox key decides by itself, for trying things out.',
+    'A caller (an application or agent) makes requests with it. Requests of a sandbox key are decided automatically, for testing.',
   )
   part.body.append(keyForm(part, first, done, made))
   return part.element
 }
 
 function keyForm(part: Section, first: boolean, done: Done, made: () => void): HTMLElement {
-  const name = nameField(
-    'Name of the key',
-    'Approvers see it as the one who asks, for example “deploy-bot”.',
-    { required: true },
-  )
+  const name = nameField('Name of the key', 'Approvers see it as “Requested by”, for example “deploy-bot”.', {
+    required: true,
+  })
   const sandbox = checkBox('Sandbox key: every request is a dry run', {
-    hint: 'No approver is asked; its receipts say that they come from the sandbox.',
+    hint: 'No approver is notified; its receipts say that they come from the sandbox.',
   })
   const sourceControl = checkBox('For a source-control integration', {
     hint: 'All its requests are high impact: approvers who have a passkey must use it.',
   })
   const scopes = someOf({
-    legend: 'What it may do',
+    legend: 'Permissions',
     choices: SCOPES.map(([value, label]) => ({ value, label, checked: true })),
     missing: 'Choose at least one.',
   })
@@ -314,7 +312,7 @@ function keyForm(part: Section, first: boolean, done: Done, made: () => void): H
 
 /** The scopes of a key, each with its words for people. */
 export const SCOPES: readonly (readonly [scope: string, words: string])[] = [
-  ['approval:create', 'Ask for approvals, remind, withdraw, use them up'],
+  ['approval:create', 'Make requests, remind, withdraw, consume approvals'],
   ['approval:read', 'Read requests and wait for decisions'],
   ['approval:verify', 'Verify receipts'],
 ]

@@ -52,7 +52,7 @@ export async function keysPage(context: PageContext): Promise<PageView> {
 function listSection(keys: readonly Key[], none: HTMLElement, context: PageContext): HTMLElement {
   const part = section(
     'Keys of this account',
-    'Applications and agents ask with them. Each sees only its own requests. Revoking works at once and cannot be undone.',
+    'Callers make requests with them. Each key sees only its own requests. Revoking a key takes effect at once and cannot be undone.',
   )
   const twice = repeatedNames(keys.filter((key) => key.revoked_at === null))
   const calledIn = ({ name, key_prefix }: Key): string => (twice.has(name) ? `${name} ${key_prefix}…` : name)
@@ -193,7 +193,7 @@ function rotateKey(key: Key, panel: RowPanel, context: PageContext): void {
         el('li', {}, 'You revoke the old key, when you see that the new one is in use.'),
       ),
       hint(
-        'Each key sees only its own requests: wait with step 3 until what the old one asked is decided and read.',
+        'Each key sees only its own requests: before step 3, wait until the requests of the old one are decided and read.',
       ),
       buttonRow(go, button('Cancel', 'plain', panel.close)),
     ),
@@ -275,7 +275,7 @@ function switchOver(keys: readonly Key[], context: PageContext): HTMLElement | u
   if (pair === undefined) return undefined
   const part = section(
     'Switch over to the new key',
-    'Put the new key wherever the old one is used. This page follows by itself; you can come back to it later by its address.',
+    'Put the new key wherever the old one is used. This page updates automatically; you can return to it later by its address.',
   )
   const body = el('div', { class: 'switch-over', 'aria-live': 'polite' })
   part.body.append(body, choices(part, pair, context))
@@ -322,7 +322,7 @@ function pairView(old: Key, fresh: Key): HTMLElement[] {
 /** Tells whether the old key is still in use. Times are to the minute: within the same minute the order is unknown. */
 function verdict(old: Key, fresh: Key): string {
   if (fresh.last_used_at === null)
-    return 'The new key has not been used yet: its user still needs the old one.'
+    return 'The new key has not been used yet: its caller still needs the old one.'
   if (old.last_used_at !== null && old.last_used_at >= fresh.last_used_at)
     return 'The old key is still in use somewhere.'
   return 'The new key is in use, and the old one has not been used since. You can revoke the old one.'

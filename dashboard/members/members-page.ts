@@ -47,7 +47,7 @@ export async function membersPage(context: PageContext): Promise<PageView> {
   ])
   const people = section(
     'Members of this account',
-    'The policy sets who decides; the role of approver alone does not.',
+    'The policy decides who is an approver of requests; the role alone does not.',
   )
   people.body.append(
     ...policyWarnings(policy),
@@ -100,7 +100,7 @@ function inviteSection(done: Done): HTMLElement {
 
 /** A request keeps the approvers it was made with (T79): an owner who takes a right away must know what remains. */
 const OPEN_REQUESTS =
-  'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
+  'Pending requests that name them stay as they are: they can still decide them until they expire. Withdraw under Requests those that must not stay pending.'
 
 /** One person of the account, and the owner's actions on them. */
 function memberEntry(member: Member, policy: Policy, context: PageContext): HTMLElement {
@@ -139,8 +139,8 @@ function lacking({ user_id }: Member, reader: string): HTMLElement {
   const own = user_id === reader
   const sentence = `No passkey or code of ${own ? 'yours' : 'theirs'} works, so ${own ? 'you' : 'they'} cannot decide. `
   const helps = own
-    ? link('/account', 'See what helps')
-    : 'The operator of the service can give them a new link.'
+    ? link('/account', 'See how to fix this')
+    : 'The operator of the service can give them a new sign-in link.'
   return el('p', { class: 'field-error' }, sentence, helps)
 }
 
@@ -188,7 +188,7 @@ function roleForm(member: Member, policy: Policy, panel: RowPanel, context: Page
 /** The sentence about open requests; empty for a person who has not joined yet, since no request names them. */
 function openRequests({ role, state }: Member): string {
   if (state === 'invited') return ''
-  return role === 'approver' ? OPEN_REQUESTS : 'Open requests keep the approvers they were made with.'
+  return role === 'approver' ? OPEN_REQUESTS : 'Pending requests keep the approvers they were made with.'
 }
 
 /** The sentence that confirms a member's new role, and what it does not change. */
@@ -211,7 +211,7 @@ function neededBy(policy: Policy, { user_id }: Member): string {
 async function remove(member: Member, policy: Policy, context: PageContext): Promise<void> {
   const invited = member.state === 'invited'
   const purpose = [
-    invited ? 'Confirm that you take the invitation of ' : 'Confirm that ',
+    invited ? 'Confirm that you withdraw the invitation of ' : 'Confirm that ',
     callerName(member.name),
     invited
       ? ' back.'
@@ -220,7 +220,7 @@ async function remove(member: Member, policy: Policy, context: PageContext): Pro
   const proof = await stepUp('member.change', purpose, member.user_id)
   if (proof === undefined) return
   await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
-  if (invited) return context.done('The invitation is taken back.')
+  if (invited) return context.done('The invitation is withdrawn.')
   await showWhatWaits(context, ['person', member.user_id], 'The member is removed.')
 }
 

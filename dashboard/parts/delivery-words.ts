@@ -9,7 +9,7 @@ export const DELIVERY_STATES: Record<Delivery['state'], string> = {
   sending: 'Being sent',
   delivered: 'Delivered',
   dead: 'Given up',
-  dropped: 'Not wanted any more',
+  dropped: 'Dropped',
 }
 
 /** The state of a delivery as a tag; deliveries that were given up or dropped stand out. */

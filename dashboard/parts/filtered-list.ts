@@ -219,8 +219,7 @@ function nothingYet(many: string): string {
 
 function nothingIn([one]: readonly [string, string], filters: Filters, none: string): string {
   if (filters.size === 0) return none
-  if (!filters.has('q'))
-    return `No ${one} fits these filters. Take one of them away, or look at another time.`
-  if (filters.size === 1) return `No ${one} fits this search. Try fewer words of it, or clear it.`
-  return `No ${one} fits this search and these filters. Shorten the search, or take a filter away.`
+  if (!filters.has('q')) return `No ${one} matches these filters. Remove one of them, or choose another time.`
+  if (filters.size === 1) return `No ${one} matches this search. Use fewer words, or clear it.`
+  return `No ${one} matches this search and these filters. Shorten the search, or remove a filter.`
 }

@@ -52,10 +52,10 @@ const SETTING = 'single-keys'
 
 /** The switch for single keys: people who use speech input or a switch device must be able to turn them off (WCAG 2.1.4). */
 function setting(): HTMLElement {
-  const { row, input } = tick('checkbox', 'Use them in this browser', { checked: areOn() })
+  const { row, input } = tick('checkbox', 'Use shortcuts in this browser', { checked: areOn() })
   input.addEventListener('change', () => {
     if (!keep('localStorage', SETTING, input.checked ? 'on' : 'off'))
-      row.append(hint('This browser does not let the page remember it.'))
+      row.append(hint('This browser does not let the page store this setting.'))
   })
   return row
 }

@@ -24,7 +24,7 @@ export async function askedBefore(id: string): Promise<HTMLElement | undefined> 
   if (found === undefined || found.data.length === 0) return undefined
   const part = section(
     'Asked before',
-    'Up to three of the 50 requests that this key made before this one, for the same tool where one is named, and what differs this time.',
+    'Up to three earlier requests of this key (of its last 50), for the same tool if one is named, and the differences.',
   )
   const rows = found.data.map((one) => earlierRow(one, found.names))
   part.body.append(el('ul', { class: 'earlier' }, ...rows))
@@ -41,7 +41,8 @@ function earlierRow(earlier: Earlier, names: Record<string, string>): HTMLElemen
       : decision.method === 'sandbox'
         ? [` · ${SANDBOX_DECIDED}`]
         : [' · ', byName(names)(decision.approver)]
-  const said = differs.length === 0 ? hint('This one says exactly the same.') : el('dl', { class: 'differs' })
+  const said =
+    differs.length === 0 ? hint('This request is exactly the same.') : el('dl', { class: 'differs' })
   for (const { field, before, now } of differs)
     said.append(
       el(

@@ -158,15 +158,15 @@ async function look(id: string): Promise<Review | 'later' | 'failed'> {
 function decideLink({ id }: Review): HTMLElement {
   return div(
     'section-body',
-    p('It waits for you. You confirm on the next page.'),
+    p('Your decision is pending. You confirm on the next page.'),
     link(`/a/${id}`, 'Review', { class: 'button primary' }),
   )
 }
 
 function unknownRequest(context: PageContext): PageView {
   const scene = plainScene(
-    'No such request for you',
-    lede('It does not exist, or you may not see it. Check the address.'),
+    'Request not available',
+    lede('It does not exist, or you do not have access to it. Check the address.'),
     p(link(context.href('/requests'), 'All requests')),
   )
   return { title: 'Not found', scene }
@@ -179,7 +179,7 @@ function unknownRequest(context: PageContext): PageView {
 function recordSection(review: Review, decision: Decision): HTMLElement {
   const part = section(
     'For your records',
-    'What was asked, the decision and every vote in one file. The verify page and the command line check all of it; it holds the details of the request, so hand it on with care.',
+    'The request, the decision and every vote in one file. The verify page and the command line check all of it. It contains the details of the request, so share it with care.',
   )
   part.body.append(
     buttonRow(
@@ -216,8 +216,8 @@ function deliverySection(
   person: WritePerson,
 ): HTMLElement {
   const part = section(
-    'Who was notified',
-    'The callback of the request, your webhooks, and messages in chat. What a receiver answered is not kept, only its kind.',
+    'Notifications',
+    'The callback of the request, your webhooks, and messages in chat. Of a receiver’s answer only the kind is kept.',
   )
   part.body.append(...log.quiet.map((quiet) => quietNote(quiet, person)))
   if (log.data.length + log.cards.length === 0) {
@@ -247,7 +247,7 @@ function quietNote(
     'info',
     'Approver ',
     person(approver),
-    ' was sent no message and no notification: they had just rejected three requests of this key, which is silent towards them until ',
+    ' was sent no message and no notification: they had just rejected three requests of this key, so it is muted for them until ',
     moment(until),
     '. The request is in their inbox.',
   )

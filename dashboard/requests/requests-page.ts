@@ -66,7 +66,7 @@ async function loadKnown(context: PageContext): Promise<Known | undefined> {
 function emptyFor({ account }: PageContext): string {
   return account.role === 'approver'
     ? 'Once a request names you as an approver, it stays listed here.'
-    : 'Once an application or agent asks for an approval with a key of this account, it stays listed here.'
+    : 'Once a caller makes a request with a key of this account, it stays listed here.'
 }
 
 /** The filters, as the service and the page's address name them. */
@@ -101,8 +101,8 @@ function requestFilterFields(
       choice('sandbox', 'Live or sandbox'),
       keyField(value('key'), known?.keys),
       personField(value('person'), known?.people),
-      dayField('from', 'Asked on or after', value('from')),
-      dayField('to', 'Asked on or before', value('to')),
+      dayField('from', 'Requested on or after', value('from')),
+      dayField('to', 'Requested on or before', value('to')),
     ],
   }
 }

@@ -49,13 +49,13 @@ export async function timelineSection(
     (a, b) => Date.parse(a.at) - Date.parse(b.at),
   )
   if (steps.length === 0) return undefined
-  const part = section('Timeline', 'What is on record, in order.')
+  const part = section('Timeline', 'All events of this request, oldest first.')
   if (!trail.complete)
     part.body.append(
       hint(
-        'What came first is not shown: there is too much. ',
+        'The earliest entries are not shown: there are too many. ',
         link(withFilters(href('/audit'), [['subject', id]]), 'The audit log'),
-        ' has all of it.',
+        ' has all of them.',
       ),
     )
   part.body.append(

@@ -23,7 +23,7 @@ export function withdrawButton(
     const sure = await askFirst(
       wanted.length === 1 ? 'Withdraw this request?' : `Withdraw these ${wanted.length} requests?`,
       'Withdraw',
-      'It takes effect at once and for good: no decision is made, and the caller is told that it was withdrawn.',
+      'It takes effect at once and cannot be undone: no decision is made, and the caller is told that the request was withdrawn.',
     )
     if (!sure) return
     let count = 0
@@ -37,9 +37,9 @@ export function withdrawButton(
 }
 
 function said(count: number, wanted: number): string {
-  if (wanted === 1 && count === 0) return 'It was not withdrawn: it had been decided, or had ended, before.'
+  if (wanted === 1 && count === 0) return 'It was not withdrawn: it had been decided or had expired before.'
   if (count === wanted) return count === 1 ? 'The request is withdrawn.' : `${count} requests are withdrawn.`
-  return `${count} of ${wanted} withdrawn. The others were decided or had ended before.`
+  return `${count} of ${wanted} withdrawn. The others had been decided or had expired before.`
 }
 
 /** After a key is revoked or a person removed, shows the key's or the person's pending requests, if there are any. */
@@ -58,6 +58,6 @@ export async function showWhatWaits(
   if (!waits) return context.done(message)
   await context.go(
     withFilters(context.href('/requests'), filters),
-    `${message} This still waits: withdraw what must not be approved.`,
+    `${message} These requests are still pending: withdraw those that must not be approved.`,
   )
 }

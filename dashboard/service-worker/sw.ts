@@ -69,7 +69,7 @@ async function subscribeAgain(event: ExtendableEvent & Partial<PushSubscriptionC
 
 /** Shown for an unreadable push: an older worker may meet a newer service. */
 const UNREADABLE: PushPayload = {
-  title: 'Something waits for you',
+  title: 'You have pending requests',
   body: 'Open Countersign.',
   url: '/',
   tag: 'unreadable',

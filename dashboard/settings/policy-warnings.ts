@@ -34,9 +34,9 @@ export function policyWarnings({ reachable, approvers, confirmed_only, quorum }:
     warnings.push(
       notice(
         'warning',
-        `New requests can only wait for now: it takes ${quorum === 1 ? '1 approval' : `${quorum} approvals`}, and `,
+        `New requests cannot be approved for now: they need ${quorum === 1 ? '1 approval' : `${quorum} approvals`}, and `,
         `${able.length} of the people named ${able.length === 1 ? 'has' : 'have'} a passkey or code that works. `,
-        'Unless a delegate decides, the others need a new link from the operator of the service.',
+        'Unless a delegate decides, the others need a new sign-in link from the operator of the service.',
       ),
     )
   if (gone.length > 0)

@@ -34,7 +34,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
 /** The account's name, which approvers see beside every request. */
 function nameSection({ id, name, names_in_channels, created_at }: Account, done: Done): HTMLElement {
   const part = section('Account', 'Approvers see its name beside every request.')
-  const called = nameField('Name of the account', 'Open requests keep the name they were made under.', {
+  const called = nameField('Name of the account', 'Pending requests keep the name they were made under.', {
     required: true,
     value: name,
   })
@@ -44,15 +44,15 @@ function nameSection({ id, name, names_in_channels, created_at }: Account, done:
     await patch('/account', { name: wanted }, okShape)
     await done('The account has a new name.')
   }
-  const names = checkBox('Name people in channels', {
-    hint: 'Cards in channels then say who is asked, who approved and who decided. Else they show references.',
+  const names = checkBox('Show names in channels', {
+    hint: 'Cards in channels then name the approvers and who decided. Otherwise they show references.',
     checked: names_in_channels,
   })
   names.input.addEventListener('change', () => {
     const wanted = names.input.checked
     void part.slot.attempt(async () => {
       await patch('/account', { names_in_channels: wanted }, okShape)
-      part.slot.show('success', `Channels read ${wanted ? 'names' : 'references'} from now on.`)
+      part.slot.show('success', `Channels show ${wanted ? 'names' : 'references'} from now on.`)
     })
   })
   part.body.append(
@@ -74,7 +74,7 @@ const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric
 /** The requests of this month, and their limit. */
 function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
   const { limit, used, month, resets_at } = quota
-  const part = section('Quota', 'Requests of this calendar month in UTC, sandbox requests counted.')
+  const part = section('Quota', 'Requests of this calendar month in UTC, including sandbox requests.')
   const name = MONTH.format(new Date(`${month}-01T00:00:00Z`))
   if (limit === 0) {
     part.body.append(facts([name, `${NUMBER.format(used)} requests, without a limit`]))
@@ -107,7 +107,7 @@ function quotaSection({ quota }: Pick<Account, 'quota'>): HTMLElement {
 function policySection(policy: Policy, members: readonly Member[], done: Done): Section {
   const part = section(
     'Policy',
-    'Who decides about requests of this account. It counts from the next request on; one rejection always rejects.',
+    'Who decides requests of this account. Changes apply to new requests; one rejection always rejects.',
   )
   const who = approverBoxes(policy, members)
   const offered = policy.can_attest === true || policy.authenticators !== undefined
@@ -177,9 +177,9 @@ function showNewer(old: Section, newer: Section, changed: Child[]): void {
   old.element.remove()
   newer.slot.show(
     'error',
-    'the policy was changed elsewhere meanwhile. ',
+    'the policy was changed elsewhere in the meantime. ',
     ...changed,
-    'The form shows it now, with what you changed beside. Look at it, and save again.',
+    'The form now shows that policy with your changes in it. Check it, and save again.',
   )
   newer.element.querySelector<HTMLElement>('.notice')?.focus()
 }
@@ -285,7 +285,7 @@ function reminderField(reminders: readonly number[]) {
   const reminded = field({
     label: 'Reminders',
     name: 'reminders',
-    hint: `In percent of the time a request has, such as “50, 90”. At most ${MOST}; empty for none.`,
+    hint: `In percent of the time until expiry, such as “50, 90”. At most ${MOST}; empty for none.`,
     attributes: {
       autocomplete: 'off',
       maxlength: 40,
@@ -316,8 +316,8 @@ function authenticatorsField(rule: Rule) {
     name: 'authenticators',
     choices: [
       ['any', 'Any passkey'],
-      ['attested', 'Only those whose make is proven'],
-      ['models', 'Only these models, proven'],
+      ['attested', 'Only those of a verified model'],
+      ['models', 'Only these verified models'],
     ],
     value: rule === null ? 'any' : rule === 'attested' ? rule : 'models',
   })
@@ -361,5 +361,5 @@ function authenticatorsField(rule: Rule) {
 /** The rule in the words of the confirmation. */
 function ruleWords(rule: Rule): string {
   if (rule === null) return 'any'
-  return rule === 'attested' ? 'only those whose make is proven' : `only ${rule.join(', ')}, proven`
+  return rule === 'attested' ? 'only those of a verified model' : `only ${rule.join(', ')}, proven`
 }

@@ -199,7 +199,7 @@ async function loaded(entry: PageEntry): Promise<Loaded> {
   try {
     return entry.public === true ? { public: await entry.load() } : { private: await entry.load() }
   } catch {
-    throw new PageLoadError('A part of this page did not arrive. Check your connection and try again.')
+    throw new PageLoadError('Part of this page failed to load. Check your connection and try again.')
   }
 }
 
@@ -251,22 +251,22 @@ function failureView(
 
 /** The view for an unknown address. */
 function unknownView(): PageView {
-  return stopped('There is no such page', p(link('/', 'Go to the start')))
+  return stopped('Page not found', p(link('/', 'Go to the start')))
 }
 
 /** The view for an account in the address that this person may not, or may no longer, look at. */
 function foreignView(): PageView {
   return stopped(
-    'No such account for you',
-    p('You may not look at the account in this address, or not any more.'),
-    p(link('/', 'Go to your own')),
+    'Account not available',
+    p('You do not have access to this account.'),
+    p(link('/', 'Go to your own account')),
   )
 }
 
 /** The view for a page that is not open to the person's role in the chosen account. */
 function closedView(account: AccountView, own: string | undefined): PageView {
   return stopped(
-    'This page is not open to you',
+    'You do not have access to this page',
     p(
       'In the account ',
       callerName(account.name),

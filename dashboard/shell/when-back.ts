@@ -42,8 +42,8 @@ export function retryWhenBack({ away, failed, retry, signal }: Trying): HTMLElem
   return said
 }
 
-const TRYING = 'The page tries again by itself.'
-const STOPPED = 'The page has stopped trying by itself.'
+const TRYING = 'The page tries again automatically.'
+const STOPPED = 'The page has stopped trying.'
 
 async function isThere(): Promise<boolean> {
   try {

@@ -98,13 +98,13 @@ export async function compareAction(
     const claims = [{ name: 'action', field: 'action', value: text } as const]
     const { result } = await examineInput({ ...bare(receipt), claims }, keys, { allowSandbox: true })
     if (!result.valid) continue
-    const blanks = text === typed ? '' : ' The blanks around your text do not count.'
+    const blanks = text === typed ? '' : ' Spaces around your text do not count.'
     // Without a statement, there are only the payload's 64 bits to compare the text with.
     return result.checked.action === 'full'
       ? ['success', `This is exactly the action that was decided on.${blanks}`]
       : ['warning', `Probably the same, but this cannot be proven here. ${WEAK_HASH}${blanks}`]
   }
-  return ['error', 'This is not the action that was decided on. Every letter, blank and line break counts.']
+  return ['error', 'This is not the action that was decided on. Every letter, space and line break counts.']
 }
 
 /** Checks whether the JSON is the context of this receipt. Only the statement can tell: the payload has nothing of it. */
@@ -145,4 +145,4 @@ function canonicalOf(typed: string): string | undefined {
 
 /** Why 16 characters of a hash are not enough (T69). */
 export const WEAK_HASH =
-  'The action only fits a short hash of 64 bits. Its author could have prepared a second text with the same one, so this is a hint and no proof.'
+  'The action matches only a short hash of 64 bits. Its author could have prepared a second text with the same hash, so this is a hint, not a proof.'

@@ -26,10 +26,10 @@ export function readSubject(text: string, origin: string): Subject {
   const json = readPaste(trimmed, MAX_BYTES)
   if (json === undefined)
     return problem(
-      'This is neither an id nor a link nor JSON. Paste the receipt exactly as it was received, from the first { to the last }.',
+      'This is not an id, a link or JSON. Paste the receipt exactly as you received it, from the first { to the last }.',
     )
   if (Object.keys(json).join() === 'keys')
-    return problem('This is a key set, not a receipt. Paste it under “Use a key set that you saved”.')
+    return problem('This is a key set, not a receipt. Paste it under “Use a saved key set”.')
   return { kind: 'receipt', json }
 }
 
@@ -48,7 +48,7 @@ function readLink(text: string, origin: string): Subject {
   if (url === undefined) return problem('This link is broken. Copy it again, or paste the id in it.')
   if (url.origin !== origin) {
     return problem(
-      `This link leads to another service, ${url.host}. This page only knows the keys of its own; check it there.`,
+      `This link leads to another service, ${url.host}. This page knows only the keys of its own service; check the receipt there.`,
     )
   }
   const parts = [...url.pathname.split('/'), url.hash.slice(1)]

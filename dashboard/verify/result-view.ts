@@ -59,7 +59,7 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
     'verify-result',
     verdictView(verdictOf(report, source.nameOf), source),
     result.valid ? approvedWords(main) : undefined,
-    result.valid && card('What is signed', receiptFacts(main, result.payload, { key, ...source })),
+    result.valid && card('Signed content', receiptFacts(main, result.payload, { key, ...source })),
     card('Checks', ...checkList(main)),
     votesView(report, source.nameOf),
     input &&
@@ -80,7 +80,7 @@ export function noneView(heading: string, sentence: string, another: () => void)
       'verdict none',
       el('h2', { tabindex: -1 }, heading),
       p(sentence),
-      note('This is what the service says; nothing is signed that could be checked here.'),
+      note('The service says this; there is no signature to check here.'),
       buttonRow(button('Check another', 'quiet', another)),
     ),
   )
@@ -125,11 +125,11 @@ function approvedWords(examination: Examination): HTMLElement | undefined {
   const action = intent?.action ?? (typeof claimed === 'string' ? claimed : undefined)
   if (action === undefined) return undefined
   return card(
-    'What was decided on',
+    'Decided action',
     hint(
       intent === undefined
-        ? 'As it stands next to the receipt. It fits the short hash of 64 bits, which is a hint and no proof.'
-        : 'The signature covers exactly this text. Whether what the text says is true has not been checked.',
+        ? 'As shown next to the receipt. It matches the short hash of 64 bits, which is a hint, not a proof.'
+        : 'The signature covers exactly this text. It does not prove that the text is true.',
     ),
     callerQuote(action).element,
     detailsOf(examination),
@@ -172,7 +172,7 @@ function receiptFacts(
     fact('Acted for them', intent?.delegate, ' ', kind('a delegate')),
     ['Request', mono(payload.rid)],
     ['Receipt id', mono(payload.did)],
-    ['Open until', time(payload.exp)],
+    ['Expires at', time(payload.exp)],
     fact('Service', intent?.audience),
     intent === undefined ? undefined : ['High impact', intent.highImpact ? 'Yes' : 'No'],
     ...statedFacts(examination),
@@ -195,7 +195,7 @@ function statedFacts({ result }: Examination): Fact[] {
   if (!result.valid || result.stated === undefined) return []
   const { requester, quorum, audience, reversibility } = result.stated
   return [
-    fact('Requester', `${requester.name} (${requester.key} of ${requester.account})`),
+    fact('Caller', `${requester.name} (${requester.key} of ${requester.account})`),
     ['Approvals needed', String(quorum)],
     fact('Meant for', audience),
     fact('Undoing it, says the caller', reversibility),
@@ -219,13 +219,13 @@ function time(seconds: number): HTMLElement {
 function rawView({ payload, signature, kid }: ReceiptInput, believed: boolean): HTMLElement {
   const text = new TextDecoder().decode(payload)
   const signed = toBase64(signature)
-  const label = believed ? 'Signed text' : 'Text as received, not to be believed'
+  const label = believed ? 'Signed text' : 'Text as received, not verified'
   return folded(
     'Raw payload and signature',
     div(
       'exact-body',
       exactText(label, callerText(text)),
-      note(believed ? 'These are the signed bytes, letter by letter.' : `${label}.`),
+      note(believed ? 'These are the signed bytes.' : `${label}.`),
       el('div', {}, copyButton(text, 'the payload')),
       facts(
         ['Signature', copyable(el('code', { class: 'mono' }, signed), signed, 'the signature')],
@@ -259,7 +259,7 @@ function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | u
 
 const ALL_SIGNED = 'Each person’s vote is signed by itself and was checked by itself.'
 const ONE_OUTCOME =
-  'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can pass for a permission; nothing proves them.'
+  'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can be used as a permission; nothing proves them.'
 
 /** An unsigned approval, not in the colour of an approval: it is not one. */
 function unsignedView({ approver }: UnsignedVote): HTMLElement {
@@ -320,8 +320,8 @@ function checkList(examination: Examination): HTMLElement[] {
     ...left(
       absent,
       examination.input?.intent === undefined
-        ? 'had nothing to look at: the full answer, with its statement (intent), would prove the exact action and details'
-        : 'had nothing to look at: with the full answer around the receipt, what it says would be compared, too',
+        ? 'had nothing to check: the full answer, with its statement (intent), would prove the exact action and details'
+        : 'had nothing to check: the full answer around the receipt would be compared, too',
       list(absent),
     ),
   ]
@@ -360,7 +360,7 @@ function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): H
     label: 'Details (context), as JSON',
     name: 'compared-context',
     multiline: true,
-    hint: 'Optional. Blanks between the fields and the order of the fields do not matter.',
+    hint: 'Optional. Spaces between the fields and the order of the fields do not matter.',
     attributes: { rows: 3, autocomplete: 'off' },
   })
   const answers = el('div', { class: 'compared', role: 'status' })
@@ -372,10 +372,10 @@ function compareForm(receipt: ReceiptInput, keys: readonly VerificationKey[]): H
     answers.replaceChildren(...said.map(([kind, sentence]) => notice(kind, sentence)))
   }
   return folded(
-    'Is it the action that I know of?',
+    'Compare with an action that you know',
     div(
       'exact-body',
-      hint('What you enter stays in this browser, too.'),
+      hint('Your input stays in this browser.'),
       form({}, compare, action.row, context.row, submitButton('Compare', 'plain'), answers),
     ),
   )

@@ -127,17 +127,17 @@ function cautionsOf({ main, votes }: Report): string[] {
     main.result.valid && main.result.checked.action === 'hash' && WEAK_HASH,
     main.input?.intent === undefined && main.input?.namesContent !== true && NO_TEXT,
     unseen &&
-      'The details (context) next to the receipt are not covered by it: the statement that would bind them is missing.',
+      'The receipt does not cover the details (context) next to it: the statement that would bind them is missing.',
     votes.length > 0 &&
       !results.some(({ stated }) => stated !== undefined) &&
-      'How many people had to agree is not part of a receipt: compare the votes with your own rule.',
+      'The receipt does not say how many people had to agree: compare the votes with your own rule.',
   ]
   return cautions.filter((caution) => typeof caution === 'string')
 }
 
 /** Shown for a receipt without its text: the hash in the receipt is too short to prove the text. */
 const NO_TEXT =
-  'This confirms the decision and not its text, which did not come along. To check the text, bring the whole answer that the caller has (GET /api/v1/approvals/:id); or give the request’s id here, signed in as a person who may see it.'
+  'This confirms the decision, not its text, which is not included. To check the text, add the whole answer that the caller has (GET /api/v1/approvals/:id); or enter the request’s id here, signed in as a person who may see it.'
 
 /** One line of the list of checks. */
 export interface CheckLine {
@@ -149,26 +149,26 @@ export interface CheckLine {
 
 /** For each check: its name, its meaning when it passed, and its meaning when there was nothing to check. */
 const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: string }> = {
-  form: { name: 'A receipt', passed: 'This has the form of a receipt of this kind of service.' },
+  form: { name: 'A receipt', passed: 'It has the form of a Countersign receipt.' },
   encoding: {
     name: 'Strict encoding',
-    passed: 'Payload and signature are encoded in the one way that is allowed; the signature has 64 bytes.',
+    passed: 'Payload and signature are encoded in the only allowed way; the signature has 64 bytes.',
   },
   key: {
     name: 'Known key',
-    passed:
-      'The key was found by its id in the key set. A key that comes along with a receipt is never used.',
+    passed: 'The key was found by its id in the key set. A key sent with a receipt is never used.',
   },
   signature: {
     name: 'Signature',
-    passed: 'The Ed25519 signature fits the payload, by the strict rules; no key of small order.',
+    passed:
+      'The Ed25519 signature matches the payload, by strict rules: weak keys (of small order) are refused.',
   },
   canonical: {
-    name: 'One spelling',
-    passed: 'The signed bytes are exactly the RFC 8785 form of what they say.',
+    name: 'Canonical form',
+    passed: 'The signed bytes are exactly the RFC 8785 form of their content.',
   },
   version: { name: 'Version', passed: 'Format 1, which this page knows.' },
-  fields: { name: 'Fields', passed: 'All fields of format 1, each in its form, and no other.' },
+  fields: { name: 'Fields', passed: 'Exactly the fields of format 1, each in its form.' },
   time: { name: 'In time', passed: 'It was decided before the request expired.' },
   purpose: {
     name: 'Kind of key',
@@ -181,17 +181,17 @@ const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: strin
   sandbox: { name: 'Not a dry-run', passed: 'It was made for real, not in the sandbox.' },
   claims: {
     name: 'Fields around it',
-    passed: 'Ids, decision, method, approver and times next to the signed payload say the same as it does.',
-    absent: 'Nothing stands next to the signed payload.',
+    passed: 'Ids, decision, method, approver and times next to the signed payload agree with it.',
+    absent: 'There is nothing next to the signed payload.',
   },
   action_hash: {
     name: 'Action, short hash',
-    passed: 'The action next to the receipt fits the 16 characters of its hash in the payload.',
+    passed: 'The action next to the receipt matches the 16 characters of its hash in the payload.',
     absent: 'The action is not next to the receipt.',
   },
   expected: {
-    name: 'The one asked for',
-    passed: 'It is the receipt of the id that was asked for.',
+    name: 'The requested receipt',
+    passed: 'The receipt belongs to the id that you entered.',
     absent: '',
   },
   clock: { name: 'Not from the future', passed: 'By the clock of this device, it was decided in the past.' },
@@ -203,12 +203,12 @@ const WORDS: Record<ReceiptCheck, { name: string; passed: string; absent?: strin
   action: {
     name: 'Exact action',
     passed: 'The action is, letter by letter, the one in the statement.',
-    absent: 'Takes action and statement next to the receipt.',
+    absent: 'Needs the action and the statement next to the receipt.',
   },
   context: {
     name: 'Exact details',
     passed: 'The details (context) are exactly those in the statement.',
-    absent: 'Takes details and statement next to the receipt.',
+    absent: 'Needs the details and the statement next to the receipt.',
   },
 }
 

@@ -94,7 +94,7 @@ class Bench {
       'verify',
       el('h1', {}, 'Verify a receipt'),
       lede(
-        'Was it really approved? The check runs in this browser. What you drop or paste does not leave it; only an id is sent to the service, to fetch its receipt.',
+        'Was it really approved? The check runs in this browser. Receipts that you drop or paste stay in it; only an id is sent to the service, to fetch its receipt.',
       ),
       this.#result,
       this.#card,
@@ -131,7 +131,7 @@ class Bench {
       (sentence) => this.#refuse(sentence),
     )
     const entry = folded(
-      'Bring a receipt',
+      'Add a receipt',
       div('exact-body', zone, form({}, check, this.#text.row, submitButton('Check'))),
     )
     entry.open = true
@@ -224,7 +224,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
     label: 'Key set (jwks.json)',
     name: 'jwks',
     multiline: true,
-    hint: 'The JSON that you saved from /.well-known/jwks.json of the service, at a time when you trusted it.',
+    hint: 'The JSON from /.well-known/jwks.json of the service, saved when you trusted it.',
     attributes: { rows: 4, autocomplete: 'off' },
   })
   const slot = noticeSlot()
@@ -242,7 +242,7 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
       slot.show(
         'success',
         `${count} used from now on. Receipts are checked without any call. `,
-        button('Put it away', 'quiet', forget),
+        button('Clear', 'quiet', forget),
       )
       await changed(keys)
     } catch (error) {
@@ -251,11 +251,11 @@ function keyPin(changed: (keys: VerificationKey[] | undefined) => Promise<void>)
     }
   }
   return folded(
-    'Use a key set that you saved',
+    'Use a saved key set',
     div(
       'exact-body',
       hint(
-        'Otherwise the keys come from this service itself. With a key set of your own you need not trust it, nor be online.',
+        'Otherwise the keys come from this service itself. With your own key set you need not trust the service or be online.',
       ),
       form({}, use, jwks.row, submitButton('Use this key set', 'plain'), slot.element),
     ),
@@ -348,13 +348,13 @@ function refusalOf(status: number): string {
 /** The view's words for an id without a receipt. The status is only the service's word: nothing signed backs it. */
 function without({ status, message }: Record<string, unknown>): ServiceAnswer {
   const known = typeof status === 'string' ? status : 'unknown'
-  const heading = HEADINGS[known] ?? 'Not valid: the service does not stand by this receipt'
+  const heading = HEADINGS[known] ?? 'Not valid: the service does not confirm this receipt'
   const said = typeof message === 'string' ? message : ''
   return { kind: 'none', heading, sentence: said }
 }
 
 const HEADINGS: Readonly<Record<string, string>> = {
-  unknown: 'No such request here',
+  unknown: 'Request not found',
   pending: 'Not decided yet',
   expired: 'Never decided',
 }
@@ -370,7 +370,7 @@ async function fetchKeys(): Promise<VerificationKey[]> {
     throw new RequestFailure(
       response?.status ?? 0,
       'no_keys',
-      'The keys of this service could not be fetched, so nothing was checked. Try again, or use a key set that you saved.',
+      'The keys of this service could not be fetched, so nothing was checked. Try again, or use a saved key set.',
     )
   return examineJwks(await response.json().catch(() => undefined))
 }

@@ -235,7 +235,7 @@ function describeReceipt(
       `${payload.decision}, ${votes.length > 1 ? 'the last vote ' : ''}${METHODS[payload.method]}`,
     ],
     ['Decided at', time(payload.ts)],
-    ['Open until', time(payload.exp)],
+    ['Expires at', time(payload.exp)],
     payload.sandbox
       ? ['Reference', `${payload.approver} (as in the receipt; no person decided)`]
       : ['Approver', `${payload.approver} (reference, not a name)`],
@@ -266,7 +266,7 @@ function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
   if (stated === undefined) return []
   const { requester, quorum, audience, reversibility } = stated
   const lines: [string, string | undefined][] = [
-    ['Requester', `${requester.name} (${requester.key} of ${requester.account})`],
+    ['Caller', `${requester.name} (${requester.key} of ${requester.account})`],
     ['Needed', quorum === 1 ? 'one approval' : `${quorum} approvals`],
     ['Meant for', audience],
     ['Undoing it', reversibility && `${reversibility} (says the caller)`],

@@ -72,7 +72,7 @@ describeInBrowser('the audit log', () => {
     await open()
     expect(await sentences()).toEqual([
       'Ann revoked the API key deploy.',
-      'The API key deploy asked for an approval.',
+      'The API key deploy made a request.',
       'You voted on the request: rejected.',
       'Ann made you auditor.',
       'The person usr_new joined as approver.',
@@ -82,7 +82,7 @@ describeInBrowser('the audit log', () => {
       'You signed up again, with a new link.',
       'You signed out.',
       'You ended a session.',
-      'You used a new sign-up link, which ended a session.',
+      'You used a new sign-in link, which ended a session.',
       'A chat user (slack:T1:U1) linked a chat identity.',
       'The command line created the API key key_other.',
     ])
@@ -169,7 +169,7 @@ describeInBrowser('the audit log', () => {
     await page.goBack()
     await shows('', '')
     await openAll()
-    await link(`All about this (${REQUEST})`).first().click()
+    await link(`All entries about this (${REQUEST})`).first().click()
     await page.waitForURL(`**/audit?subject=${REQUEST}`)
     await shows('', REQUEST)
     const asked = suite.server().calls.filter((call) => call === 'GET /account/audit')
@@ -211,7 +211,7 @@ describeInBrowser('the audit log', () => {
     ])
       expect(text).toContain(part)
     expect(await entries().locator('b, i, u, script').count()).toBe(0)
-    expect((await sentences())[1]).toBe('The API key Countersign asked for an approval.')
+    expect((await sentences())[1]).toBe('The API key Countersign made a request.')
     expect(visitor.incidents).toEqual([])
   })
 
@@ -220,7 +220,7 @@ describeInBrowser('the audit log', () => {
     suite.server().state.accounts = [{ id: 'acc_A', name: 'Company', role: 'auditor', own: false }]
     await open()
     await visitor.page.getByText('Filters', { exact: true }).click()
-    await visitor.page.getByLabel('What happened').selectOption({ label: 'Asked' })
+    await visitor.page.getByLabel('Event').selectOption({ label: 'Requested' })
     await visitor.page.getByLabel('By', { exact: true }).fill(KEY_ID)
     await visitor.page.getByLabel('On or before').fill('2026-11-20')
     await visitor.page.waitForURL(`**/audit?type=approval.created&actor=${KEY_ID}&to=2026-11-20`)

@@ -38,7 +38,7 @@ describeInBrowser('an agent gets a key from its owner, against the real service'
     const path = new URL(owner.page.url()).pathname
     const other = await suite.signedIn('eve@example.com')
     await other.page.goto(path)
-    await other.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
+    await other.page.getByRole('heading', { name: 'Request not available' }).waitFor()
     const wrong = begun.code.startsWith('B') ? 'CCCC-CCCC' : 'BBBB-BBBB'
     for (const said of ['2 more tries', 'one more try', 'That was the third wrong code']) {
       await owner.page.getByLabel('Matching code').fill(wrong)

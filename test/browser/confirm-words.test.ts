@@ -5,7 +5,7 @@ import { peopleArea, sampleMember } from '../support/page-people-answers.ts'
 import { usePageSuite } from '../support/page-suite.ts'
 
 const STAY =
-  'Open requests that name them stay as they are: they can still decide them until they end. Withdraw under Requests what must not wait.'
+  'Pending requests that name them stay as they are: they can still decide them until they expire. Withdraw under Requests those that must not stay pending.'
 
 describeInBrowser('whoever confirms a change reads all of it first', () => {
   const area = peopleArea()

@@ -128,7 +128,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     expect(await page().locator('main').innerText()).not.toContain('needed')
     suite.server().state.signedIn = true
     await page().goto('/b/bst_00000000000000000000000000')
-    await page().getByRole('heading', { name: 'No such request for you' }).waitFor()
+    await page().getByRole('heading', { name: 'Request not available' }).waitFor()
   })
 
   it('notices by itself that the request ran out', async () => {

@@ -279,19 +279,19 @@ describeInBrowser('the shell of the dashboard', () => {
 
   it('does not open a page that the role does not, and offers the person’s own', async () => {
     suite.server().state.accounts = [HOME, OWN]
-    await open('/keys', 'This page is not open to you')
+    await open('/keys', 'You do not have access to this page')
     expect(await page.locator('main').innerText()).toContain('In the account Example Ltd you are auditor')
     expect(suite.server().calls.filter((call) => call.includes('api-keys'))).toEqual([])
     await page.getByRole('link', { name: 'See this page for your own account' }).click()
     await page.waitForURL('**/keys?account=acc_own')
-    await heading('This page is not open to you').waitFor({ state: 'detached' })
+    await heading('You do not have access to this page').waitFor({ state: 'detached' })
     await expect.poll(() => suite.server().calls).toContain('GET /account/api-keys')
   })
 
   it('says so when the address names an account this person may not look at', async () => {
-    await open('/?account=acc_other', 'No such account for you')
+    await open('/?account=acc_other', 'Account not available')
     expect(suite.server().calls).toEqual(['GET /session'])
-    await page.getByRole('link', { name: 'Go to your own' }).click()
+    await page.getByRole('link', { name: 'Go to your own account' }).click()
     await heading('Inbox').waitFor()
   })
 
@@ -316,12 +316,12 @@ describeInBrowser('the shell of the dashboard', () => {
     await stopClock(page)
     await page.route('**/api/v1/**', (route) => route.abort())
     await open('/account', 'This page could not be loaded')
-    const hint = page.getByText('The page tries again by itself.')
+    const hint = page.getByText('The page tries again automatically.')
     await hint.waitFor()
     await expect
       .poll(async () => {
         await page.clock.runFor(60_000)
-        return page.getByText('The page has stopped trying by itself.').isVisible()
+        return page.getByText('The page has stopped trying.').isVisible()
       })
       .toBe(true)
     await page.reload()
@@ -336,7 +336,7 @@ describeInBrowser('the shell of the dashboard', () => {
     await page.route('**/assets/account-page-*.js', (route) => route.abort())
     await nav().getByRole('link', { name: 'Account' }).click()
     await heading('This page could not be loaded').waitFor()
-    expect(await page.locator('.notice').innerText()).toContain('A part of this page did not arrive.')
+    expect(await page.locator('.notice').innerText()).toContain('Part of this page failed to load.')
     await page.unroute('**/assets/account-page-*.js')
     await page.getByRole('button', { name: 'Try again' }).click()
     await heading('Your account').waitFor()

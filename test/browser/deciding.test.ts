@@ -74,7 +74,7 @@ describeInBrowser('deciding in a browser', () => {
     const { rawKey, id } = await ownerWithRequest()
     const other = await suite.signedIn(`other${keys}@example.com`)
     await other.page.goto(`/a/${id}?d=approve`)
-    await other.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
+    await other.page.getByRole('heading', { name: 'Request not available' }).waitFor()
     expect(await other.page.locator('main').innerText()).not.toContain(ACTION)
     const inbox = other.page.locator('main').getByRole('link', { name: 'Your inbox' })
     expect(await inbox.getAttribute('href')).toBe('/')

@@ -168,7 +168,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       const command = await page.getByRole('group', { name }).innerText({ timeout: patienceFor(10_000) })
       return JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
     }
-    const asked = await run('the command that asks for an approval')
+    const asked = await run('the command that makes a request')
     expect(await run('the command that reads the receipt')).toMatchObject({
       id: Object(asked).request_id,
       decision: { id: expect.stringMatching(/^dec_/) },

@@ -66,7 +66,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     await heading(ben, '1 request').waitFor()
     expect(await ben.page.locator('.data-table').innerText()).toContain('Deploy to <b>production</b>')
     await ben.page.goto(`/requests/${alone}?${company}`)
-    await heading(ben, 'No such request for you').waitFor()
+    await heading(ben, 'Request not available').waitFor()
     await ben.page.goto(`/requests/${both}?${company}`)
     await ben.page.getByRole('link', { name: 'Review' }).click()
     await ben.page.getByText('Add a comment').click()
@@ -92,7 +92,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     expect(await cleo.page.locator('.votes').innerText()).toContain('Looks right.')
 
     await ana.page.goto(`/requests/${both}`)
-    await heading(ana, 'Who was notified').waitFor()
+    await heading(ana, 'Notifications').waitFor()
     expect(await axeViolations(ana.page)).toEqual([])
     const record = await saved(ana, () =>
       ana.page.getByRole('button', { name: 'Download the whole record' }).click(),
@@ -152,7 +152,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     const story = (who: string, whose: string): string[] => [
       `${who} rejected the request.`,
       `${who} voted on the request: rejected.`,
-      `${whose} night <i>bot</i> asked for an approval.`,
+      `${whose} night <i>bot</i> made a request.`,
     ]
     // The trail has it a moment after it happened.
     await expect.poll(() => told(owner, `/audit?subject=${id}`)).toEqual(story(paul.name, 'The API key'))

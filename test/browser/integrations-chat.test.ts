@@ -106,7 +106,7 @@ describeInBrowser('chat on the page of integrations', () => {
     area.apps.slack = { configured: true, mode: 'many', installations: [], unavailable }
     await open()
     expect(await text('Slack')).toMatch(
-      /Slack takes no cards in T1 since .*2026.* \(token_revoked\)\. Add it again\./,
+      /Slack refuses cards in T1 since .*2026.* \(token_revoked\)\. Add it again\./,
     )
     await page.getByRole('button', { name: 'Give up the workspace T1' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Give up' }).click()
@@ -119,7 +119,7 @@ describeInBrowser('chat on the page of integrations', () => {
     ] as const) {
       area.apps.slack = { configured: true, mode, installations: [...installations], unavailable }
       await open()
-      expect(await text('Slack')).toContain('Slack takes no cards in T1')
+      expect(await text('Slack')).toContain('Slack refuses cards in T1')
       expect(await page.getByRole('button', { name: /^Give up/ }).count()).toBe(0)
     }
   })
@@ -154,7 +154,7 @@ describeInBrowser('chat on the page of integrations', () => {
     suite.server().state.chat.channels = [{ ...SAMPLE_CHANNEL, unavailable }]
     await open()
     expect(await text('Channels notified of every request')).toMatch(
-      /#deploys .*It takes no cards since .*2026.* \(not_in_channel\)\. Invite it again\./,
+      /#deploys .*It refuses cards since .*2026.* \(not_in_channel\)\. Invite it again\./,
     )
     await page.getByRole('button', { name: 'Remove #deploys' }).click()
     const sent = page.waitForRequest('**/account/channels/remove')

@@ -19,7 +19,7 @@ describeInBrowser('webhooks of a real service', () => {
     await page.getByRole('button', { name: 'Create the webhook' }).click()
     receiver.trust('/kim', await page.locator('.secret-box code').first().innerText())
     await page.getByRole('button', { name: 'Send a test' }).click()
-    await page.getByText('The receiver took the test: answered with status 200').waitFor()
+    await page.getByText('The receiver accepted the test: answered with status 200').waitFor()
     const [test] = receiver.received
     expect(test).toMatchObject({ path: '/kim', taken: true })
     expect(JSON.parse(String(test?.body))).toMatchObject({ type: 'webhook.test' })
@@ -44,7 +44,7 @@ describeInBrowser('webhooks of a real service', () => {
       .getByRole('link', { name: /its request/ })
       .first()
       .click()
-    await page.getByText('Who was notified').waitFor()
+    await page.getByText('Notifications').waitFor()
   })
 
   it('one whose receiver is gone for good is switched off, says why, and is switched on again', async () => {

@@ -54,7 +54,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await open()
     expect(await about()).toEqual([
       `${URL_1} Active Events: approval.approved, approval.rejected. The secret before the last rotation still signs, too, until 22 Nov 2026, 08:00:00 UTC. Last delivery 3 h ago: no answer in time, waiting for its next attempt.`,
-      `${URL_1} Switched off Events: key.created. Its receiver answered with status 410, gone, 19 Nov 2026, 10:00:00 UTC. Nothing is sent until you switch it on again; what was given up or dropped can be replayed from its log. Nothing has been sent to it yet.`,
+      `${URL_1} Switched off Events: key.created. Its receiver answered with status 410, gone, 19 Nov 2026, 10:00:00 UTC. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log. Nothing has been sent to it yet.`,
     ])
     await press(`Switch on the webhook ${URL_1}`)
     await page.getByText('The webhook is on again.').waitFor()
@@ -69,7 +69,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     expect(area.sent).toEqual([{ url: URL_1 }])
     expect(await page.locator('.secret-box code').getByText(SHOWN_ONCE).innerText()).toMatch(SHOWN_ONCE)
     await press('Send a test')
-    await page.getByText('The receiver took the test: answered with status 200, after 12 ms.').waitFor()
+    await page.getByText('The receiver accepted the test: answered with status 200, after 12 ms.').waitFor()
     await press('I saved the secret')
     await page.locator('.webhook-about').waitFor()
     expect((await about())[0]).toContain('answered with status 200.')
@@ -116,7 +116,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
   })
 
   it.each([
-    ['http_204', 'The receiver took the test: answered with status 204'],
+    ['http_204', 'The receiver accepted the test: answered with status 204'],
     ['http_302', 'Redirects are not followed'],
     ['http_401', 'Does it check the signature with the secret of this webhook?'],
     ['http_404', 'Is the path of the address right?'],

@@ -102,7 +102,7 @@ describeInBrowser('the page of API keys', () => {
     expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual([
       'Create your first API key',
     ])
-    expect(await page.locator('main').innerText()).toContain('uses it to ask for approvals')
+    expect(await page.locator('main').innerText()).toContain('makes requests with it')
   })
 
   it('sends what was chosen, shows the key once, and its signing secret only when asked', async () => {
@@ -217,7 +217,7 @@ describeInBrowser('the page of API keys', () => {
       expect(await page.getByLabel(label).isChecked()).toBe(true)
       expect(await page.getByLabel(label).isDisabled()).toBe(true)
     }
-    expect(await page.locator('.policy-fields').innerText()).toContain('The account asks for 2.')
+    expect(await page.locator('.policy-fields').innerText()).toContain('The account requires 2.')
     await page.getByRole('form').getByLabel('For a source-control integration').check()
     await press('Save')
     await confirm()
@@ -231,7 +231,7 @@ describeInBrowser('the page of API keys', () => {
     await page.getByLabel('Passkeys only').check()
     await press('Save')
     await confirm()
-    await page.getByText('Not done: with these rules no one could approve what this key asks.').waitFor()
+    await page.getByText('Not done: with these rules no one could approve requests of this key.').waitFor()
     expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
   })
 
@@ -256,7 +256,7 @@ describeInBrowser('the page of API keys', () => {
     await press('Revoke the API key ops-agent-prod')
     const dialog = page.getByRole('dialog')
     const about = await dialog.getAttribute('aria-describedby')
-    expect(await page.locator(`#${about}`).innerText()).toContain('What it asked for before still waits')
+    expect(await page.locator(`#${about}`).innerText()).toContain('Its pending requests stay in the inboxes')
     // Pressed twice, Enter revokes nothing.
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })

@@ -36,7 +36,7 @@ describeInBrowser('a new API key', () => {
     const text = await page.locator('.new-key').innerText()
     for (const part of [
       `curl -X POST ${url}/api/v1/approvals/request`,
-      'The request appears in your inbox by itself',
+      'The request appears in your inbox automatically',
       `curl '${url}/api/v1/approvals/req_…/wait?timeout=25'`,
       'npx countersign verify decision.json',
       `--jwks ${url}/.well-known/jwks.json`,
@@ -55,12 +55,12 @@ describeInBrowser('a new API key', () => {
       await page.getByRole('heading', { name: 'Your new API key' }).waitFor()
       return page.locator('.new-key h3').allInnerTexts()
     }
-    expect((await make('Create an API key'))[0]).toBe('Ask for an approval')
+    expect((await make('Create an API key'))[0]).toBe('Make a request')
     area.keys = area.keys.filter(({ revoked_at }) => revoked_at !== null)
-    expect((await make('Create an API key'))[0]).toBe('Ask for an approval')
+    expect((await make('Create an API key'))[0]).toBe('Make a request')
     const list = await page.getByRole('region', { name: 'Keys of this account' }).innerText()
     expect(list).toContain('Every other key is revoked. Your new one is below')
     area.keys = []
-    expect((await make('Create your first API key'))[0]).toBe('Ask for your first approval')
+    expect((await make('Create your first API key'))[0]).toBe('Make your first request')
   })
 })

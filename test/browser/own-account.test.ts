@@ -98,7 +98,7 @@ describeInBrowser('a person’s own account page', () => {
     await confirm(person)
     await page.locator('.backup-codes').waitFor()
     expect(await page.getByRole('region', { name: 'Authenticator app' }).innerText()).toContain(
-      'Codes and backup codes sign you in only on browsers where you enrolled',
+      'Codes and backup codes sign you in only in browsers where you signed up',
     )
     const renewed = await page.locator('.backup-codes code').allInnerTexts()
     expect(renewed).toHaveLength(10)

@@ -175,17 +175,17 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
   it('has channels read names at a tick, and takes it back', async () => {
     const { page } = await suite.visit()
     await page.goto('/settings')
-    const names = page.getByLabel('Name people in channels')
+    const names = page.getByLabel('Show names in channels')
     expect(await names.isChecked()).toBe(false)
     area.account.names_in_channels = true
     await names.check()
-    await page.getByText('Channels read names from now on.').waitFor()
+    await page.getByText('Channels show names from now on.').waitFor()
     expect(area.sent).toEqual([{ call: 'PATCH /account', body: { names_in_channels: true } }])
     await page.goto('/settings')
     expect(await names.isChecked()).toBe(true)
     area.account.names_in_channels = false
     await names.uncheck()
-    await page.getByText('Channels read references from now on.').waitFor()
+    await page.getByText('Channels show references from now on.').waitFor()
     expect(area.sent.at(-1)).toEqual({ call: 'PATCH /account', body: { names_in_channels: false } })
   })
 
@@ -231,8 +231,8 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     const name = page.getByRole('textbox', { name: 'Name of the account' })
     await impact.check()
     await name.fill('Paper mill')
-    await page.getByLabel('Name people in channels').check()
-    await page.getByText('Channels read names from now on.').waitFor()
+    await page.getByLabel('Show names in channels').check()
+    await page.getByText('Channels show names from now on.').waitFor()
     expect(await name.inputValue()).toBe('Paper mill')
     area.account.name = 'Paper mill'
     await press(page, 'Save the name')
@@ -267,7 +267,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     await press(page, 'Save the policy')
     await page
       .getByText(
-        'Not done: the policy was changed elsewhere meanwhile. Approvers: Cy. Passkeys only: yes. Passkeys: only those whose make is proven. Reminders: 20 %. The form shows it now',
+        'Not done: the policy was changed elsewhere in the meantime. Approvers: Cy. Passkeys only: yes. Passkeys: only those of a verified model. Reminders: 20 %. The form now shows that policy',
       )
       .waitFor()
     expect(area.sent).toEqual([])
@@ -299,7 +299,7 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     await page.getByText('The session is ended.').waitFor()
     expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
     await page.getByLabel('Time zone').selectOption('UTC')
-    await page.getByText('Save first what you typed.').waitFor()
+    await page.getByText('Save your input first.').waitFor()
     expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
   })
 

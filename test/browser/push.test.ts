@@ -172,7 +172,7 @@ function notifications(): void {
       else expect(clicked.opened).toBe(opened)
     }
     await deliver(person, url, 'not JSON')
-    expect((await shown(person)).map(({ title }) => title)).toContain('Something waits for you')
+    expect((await shown(person)).map(({ title }) => title)).toContain('You have pending requests')
   })
 
   it.each([
@@ -184,7 +184,7 @@ function notifications(): void {
     [
       'a person has codes only on an iPhone, whose app is another browser',
       `delete window.PushManager; Object.defineProperty(navigator, 'userAgent', { value: 'iPhone' })`,
-      'Only codes so far? Add a passkey first',
+      'Do you have only codes? Add a passkey first',
     ],
   ])('say what to do when %s', async (_, script, words) => {
     const person = await suite.signedIn(`said-${words.length}@example.com`)

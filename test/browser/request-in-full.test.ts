@@ -66,7 +66,7 @@ describeInBrowser('one request in full', () => {
     const text = await main().innerText()
     expect(text).toContain('You can follow this request here, but not decide it.')
     expect(text).toContain('you are not one of its approvers')
-    expect(text).not.toContain('Who was notified')
+    expect(text).not.toContain('Notifications')
     expect(await visitor.page.locator(`a[href="/a/${ID}"]`).count()).toBe(0)
     expect(suite.server().calls.filter((call) => call.includes('deliveries'))).toEqual([])
   })
@@ -254,7 +254,7 @@ describeInBrowser('one request in full', () => {
     const text = await list.innerText()
     for (const part of ['Callback', 'Delivered', 'Given up', 'https://example.com/<b>x</b>'])
       expect(text).toContain(part)
-    expect(await list.locator('.tag.warn').allInnerTexts()).toEqual(['Given up', 'Not wanted any more'])
+    expect(await list.locator('.tag.warn').allInnerTexts()).toEqual(['Given up', 'Dropped'])
     expect(text).toContain('answered with status 503 (12 ms)')
     expect(text).toContain('no answer in time (10000 ms)')
     expect(await list.getByRole('link', { name: 'Webhook' }).getAttribute('href')).toBe(
@@ -336,9 +336,9 @@ describeInBrowser('one request in full', () => {
 
   it('tells nobody whether a request of somebody else exists', async () => {
     suite.server().state.review = undefined
-    await open('No such request for you')
+    await open('Request not available')
     await visitor.page.goto('/requests/constructor')
-    await visitor.page.getByRole('heading', { name: 'No such request for you' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Request not available' }).waitFor()
     expect(suite.server().calls.filter((call) => call.includes('constructor'))).toEqual([])
     await visitor.page.getByRole('link', { name: 'All requests' }).click()
     await visitor.page.getByRole('heading', { name: 'No requests yet' }).waitFor()

@@ -95,7 +95,7 @@ describeInBrowser('the history of requests', () => {
     await visitor.page.getByText('Filters', { exact: true }).click()
     await visitor.page.getByLabel('Status').selectOption('pending')
     await visitor.page.getByLabel('API key').selectOption('')
-    await visitor.page.getByLabel('Asked on or after').fill('2026-11-01')
+    await visitor.page.getByLabel('Requested on or after').fill('2026-11-01')
     await heading('1 request found').waitFor()
     await visitor.page.waitForURL('**/requests?q=invoices&status=pending&from=2026-11-01')
     const from = await visitor.page.evaluate(`new Date(2026, 10, 1).toISOString()`)
@@ -116,7 +116,7 @@ describeInBrowser('the history of requests', () => {
     await visitor.page.reload()
     await heading('1 request found').waitFor()
     expect(await visitor.page.getByLabel('Status').inputValue()).toBe('pending')
-    expect(await visitor.page.getByLabel('Asked on or after').inputValue()).toBe('2026-11-01')
+    expect(await visitor.page.getByLabel('Requested on or after').inputValue()).toBe('2026-11-01')
     await visitor.page.getByRole('link', { name: 'Clear all' }).click()
     await heading('1 request').waitFor()
     expect(visitor.page.url()).toBe(`${suite.server().url}/requests`)
@@ -221,14 +221,14 @@ describeInBrowser('the history of requests', () => {
     expect(await visitor.page.getByRole('link', { name: 'Download CSV' }).count()).toBe(0)
     await open('/requests?high_impact=true')
     await heading('Nothing matches').waitFor()
-    expect(await visitor.page.locator('main').innerText()).toContain('No request fits these filters.')
+    expect(await visitor.page.locator('main').innerText()).toContain('No request matches these filters.')
     await open('/requests?q=refund')
     await heading('Nothing matches').waitFor()
-    const none = 'No request fits this search. Try fewer words of it, or clear it.'
+    const none = 'No request matches this search. Use fewer words, or clear it.'
     expect(await visitor.page.locator('main').innerText()).toContain(none)
     await open('/requests?q=refund&status=pending')
     await heading('Nothing matches').waitFor()
-    expect(await visitor.page.locator('main').innerText()).toContain('fits this search and these filters.')
+    expect(await visitor.page.locator('main').innerText()).toContain('matches this search and these filters.')
   })
 
   it('shows more on demand, says how many came, and does not lose the focus', async () => {
@@ -274,7 +274,7 @@ describeInBrowser('the history of requests', () => {
     answer()
     await expect.poll(() => rows().count()).toBe(2)
     await sure.getByRole('button', { name: 'Withdraw' }).click()
-    await page.getByText('It was not withdrawn: it had been decided, or had ended, before.').waitFor()
+    await page.getByText('It was not withdrawn: it had been decided or had expired before.').waitFor()
     expect(area.withdrawn).toEqual([['req_0']])
   })
 

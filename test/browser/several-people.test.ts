@@ -96,7 +96,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await press(owner.page, 'Remove: ann')
     await confirm(owner.page)
     // What they could still decide is shown, to be withdrawn: all of it, or one after a look at it (T79).
-    await owner.page.getByText('The member is removed. This still waits').waitFor()
+    await owner.page.getByText('The member is removed. These requests are still pending').waitFor()
     await owner.page.getByRole('heading', { name: '2 requests found' }).waitFor()
     await owner.page.getByText('Under this policy no one can approve now').waitFor()
     const filter = owner.page.getByLabel('Approver', { exact: true })

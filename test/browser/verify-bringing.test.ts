@@ -105,8 +105,8 @@ describeInBrowser('bringing a receipt to the public page', () => {
     calls.length = 0
     for (const [text, words] of [
       ['', 'Paste a receipt, a link or an id first'],
-      ['hello', 'neither an id nor a link nor JSON'],
-      ['<img src=x onerror=alert(1)>', 'neither an id nor a link nor JSON'],
+      ['hello', 'not an id, a link or JSON'],
+      ['<img src=x onerror=alert(1)>', 'not an id, a link or JSON'],
       ['https://elsewhere.example/a/req_00000000000000000000000001', 'another service, elsewhere.example'],
       [JSON.stringify(JWKS), 'This is a key set, not a receipt'],
     ] as const) {
@@ -170,7 +170,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     })
     expect((await shownVerdict(page)).kind).toBe('invalid')
     await page.getByText('Raw payload and signature').click()
-    const raw = page.getByRole('group', { name: 'Text as received, not to be believed' })
+    const raw = page.getByRole('group', { name: 'Text as received, not verified' })
     expect(await raw.innerText()).toContain(`${script}[U+202E]evil[U+200B]`)
     await bringAnother(page)
     await paste(page, { ...vote(), public_key_id: hostile })
@@ -191,7 +191,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
 
   it('checks without any call, and offline, with a key set of one’s own', async () => {
     const { page, calls } = await open()
-    await page.getByText('Use a key set that you saved').click()
+    await page.getByText('Use a saved key set').click()
     const jwks = page.getByLabel('Key set (jwks.json)')
     for (const [text, words] of [
       ['nonsense', 'a key set is an object with an array "keys"'],
@@ -217,7 +217,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     await page.locator('.verdict.invalid').waitFor()
     expect(await checksIn(page, 'failed')).toEqual(['Known key'])
     await page.context().setOffline(false)
-    await page.getByRole('button', { name: 'Put it away' }).click()
+    await page.getByRole('button', { name: 'Clear' }).click()
     await page.locator('.verdict.approved').waitFor()
     expect(calls.map((request) => new URL(request.url()).pathname)).toEqual(['/.well-known/jwks.json'])
   })
@@ -254,7 +254,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     const { action, context, decision } = answerWith(vote())
     await paste(page, decision)
     await shownVerdict(page)
-    await page.getByText('Is it the action that I know of?').click()
+    await page.getByText('Compare with an action that you know').click()
     expect(await compare(action, JSON.stringify(context))).toEqual([
       expect.stringContaining('exactly the action that was decided on'),
       expect.stringContaining('exactly the details that were decided on'),
@@ -268,7 +268,7 @@ describeInBrowser('bringing a receipt to the public page', () => {
     await bringAnother(page)
     await paste(page, bare)
     await shownVerdict(page)
-    await page.getByText('Is it the action that I know of?').click()
+    await page.getByText('Compare with an action that you know').click()
     const [said, unsaid] = await compare(action, '{}')
     expect(said).toContain('Probably the same, but this cannot be proven here.')
     expect(said).toContain('could have prepared a second text')

@@ -105,7 +105,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       calls.length = 0
       await paste(page, text)
       expect((await shownVerdict(page)).kind).toBe('approved')
-      expect(await checksIn(page, 'passed')).toContain('The one asked for')
+      expect(await checksIn(page, 'passed')).toContain('The requested receipt')
       const id = text.includes('/') ? approvedId : text
       expect(pathsOf(calls)).toEqual([`/api/v1/approvals/${id}/verify`, '/.well-known/jwks.json'])
       await bringAnother(page)
@@ -138,7 +138,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await page.goto(`/verify#${approvedId}`)
     const verdict = await shownVerdict(page)
     expect(verdict.kind).toBe('approved')
-    expect(verdict.text).toContain('This confirms the decision and not its text')
+    expect(verdict.text).toContain('This confirms the decision, not its text')
     expect(await page.getByLabel('Receipt, link or id').inputValue()).toBe(approvedId)
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -291,10 +291,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       expect(await checksIn(page, 'failed'), what).toEqual([check])
       expect(await page.locator('.check-line strong').first().innerText(), what).toBe(check)
       expect(await page.locator('#announcements').innerText(), what).toBe(verdict.heading)
-      expect(
-        await page.getByRole('heading', { name: 'What was decided on', exact: true }).count(),
-        what,
-      ).toBe(0)
+      expect(await page.getByRole('heading', { name: 'Decided action', exact: true }).count(), what).toBe(0)
     }
   })
 
@@ -324,8 +321,8 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       { $set: { expires_at: new Date(0) } },
     )
     for (const [id, heading, words] of [
-      ['req_00000000000000000000000000', 'No such request here', 'There is no such request; check the id.'],
-      ['dec_00000000000000000000000000', 'No such request here', 'There is no such request; check the id.'],
+      ['req_00000000000000000000000000', 'Request not found', 'There is no such request; check the id.'],
+      ['dec_00000000000000000000000000', 'Request not found', 'There is no such request; check the id.'],
       [pending, 'Not decided yet', 'Nothing is signed yet; verify again after the decision.'],
       [expired, 'Never decided', 'The request lapsed without a decision'],
     ] as const) {
@@ -333,7 +330,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       const verdict = await shownVerdict(page)
       expect(verdict).toMatchObject({ kind: 'none', heading })
       expect(verdict.text).toContain(words)
-      expect(verdict.text).toContain('nothing is signed that could be checked here')
+      expect(verdict.text).toContain('there is no signature to check here')
       await bringAnother(page)
     }
     expect(pathsOf(calls)).not.toContain('/.well-known/jwks.json')
@@ -348,7 +345,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     const { page } = await open()
     await paste(page, id)
     const verdict = await shownVerdict(page)
-    expect(verdict.heading).toBe('Not valid: the service does not stand by this receipt')
+    expect(verdict.heading).toBe('Not valid: the service does not confirm this receipt')
     expect(verdict.text).toContain('Do not act on this request')
   })
 

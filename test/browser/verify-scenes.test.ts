@@ -22,7 +22,7 @@ async function verdictOn(page: Page, json: object): Promise<void> {
 }
 
 const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
-  empty: (page) => page.getByText('Use a key set that you saved').click(),
+  empty: (page) => page.getByText('Use a saved key set').click(),
   approved: (page) => verdictOn(page, answerWith(ana)),
   rejected: (page) => verdictOn(page, answerWith(vote({ decision: 'rejected' }))),
   'bare receipt, with weak comparison': async (page) => {
@@ -61,7 +61,7 @@ const SCENES: Record<string, (page: Page) => Promise<unknown>> = {
   },
   refused: async (page) => {
     await paste(page, 'nonsense')
-    await page.getByText('neither an id').waitFor()
+    await page.getByText('not an id, a link').waitFor()
   },
 }
 

@@ -313,7 +313,7 @@ describeInBrowser('what waits for a person', () => {
       'an iPhone',
       'iPhone; CPU iPhone OS 17_0 like Mac OS X',
       false,
-      'Only codes so far? Add a passkey first',
+      'Do you have only codes? Add a passkey first',
     ],
     ['an iPad', 'Macintosh; Intel Mac OS X 10_15_7', false, 'press Share, then “Add to Home Screen”'],
     ['the app on an iPhone', 'iPhone; CPU iPhone OS 17_0 like Mac OS X', true, undefined],
@@ -385,12 +385,12 @@ describeInBrowser('what waits for a person', () => {
     expect(await page.locator('.together').isVisible()).toBe(false)
     await page.keyboard.press('?')
     expect(await page.getByRole('dialog').innerText()).toContain('Next request')
-    await page.getByRole('checkbox', { name: 'Use them in this browser' }).uncheck()
+    await page.getByRole('checkbox', { name: 'Use shortcuts in this browser' }).uncheck()
     await page.keyboard.press('Escape')
     await page.keyboard.press('k')
     expect(await current.innerText()).toBe('Third')
     await page.getByRole('button', { name: 'Shortcuts' }).click()
-    await page.getByRole('checkbox', { name: 'Use them in this browser' }).check()
+    await page.getByRole('checkbox', { name: 'Use shortcuts in this browser' }).check()
     await page.getByRole('button', { name: 'Close' }).click()
     await page.keyboard.press('k')
     await page.keyboard.press('k')

@@ -211,7 +211,7 @@ describeInBrowser('the way on from a request', () => {
     expect(await said.count()).toBe(0)
     state.user = { ...SAMPLE_USER, has_suspended_passkey: true }
     await page.reload()
-    await said.getByText('one of your passkeys is suspended, as there may be a copy of it.').waitFor()
+    await said.getByText('one of your passkeys is suspended, because a copy of it may exist.').waitFor()
     expect(await axeViolations(page)).toEqual([])
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await overflow(page)).toBe(0)
@@ -225,7 +225,7 @@ describeInBrowser('the way on from a request', () => {
     state.factors.passkeys = state.factors.passkeys.filter(({ suspended }) => !suspended)
     state.factors.totp = { enabled: false, since: '2026-11-01T09:00:00.000Z' }
     await page.goto('/account')
-    await page.getByText('Your codes are switched off: too many wrong ones were entered. Setting').waitFor()
+    await page.getByText('Your codes are switched off: too many wrong ones were entered. Set').waitFor()
     expect(await page.locator('h1 + .notice').count()).toBe(0)
     state.factors.passkeys = []
     state.review = sampleReview({ may_decide: false, why_not: 'passkey_required', methods: [] })

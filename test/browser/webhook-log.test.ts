@@ -49,7 +49,7 @@ describeInBrowser('the delivery log of a webhook', () => {
       `approval.approved Waiting for its next attempt ${when} · evt_1 Next attempt in 10 min 1 attempt, the last: no answer in time`,
       `approval.approved Delivered ${when} · evt_1 1 attempt, the last: answered with status 200 Replay`,
       `approval.approved Given up ${when} · evt_1 2 attempts, the last: answered with status 503 Replay`,
-      `approval.approved Not wanted any more ${when} · evt_1 Replay`,
+      `approval.approved Dropped ${when} · evt_1 Replay`,
     ])
     const box = (at: number) => page.locator('.delivery').nth(at).boundingBox()
     expect((await box(0))?.y, 'high on the page of a desk').toBeLessThanOrEqual(700)
@@ -135,7 +135,7 @@ describeInBrowser('the delivery log of a webhook', () => {
     await page.clock.runFor(3500)
     await page.getByText('2 attempts, the last: answered with status 200').waitFor()
     expect(await page.locator('.delivery details').first().getAttribute('open')).toBe('')
-    expect(await page.locator('#announcements').innerText()).toBe('Nothing is on its way any more')
+    expect(await page.locator('#announcements').innerText()).toBe('Every delivery is finished')
   })
 
   it('asks seldom while nothing is on its way, and not at all about older pages', async () => {

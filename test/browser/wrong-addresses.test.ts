@@ -13,7 +13,7 @@ describeInBrowser('wrong addresses', () => {
     const { page } = visitor
     const answer = await page.goto('/nowhere')
     expect(answer?.status()).toBe(404)
-    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/nowhere')
     expect(await axeViolations(page)).toEqual([])
     await page.setViewportSize({ width: 360, height: 740 })

@@ -76,7 +76,7 @@ export function decidedRow(decision: 'approved' | 'rejected', changes: Partial<R
   })
 }
 
-/** An entry: a key asked for an approval. */
+/** An entry: a key made a request. */
 export function sampleEntry(changes: Partial<SampleEntry> = {}): SampleEntry {
   return {
     seq: 41,

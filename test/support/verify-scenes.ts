@@ -19,7 +19,7 @@ export async function openVerify(page: Page, path = '/verify'): Promise<void> {
 /** Unfolds the place for a receipt and takes the focus there, away from an earlier verdict. */
 export async function bringAnother(page: Page): Promise<void> {
   const field = page.getByLabel('Receipt, link or id')
-  if (!(await field.isVisible())) await page.getByText('Bring a receipt').click()
+  if (!(await field.isVisible())) await page.getByText('Add a receipt').click()
   await field.focus()
 }
 

@@ -110,10 +110,10 @@ describe('the verdict', () => {
     expect((await verdict(answerWith({ ...second, votes: [bare, second] }))).kind).toBe('unproven')
     expect(said.cautions).toEqual([
       WEAK_HASH,
-      expect.stringContaining('details (context) next to the receipt are not covered'),
+      expect.stringContaining('does not cover the details (context) next to it'),
     ])
     expect((await verdict(first)).cautions).toEqual([])
-    expect((await verdict(bare)).cautions).toEqual([expect.stringContaining('the decision and not its text')])
+    expect((await verdict(bare)).cautions).toEqual([expect.stringContaining('the decision, not its text')])
   })
 
   it('T73: warns of a key that was revoked later', async () => {
@@ -131,7 +131,7 @@ describe('the verdict', () => {
     expect(report.main.failed).toBe('expected')
     expect(verdictOf(report).sentence).toContain('not the one expected')
     const right = await checkReceipts(receipts, keys, { expected: { rid: livePayload.rid } })
-    expect(checkLines(right.main).map(({ name }) => name)).toContain('The one asked for')
+    expect(checkLines(right.main).map(({ name }) => name)).toContain('The requested receipt')
   })
 })
 
@@ -149,7 +149,7 @@ describe('several votes', () => {
       heading: '2 approvals, unchanged',
       by: `Approved by ${ana}, ${ben}`,
       sentence: 'Every vote is genuine: these people approved this request.',
-      cautions: [expect.stringContaining('How many people had to agree is not part of a receipt')],
+      cautions: [expect.stringContaining('The receipt does not say how many people had to agree')],
     })
   })
 

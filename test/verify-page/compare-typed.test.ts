@@ -18,7 +18,7 @@ describe('the action somebody typed', () => {
     expect(await compareAction(full, keys, ACTION)).toEqual(SAME)
     expect(await compareAction(full, keys, `${ACTION}\n`)).toEqual([
       'success',
-      `${SAME[1]} The blanks around your text do not count.`,
+      `${SAME[1]} Spaces around your text do not count.`,
     ])
     for (const other of [`${ACTION}.`, ACTION.toLowerCase(), ACTION.replace(' ', '\u00a0'), '', '\ud800'])
       expect(await compareAction(full, keys, other), other).toEqual(OTHER)
@@ -26,7 +26,7 @@ describe('the action somebody typed', () => {
 
   it('T69: only fits, where there is none; the collision shows why that is no proof', async () => {
     expect(ACTION).toBe(collision.a)
-    const fits = ['warning', expect.stringMatching(/^Probably the same.* no proof\.$/)]
+    const fits = ['warning', expect.stringMatching(/^Probably the same.* not a proof\.$/)]
     expect(await compareAction(bare, keys, collision.a)).toEqual(fits)
     expect(await compareAction(bare, keys, collision.b)).toEqual(fits)
     expect(await compareAction(full, keys, collision.b)).toEqual(OTHER)

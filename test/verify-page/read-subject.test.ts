@@ -26,10 +26,10 @@ describe('readSubject', () => {
 
   it.each([
     ['nothing', ' \n', 'first'],
-    ['words', 'approved by Ana', 'neither an id nor a link nor JSON'],
-    ['half of a receipt', '{"signature": "abc', 'neither an id nor a link nor JSON'],
-    ['a number', '12', 'neither an id nor a link nor JSON'],
-    ['an upper-case id', rid.toUpperCase(), 'neither an id nor a link nor JSON'],
+    ['words', 'approved by Ana', 'not an id, a link or JSON'],
+    ['half of a receipt', '{"signature": "abc', 'not an id, a link or JSON'],
+    ['a number', '12', 'not an id, a link or JSON'],
+    ['an upper-case id', rid.toUpperCase(), 'not an id, a link or JSON'],
     ['a link without an id', `${ORIGIN}/account`, 'no request id'],
     ['a link to another service', `https://other.example/a/${rid}`, 'another service, other.example.'],
     ['a link to another port', `${ORIGIN}:8443/a/${rid}`, 'another service, approve.example:8443.'],

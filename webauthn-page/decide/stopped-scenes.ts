@@ -52,7 +52,7 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void, m
 
 function showNotFound(): void {
   showPlain(
-    'No such request for you',
+    'Request not available',
     lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
     buttonRow(
       link(keepFilters('/'), 'Your inbox', { class: 'button primary' }),

@@ -182,7 +182,7 @@ const exampleSandbox = {
 export const createOperations = operations('Approvals', {
   'post /api/v1/approvals/request': {
     id: 'createApproval',
-    summary: 'Ask for an approval',
+    summary: 'Make a request',
     description:
       'Submits an action for human approval. Unknown fields are ignored and named in `ignored_fields`; one that looks like a known field, such as `require_individual_decision` or `expires_in_seconds`, is refused with the right name. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: ['key'], scope: 'approval:create' },

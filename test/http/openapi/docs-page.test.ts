@@ -84,7 +84,7 @@ describe('the page at /docs', () => {
   it('shows text as text, whatever it holds', () => {
     const hostile = `<img src=x onerror="alert(1)">&'`
     const document = JSON.stringify(committedDocument()).replaceAll(
-      'Ask for an approval',
+      'Make a request',
       JSON.stringify(hostile).slice(1, -1),
     )
     const page = renderDocs(JSON.parse(document))
@@ -114,16 +114,16 @@ describeInBrowser('the filter of /docs', () => {
     // Not the wheel, which scrolls whenever it likes.
     expect(await page.evaluate('scrollTo(0, 4000), scrollY')).toBeGreaterThan(0)
     await box.fill('POST approvals/request')
-    expect(await shown()).toEqual(['Ask for an approval'])
+    expect(await shown()).toEqual(['Make a request'])
     expect(await status.innerText()).toBe('1 found')
     expect(await page.locator('main > section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
     expect(await page.evaluate('scrollY')).toBe(0)
     expect(await axeViolations(page)).toEqual([])
     expect(await overflow(page)).toBeLessThanOrEqual(0)
     await box.press('Enter')
-    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Ask for an approval/)
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Make a request/)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    await page.getByRole('button', { name: 'Copy the call: Ask for an approval' }).click()
+    await page.getByRole('button', { name: 'Copy the call: Make a request' }).click()
     await expect.poll(() => status.innerText()).toBe('Copied')
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^curl -X POST .*\n {2}-d '.*'$/s)
     const out = page.locator('article:not([hidden]) a[href^="#schema-"]').first()
