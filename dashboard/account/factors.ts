@@ -23,7 +23,7 @@ import {
   passkeysWork,
 } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { isLockedOut } from '../../webauthn-page/kit/passkey/no-factor.ts'
-import { type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { confirmed, type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
 import { checkBox, choiceField } from '../parts/fields.ts'
@@ -295,10 +295,10 @@ function delegateForm(part: Section, candidates: readonly Candidate[], done: Don
       moment(ends_at),
       '.',
     ]
-    const proof = await stepUp('delegate.change', purpose, user_id)
-    if (proof === undefined) return
-    await put('/me/delegate', { user_id, starts_at, ends_at, proof }, okShape)
-    await done('Your delegate is set.')
+    const send = (given?: Proof) =>
+      put('/me/delegate', { user_id, starts_at, ends_at, proof: given }, okShape)
+    const set = await confirmed(purpose, send, 'delegate.change', user_id)
+    if (set !== undefined) await done('Your delegate is set.')
   }
   return form(
     { class: 'stacked', 'aria-label': 'Delegate' },

@@ -3,7 +3,7 @@ import { get, patch, RequestFailure } from '../../webauthn-page/kit/api/request.
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, hint, kind, link } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
-import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { confirmed, type Proof } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { allOrSome, checkBox, quorumField, readQuorum, someOf } from '../parts/fields.ts'
 import type { RowPanel } from '../parts/rows.ts'
@@ -93,10 +93,8 @@ export async function save(id: string, change: KeyChange, purpose: readonly Chil
     await patch(`/account/api-keys/${id}`, change, okShape)
     return true
   }
-  const proof = await stepUp('key.change', purpose, id)
-  if (proof === undefined) return false
-  await patch(`/account/api-keys/${id}`, { ...change, proof }, okShape)
-  return true
+  const send = (proof?: Proof) => patch(`/account/api-keys/${id}`, { ...change, proof }, okShape)
+  return (await confirmed(purpose, send, 'key.change', id)) !== undefined
 }
 
 /**

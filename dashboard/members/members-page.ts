@@ -17,7 +17,7 @@ import {
 } from '../../webauthn-page/kit/dom/element.ts'
 import { emailField, form, nameField, readEmail } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { confirmed, type Proof } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { nameWarnings } from '../../webauthn-page/kit/show/chat.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
@@ -77,11 +77,12 @@ function inviteSection(done: Done): HTMLElement {
     const address = readEmail(email, 'Enter the e-mail address of the person you invite.')
     if (address === undefined) return
     const purpose = ['Confirm that you invite ', callerName(address), ` as an ${role.input.value}.`]
-    const proof = await stepUp('member.invite', purpose, address)
-    if (proof === undefined) return
     const called = name.input.value.trim()
-    const body = { email: address, role: role.input.value, proof, ...(called === '' ? {} : { name: called }) }
-    const { member, link } = await post('/account/members', body, newMemberShape)
+    const body = { email: address, role: role.input.value, ...(called === '' ? {} : { name: called }) }
+    const send = (proof?: Proof) => post('/account/members', { ...body, proof }, newMemberShape)
+    const made = await confirmed(purpose, send, 'member.invite', address)
+    if (made === undefined) return
+    const { member, link } = made
     const shown = linkView(callerText(member.email), link, () => void done('The invitation is out.'))
     part.turnInto('Invitation', 'The membership begins when they accept.', shown)
   }
@@ -159,10 +160,10 @@ async function newLink(member: Member, panel: RowPanel): Promise<void> {
     callerName(member.email),
     ` as an ${member.role}. The one before stops working.`,
   ]
-  const proof = await stepUp('member.invite', purpose, member.user_id)
-  if (proof === undefined) return
-  const { link } = await post(`/account/members/${member.user_id}/link`, { proof }, newLinkShape)
-  panel.show(linkView(callerText(member.email), link, panel.close), 'once')
+  const path = `/account/members/${member.user_id}/link`
+  const send = (proof?: Proof) => post(path, { proof }, newLinkShape)
+  const made = await confirmed(purpose, send, 'member.invite', member.user_id)
+  if (made !== undefined) panel.show(linkView(callerText(member.email), made.link, panel.close), 'once')
 }
 
 function roleForm(member: Member, policy: Policy, panel: RowPanel, context: PageContext): HTMLElement {
@@ -170,10 +171,12 @@ function roleForm(member: Member, policy: Policy, panel: RowPanel, context: Page
   const keeps = `${openRequests(member)}${neededBy(policy, member)}`
   const save = async (): Promise<void> => {
     if (role.input.value === member.role) return panel.close()
-    const proof = await stepUp('member.change', roleChange(member, role.input.value, keeps), member.user_id)
-    if (proof === undefined) return
-    await patch(`/account/members/${member.user_id}`, { role: role.input.value, proof }, okShape)
-    if (role.input.value === 'approver') return context.done('The role is changed.')
+    const wanted = role.input.value
+    const send = (proof?: Proof) =>
+      patch(`/account/members/${member.user_id}`, { role: wanted, proof }, okShape)
+    const purpose = roleChange(member, wanted, keeps)
+    if ((await confirmed(purpose, send, 'member.change', member.user_id)) === undefined) return
+    if (wanted === 'approver') return context.done('The role is changed.')
     await showWhatWaits(context, ['person', member.user_id], 'The role is changed.')
   }
   return form(
@@ -217,9 +220,8 @@ async function remove(member: Member, policy: Policy, context: PageContext): Pro
       ? ' back.'
       : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}${neededBy(policy, member)}`,
   ]
-  const proof = await stepUp('member.change', purpose, member.user_id)
-  if (proof === undefined) return
-  await post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
+  const send = (proof?: Proof) => post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
+  if ((await confirmed(purpose, send, 'member.change', member.user_id)) === undefined) return
   if (invited) return context.done('The invitation is withdrawn.')
   await showWhatWaits(context, ['person', member.user_id], 'The member is removed.')
 }

@@ -4,7 +4,7 @@ import { buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { type Child, div, el, facts, hint, kind } from '../../webauthn-page/kit/dom/element.ts'
 import { field, filled, form, type Marked, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment } from '../../webauthn-page/kit/dom/moment.ts'
-import { stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
+import { confirmed, type Proof } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { type Member, membersShape } from '../members/member-shapes.ts'
 import { checkBox, choiceField, quorumField, readQuorum } from '../parts/fields.ts'
@@ -135,13 +135,13 @@ function policySection(policy: Policy, members: readonly Member[], done: Done): 
     ])
     const changed = setElsewhere(policy, now, people)
     if (changed !== undefined) return showNewer(part, policySection(now, people, done), changed)
-    const proof = await stepUp('policy.change', policyPurpose(rules, members))
-    if (proof === undefined) return
-    await put('/account/policy', { ...rules, proof }, policyShape).catch((error: unknown) => {
-      if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
-      throw new Error(`with this policy no one could approve anything. ${waysOut(rules.confirmed_only)}`)
-    })
-    await done('The policy is saved.')
+    const send = (proof?: Proof) =>
+      put('/account/policy', { ...rules, proof }, policyShape).catch((error: unknown) => {
+        if (!(error instanceof RequestFailure && error.code === 'no_eligible_approver')) throw error
+        throw new Error(`with this policy no one could approve anything. ${waysOut(rules.confirmed_only)}`)
+      })
+    const saved = await confirmed(policyPurpose(rules, members), send, 'policy.change')
+    if (saved !== undefined) await done('The policy is saved.')
   }
   part.body.append(
     ...policyWarnings(policy),

@@ -274,7 +274,7 @@ describeInBrowser('every page for everybody', () => {
     await phone.page.locator('.decision-form').waitFor()
     expect(await phone.page.evaluate('document.activeElement.textContent')).toBe('Reject')
     expect(await phone.page.evaluate('scrollY')).toBe(0)
-    // As at 400 %: no bar covers so small a window, and the buttons stand at the end.
+    // As at 400 %: the buttons are in sight there, but not yet what they decide on.
     const enlarged = await suite.visit({ viewport: { width: 320, height: 256 } })
     await enlarged.page.goto(`${REQUEST}?d=reject`)
     await enlarged.page.locator('.decision-form').waitFor()

@@ -150,8 +150,8 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
       await page.getByLabel('Authenticators').selectOption(kind)
       if (kind === 'models') await page.getByLabel('Models').fill('ee882879-721c-4913-9775-3dfcce97072a')
       await press('Save the policy')
-      await confirm()
       await page.getByText('It must count yours.').waitFor()
+      expect(await page.getByRole('dialog').count(), 'before a proof is asked for').toBe(0)
       expect(await page.evaluate('document.activeElement.name')).toBe(
         kind === 'models' ? kind : 'authenticators',
       )
@@ -167,7 +167,6 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     area.refuse = { code: 'no_eligible_approver' }
     await page.getByLabel('Only people the operator confirmed').check()
     await press('Save the policy')
-    await confirm()
     const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
     await said.waitFor()
     expect(await said.innerText()).toBe(

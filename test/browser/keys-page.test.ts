@@ -230,7 +230,6 @@ describeInBrowser('the page of API keys', () => {
     await press('Edit the API key ops-agent-prod')
     await page.getByLabel('Passkeys only').check()
     await press('Save')
-    await confirm()
     await page.getByText('Not done: with these rules no one could approve requests of this key.').waitFor()
     expect(await page.getByLabel('Passkeys only').isChecked()).toBe(true)
   })

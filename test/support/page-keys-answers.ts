@@ -57,6 +57,8 @@ export function keysArea(): KeysArea {
     routes: ({ body, signedIn }) => {
       const change = (work: () => unknown) => () => {
         if (!signedIn) throw refusal('not_signed_in')
+        // The page asks first without a proof.
+        if (area.refuse === undefined && lacksProof(body)) throw refusal('proof_required')
         area.sent.push(body)
         if (area.refuse !== undefined) throw refusal(area.refuse.code, area.refuse.details)
         return work()
@@ -142,9 +144,13 @@ function create(area: KeysArea, body: Record<string, unknown>): object {
   return { raw_key: `sa_${kind}_${'n3wK3y'.repeat(8)}`, key }
 }
 
+/** Of changes, those of rules. */
+function lacksProof(body: Record<string, unknown>): boolean {
+  const rules = !('sandbox' in body) && ('policy' in body || 'source_control' in body)
+  return rules && typeof body.proof !== 'object'
+}
+
 function patch(key: Key, body: Record<string, unknown>): object {
-  const rules = 'policy' in body || 'source_control' in body
-  if (rules && typeof body.proof !== 'object') throw refusal('proof_required')
   if (Object(body.proof).totp !== undefined && Object(body.proof).totp !== '123456')
     throw refusal('totp_refused')
   if (typeof body.name === 'string') key.name = body.name

@@ -95,6 +95,11 @@ export function peopleArea(): PeopleArea {
           if (area.refuse !== undefined) throw refusal(area.refuse.code, area.refuse.details)
           return work()
         })
+      // As in the service: what is wrong with a change is said before a proof is asked for.
+      const proven = (work?: () => unknown) => () => {
+        if (area.refuse === undefined && body.proof === undefined) throw refusal('proof_required')
+        return change(work)()
+      }
       return {
         'GET /account': known(() => area.account),
         'GET /account/policy': known(() => area.policy),
@@ -102,16 +107,16 @@ export function peopleArea(): PeopleArea {
         'GET /me/sessions': known(() => ({ data: area.sessions, next_cursor: null })),
         'GET /me/delegate/candidates': known(() => ({ data: area.candidates, next_cursor: null })),
         'PATCH /account': change(),
-        'PUT /account/policy': change(() => area.policy),
-        'POST /account/members': change(() => ({
+        'PUT /account/policy': proven(() => area.policy),
+        'POST /account/members': proven(() => ({
           member: sampleMember({ email: String(body.email), state: 'invited', joined_at: null }),
           link: LINK,
         })),
-        'POST /account/members/:id/link': change(() => ({ link: LINK })),
-        'PATCH /account/members/:id': change(),
-        'POST /account/members/:id/remove': change(),
+        'POST /account/members/:id/link': proven(() => ({ link: LINK })),
+        'PATCH /account/members/:id': proven(),
+        'POST /account/members/:id/remove': proven(),
         'PATCH /me': change(),
-        'PUT /me/delegate': change(),
+        'PUT /me/delegate': proven(),
         'POST /me/delegate/remove': change(),
         'POST /me/sessions/:id/end': change(),
         'POST /me/sessions/end-others': change(() => ({ ok: true, ended: 2 })),

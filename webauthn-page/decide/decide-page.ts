@@ -13,7 +13,7 @@ import { createConnection } from '../kit/request/connection.ts'
 import { barTop } from '../kit/request/decision-bar.ts'
 import { fitsFilters, keepFilters } from '../kit/request/inbox-filter.ts'
 import { quorumView, requestPanel } from '../kit/request/request-panel.ts'
-import { requestScene } from '../kit/request/request-scene.ts'
+import { ACTION_ID, requestScene } from '../kit/request/request-scene.ts'
 import { headingOf, REVOKED_KEY, revokedKeyNote, WORD_OF } from '../kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../kit/request/unseen.ts'
 import { type DecisionFormOptions, decisionForm } from './decision-form.ts'
@@ -260,12 +260,13 @@ function isOpen({ status, may_decide }: Review): boolean {
   return status === 'pending' && may_decide
 }
 
-/** Focuses the button that the link asked for, if it is in view; a focused button out of sight would be pressed blindly. */
+/** Focuses the button that the link asked for, if it is in view with the action; else it would be pressed blindly. */
 function focusWanted(scene: HTMLElement): void {
   const wanted = scene.querySelector<HTMLElement>('[data-wanted]')
   if (wanted === null) return
   const { top, bottom } = wanted.getBoundingClientRect()
-  if (top >= 0 && bottom <= window.innerHeight) wanted.focus({ preventScroll: true })
+  const action = scene.querySelector(`#${ACTION_ID}`)?.getBoundingClientRect().top ?? 0
+  if (top >= 0 && bottom <= window.innerHeight && action < barTop()) wanted.focus({ preventScroll: true })
 }
 
 /**

@@ -27,8 +27,7 @@ export async function createWebhook(
   owner: Owner,
   input: { url: string; events?: EventType[] | undefined },
 ): Promise<{ webhook: Webhook; secret: string }> {
-  const target = deps.targets.read(input.url)
-  if ('problem' in target) throw invalidField('url', target.problem)
+  const target = readTarget(deps, input.url)
   // Counted and then written, like API keys: concurrent calls can exceed the limit by their number.
   if ((await deps.webhooks.countLive(owner.accountId)) >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
   // Its creation time is taken only now: a request that did not look for webhooks is older than it.
@@ -50,6 +49,13 @@ export async function createWebhook(
   }
   await deps.webhooks.insert(webhook)
   return { webhook, secret }
+}
+
+/** Reads the address of a receiver. @throws Refusal `invalid_field` for one that must not be called */
+export function readTarget({ targets }: Pick<FlowDeps, 'targets'>, url: string) {
+  const target = targets.read(url)
+  if ('problem' in target) throw invalidField('url', target.problem)
+  return target
 }
 
 /** Deletes a webhook for good; deliveries still under way to it are dropped. @throws Refusal `not_found` */

@@ -9,6 +9,7 @@ import { inviteMember } from '../../flow/people/invite-member.ts'
 import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { namesByReference } from '../../flow/people/names.ts'
+import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { exportHistory, readHistory } from '../../flow/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/webhooks/manage-webhooks.ts'
 import {
@@ -56,7 +57,7 @@ import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByKey, limitByPerson } from '../middleware/limit.ts'
-import { ownerOf, recentProof, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
+import { ownerOf, requireSession, sessionOf, whenSession } from '../middleware/session.ts'
 import { decodeCursor, encodeCursor, parseInput } from '../read-input.ts'
 import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 
@@ -72,7 +73,7 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
   // Sessions only, never an API key: a key must not make keys.
   router.get('/api-keys', session, listKeys(deps))
-  router.post('/api-keys', person, jsonBody, recentProof(deps), createKey(deps))
+  router.post('/api-keys', person, jsonBody, createKey(deps))
   router.patch('/api-keys/:id', person, jsonBody, changeKey(deps))
   router.delete('/api-keys/:id', person, revokeKey(deps))
   // The members of the signed-in person's own account, and its policy.
@@ -155,6 +156,8 @@ const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, r
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, sessionOf(response))
   const distinct = given({ scopes: scopes && [...new Set(scopes)] })
   const wanted = { accountId, name, sandbox, source_control, ...distinct }
   const { raw_key, key } = await createApiKey(deps, wanted, actor)

@@ -1,5 +1,6 @@
 import { type Request, Router } from 'express'
 import { given } from '../../domain/given.ts'
+import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
   type DeliveryPage,
   listWebhooks,
@@ -17,6 +18,7 @@ import {
   createWebhook,
   deleteWebhook,
   enableWebhook,
+  readTarget,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
 import {
@@ -53,7 +55,7 @@ export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
   router.get('/', owner, list(deps))
-  router.post('/', owner, jsonBody, recentProof(deps), create(deps))
+  router.post('/', owner, jsonBody, create(deps))
   router.get('/:id', owner, read(deps))
   router.delete('/:id', owner, recentProof(deps), change(deps, deleteWebhook))
   router.post('/:id/enable', owner, recentProof(deps), change(deps, enableWebhook))
@@ -77,6 +79,9 @@ const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (requ
 
 const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
   const wanted = parseInput(newWebhookBody, request.body)
+  readTarget(deps, wanted.url)
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, sessionOf(response))
   const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
   const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
   response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })

@@ -168,6 +168,17 @@ describe('signing in by backup code', () => {
     // It signs in and proves no presence: what hands out secrets asks for more.
     const key = await browser.post('/api/v1/account/api-keys', { name: 'bot' })
     expect([key.status, key.body.error]).toEqual([403, 'proof_required'])
+    // What is wrong with a form is said first: nobody should confirm what is refused then.
+    for (const [path, form, field] of [
+      ['api-keys', { name: 'x'.repeat(81) }, 'name'],
+      ['webhooks', { url: 'not a url' }, 'url'],
+      ['webhooks', { url: 'https://10.0.0.1/' }, 'url'],
+    ] as const) {
+      const wrong = await browser.post(`/api/v1/account/${path}`, form)
+      expect([wrong.status, wrong.body.error, wrong.body.field]).toEqual([400, 'invalid_field', field])
+    }
+    const hook = await browser.post('/api/v1/account/webhooks', { url: 'https://hooks.example.com/' })
+    expect([hook.status, hook.body.error]).toEqual([403, 'proof_required'])
     const audit = (await service.composition.deps.users.findByEmail(email))?.audit.map((entry) => entry.type)
     expect(audit).toContain('factor.backup_code_used')
   })

@@ -42,22 +42,34 @@ export async function stepUp(
 }
 
 /**
- * Runs a call that needs a recent proof of presence. If the service answers `proof_required`, asks for a proof, states the
- * purpose, and runs the call again. @returns its answer; undefined when the person cancelled
+ * Runs a call that needs a proof: first without, for the service refuses what is wrong with it before it answers
+ * `proof_required`, and nobody should confirm what is refused then. @returns its answer; undefined when the person cancelled
  */
-export async function proven<Answer>(
+export async function confirmed<Answer>(
   purpose: Child | readonly Child[],
-  run: () => Promise<Answer>,
+  run: (proof?: Proof) => Promise<Answer>,
+  operation: Operation,
+  target?: string,
 ): Promise<Answer | undefined> {
   try {
     return await run()
   } catch (error) {
     if (!(error instanceof RequestFailure && error.code === 'proof_required')) throw error
   }
-  const proof = await stepUp('session.prove', purpose)
-  if (proof === undefined) return undefined
-  await post('/session/proof', { proof }, okShape)
-  return run()
+  const proof = await stepUp(operation, purpose, target)
+  return proof && run(proof)
+}
+
+/** Runs a call that needs a recent proof of presence, as `confirmed` does; the proof then counts for a while. */
+export function proven<Answer>(
+  purpose: Child | readonly Child[],
+  run: () => Promise<Answer>,
+): Promise<Answer | undefined> {
+  const prove = async (proof?: Proof): Promise<Answer> => {
+    if (proof !== undefined) await post('/session/proof', { proof }, okShape)
+    return run()
+  }
+  return confirmed(purpose, prove, 'session.prove')
 }
 
 function passkeyProof(
