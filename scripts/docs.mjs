@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DEFAULTS } from '../dist/src/config/config.js'
-import { REFUSALS } from '../dist/src/domain/errors.js'
+import { fieldRequired, REFUSALS } from '../dist/src/domain/errors.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const pages = {
@@ -36,7 +36,7 @@ function errors() {
   const rows = Object.entries(REFUSALS).map(
     ([code, [status, message]]) => `| \`${code}\` | ${status} | ${message} |\n`,
   )
-  const open = '| `<field> required` | 400 | Send the field. |\n'
+  const open = `| \`<field> required\` | 400 | ${fieldRequired('{field}').publicMessage} |\n`
   return `| \`error\` | Status | \`message\` |\n|---|---|---|\n${open}${rows.join('')}`
 }
 

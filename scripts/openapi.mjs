@@ -10,11 +10,20 @@ if (!existsSync(`${root}dist/src/http/openapi.js`)) {
 const { buildOpenApi } = await import('../dist/src/http/openapi.js')
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 const file = `${root}openapi.json`
-const wanted = `${JSON.stringify(buildOpenApi(version), null, 2)}\n`
+const wanted = `${inLines(buildOpenApi(version), 3)}\n`
 
 if (!process.argv.includes('--check')) {
   writeFileSync(file, wanted)
 } else if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
   process.stderr.write('openapi.json is not what the schemas say; run: npm run build && npm run openapi\n')
   process.exit(1)
+}
+
+/** Writes an object as JSON with one line for each entry of the outermost levels: small, and a diff shows which operation changed. */
+function inLines(value, levels) {
+  if (levels === 0 || typeof value !== 'object' || Array.isArray(value)) return JSON.stringify(value)
+  const entries = Object.entries(value).map(
+    ([name, inner]) => `${JSON.stringify(name)}:${inLines(inner, levels - 1)}`,
+  )
+  return `{\n${entries.join(',\n')}\n}`
 }

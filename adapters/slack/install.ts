@@ -105,9 +105,8 @@ function done(deps: FlowDeps, edge: Edge): Handler {
  */
 function readInstalled({ bot, team, enterprise, isEnterpriseInstall }: Installed) {
   const workspace = isEnterpriseInstall ? enterprise : team
-  if (bot === undefined || workspace === undefined)
-    throw refusal('install_failed', { detail: 'no_bot_token' })
-  if (bot.refreshToken !== undefined) throw refusal('install_failed', { detail: 'token_rotation_is_on' })
+  if (bot === undefined || workspace === undefined) throw installFailed('no_bot_token')
+  if (bot.refreshToken !== undefined) throw installFailed('token_rotation_is_on')
   const tokens = { bot_token: bot.token, bot_user_id: bot.userId, scopes: bot.scopes }
   return { tenant: workspace.id, workspace_name: workspace.name ?? workspace.id, tokens }
 }
@@ -203,13 +202,35 @@ function asRefusal(error: unknown, log: Log): unknown {
     case 'slack_webapi_request_error':
     case 'slack_webapi_http_error':
     case 'slack_webapi_rate_limited_error': {
-      const detail = saidBySlack(error) ?? 'no_answer'
-      log.warn({ reason: detail }, 'Slack did not complete an installation')
-      return refusal('install_failed', { detail })
+      const reason = saidBySlack(error) ?? 'no_answer'
+      log.warn({ reason }, 'Slack did not complete an installation')
+      return installFailed(reason)
     }
     default:
       return error
   }
+}
+
+/** What the person who installs can do about it, by the reason: Slack's own codes, and ours. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  no_bot_token: 'Slack made no bot: add the bot scopes of the manifest to the Slack app, then start again.',
+  token_rotation_is_on:
+    'Token rotation is on in the Slack app: make the app anew without it, then start again.',
+  no_answer: 'Slack did not answer: start again in a moment.',
+  bad_client_secret:
+    'Slack refused the client secret: the operator must set SLACK_CLIENT_SECRET to that of the app.',
+  invalid_client_id:
+    'Slack does not know the client ID: the operator must set SLACK_CLIENT_ID to that of the app.',
+  bad_redirect_uri:
+    'Slack refused the redirect URL: the operator must list /slack/oauth_redirect of this service in the Slack app.',
+  code_already_used: 'This step was done before: start again.',
+  invalid_code: 'This step took too long: start again.',
+}
+
+function installFailed(reason: string): Refusal {
+  const detail =
+    REMEDIES[reason] ?? 'Slack refused it; the log of the service has the reason. Start again later.'
+  return refusal('install_failed', { detail, reason })
 }
 
 /** Returns Slack's own error code, such as `bad_client_secret`, if the error has one. */

@@ -4,7 +4,7 @@ import { submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { type Field, form } from '../../webauthn-page/kit/dom/form.ts'
 import { timeZone } from '../../webauthn-page/kit/dom/moment.ts'
-import { noticeSlot, sentenceOf } from '../../webauthn-page/kit/dom/notice.ts'
+import { noticeSlot, sentenceAt } from '../../webauthn-page/kit/dom/notice.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { replaceAddress } from '../shell/shown-address.ts'
 import type { ChoiceField } from './fields.ts'
@@ -69,7 +69,7 @@ export async function filteredList<T, Page extends ListPage<T>>(
     if (mine !== asked) return
     const wrong = found instanceof RequestFailure ? found : undefined
     for (const { input, setError } of fields)
-      setError(input.name === wrong?.field ? sentenceOf(wrong) : undefined)
+      setError(wrong !== undefined && input.name === wrong.field ? sentenceAt(wrong) : undefined)
     results.replaceChildren(...(found instanceof RequestFailure ? [] : foundList(options, filters, found)))
   }
   const find = async (): Promise<void> => {

@@ -341,12 +341,7 @@ function tellError(error: unknown, json: boolean): void {
 function asCliError(error: unknown): CliError {
   if (error instanceof CliError) return error
   if (error instanceof CommanderError) return usageError(error.message.replace(/^error: /, ''))
-  if (error instanceof Refusal) return new CliError(error.code, refusalText(error))
+  if (error instanceof Refusal) return new CliError(error.code, error.publicMessage)
   const { code, message } = operatorWords(error)
   return new CliError(code, message)
-}
-
-/** Joins field and detail, which the HTTP interface keeps apart, into one sentence for the terminal. */
-function refusalText({ publicMessage, details }: Refusal): string {
-  return details.detail === undefined ? publicMessage : `${details.field ?? 'The input'} ${details.detail}.`
 }

@@ -1,16 +1,17 @@
 /**
- * Every refusal of the service: stable code, HTTP status and one sentence that says what to do next. Where the interface
- * names a text or a code, the key is exactly that. `<field> required` is the only open family (see `fieldRequired`).
+ * Every refusal of the service: stable code, HTTP status and the sentence for people: what is wrong and what to do. In a
+ * sentence, `{name}` stands for the detail of that name, and a part in `[…]` is left out when its detail is missing. Where the
+ * interface names a text or a code, the key is exactly that. `<field> required` is the only open family (see `fieldRequired`).
  */
 export const REFUSALS = {
   // input
-  invalid_field: [400, 'A field has a value that is not allowed; see `field` and `detail`.'],
+  invalid_field: [400, '{field} {detail}.'],
   invalid_json: [400, 'The body is not valid JSON in UTF-8; send one JSON object.'],
   unsupported_media_type: [415, 'Send the body as `Content-Type: application/json`.'],
-  payload_too_large: [413, 'The body is larger than this endpoint takes: 64 KiB for a new request.'],
+  payload_too_large: [413, 'The body is larger than this endpoint accepts, 64 KiB at most; send less.'],
   sandbox_fields_require_sandbox_key: [
     400,
-    '`sandbox_decision` and `sandbox_auto_decide_seconds` need an `sa_test_` key.',
+    '`sandbox_decision` and `sandbox_auto_decide_seconds` need an `sa_test_` key; use one, or leave them out.',
   ],
   approver_email_required: [
     400,
@@ -26,25 +27,28 @@ export const REFUSALS = {
     'Send `Authorization: Bearer <API key>` with a key that has not been revoked.',
   ],
   not_signed_in: [401, 'Sign in first.'],
-  insufficient_scope: [403, 'This API key lacks the scope named in `scope`.'],
-  csrf_refused: [403, 'The request did not come from a page of this service.'],
+  insufficient_scope: [403, 'This API key lacks the scope {scope}; use a key that has it.'],
+  csrf_refused: [403, 'The request did not come from a page of this service; open the page again and retry.'],
   chat_signature_refused: [
     401,
-    'This is not signed by the chat platform, or its time is more than five minutes off.',
+    'The chat platform did not sign this, or its time is more than five minutes off; check the signing secret and the clock.',
   ],
   // what is asked for
-  not_found: [404, 'There is no such resource, or it is not yours.'],
+  not_found: [404, 'There is no such resource, or it is not yours; check the address and its ids.'],
   approver_not_found: [
     404,
-    'No user has the e-mail address in `X-Approver-Email`, or the operator has not confirmed that it is theirs (`countersign user confirm`).',
+    'No user has the e-mail address in `X-Approver-Email`, or the operator has not confirmed that it is theirs; check it, or run `countersign user confirm`.',
   ],
-  not_pending: [409, 'The request is no longer pending.'],
-  not_approved: [409, 'The request is not approved; do not go ahead.'],
+  not_pending: [409, 'The request is no longer pending[; its status is {status}]. Nothing was changed.'],
+  not_approved: [409, 'The request is not approved: its status is {status}. Do not go ahead.'],
   already_consumed: [
     409,
     'This approval was used before; find out what that did before you ask for a new one.',
   ],
-  mismatch: [409, 'What you are about to do is not what was approved; see `field`.'],
+  mismatch: [
+    409,
+    'The {field} of what you are about to do is not what was approved. Do not go ahead; ask for a new approval.',
+  ],
   no_eligible_approver: [
     422,
     'Under the current policy no one could approve this request; check approvers, quorum and passkeys.',
@@ -52,23 +56,23 @@ export const REFUSALS = {
   idempotency_mismatch: [422, 'This `Idempotency-Key` was used with another body; use a new one.'],
   idempotency_in_progress: [
     409,
-    'A request with this `Idempotency-Key` is still running; retry in a moment.',
+    'A request with this `Idempotency-Key` is still running; retry in {retry_after}.',
   ],
   // how often
-  'rate limit exceeded': [429, 'Too many requests; wait `retry_after` seconds.'],
-  remind_rate_limited: [429, 'One reminder per request and minute; wait `retry_after` seconds.'],
+  'rate limit exceeded': [429, 'Too many requests; wait {retry_after}.'],
+  remind_rate_limited: [429, 'One reminder per request and minute; wait {retry_after}.'],
   too_many_pending: [
     429,
-    'This account already has too many requests waiting for one approver; wait until some are decided or lapse.',
+    'Too many requests of this account are pending for the same approver; wait until some are decided or expire.',
   ],
   quota_exceeded: [
     429,
     'The monthly approval quota of this account is used up. Wait for the next month, or ask the operator of the service to raise it.',
   ],
-  too_many_waits: [429, 'Too many open waits; close one or poll every 3 seconds.'],
+  too_many_waits: [429, 'Too many open waits; close one, or poll every 3 seconds.'],
   // deciding
-  sandbox_request: [409, 'A sandbox request decides itself; no approver is asked.'],
-  already_voted: [409, 'You have already decided on this request.'],
+  sandbox_request: [409, 'A sandbox request decides itself, so no one can decide on it; use a live key.'],
+  already_voted: [409, 'You have already decided on this request; there is nothing more to do.'],
   vote_key_revoked: [
     409,
     'An earlier vote was made under a signing key that was revoked since, so this request cannot be approved; withdraw it and ask again.',
@@ -77,16 +81,16 @@ export const REFUSALS = {
     403,
     'This request must be decided with a passkey; you have one, or the policy demands it.',
   ],
-  method_not_enrolled: [403, 'You have not enrolled this way of proving presence.'],
+  method_not_enrolled: [403, 'You have not enrolled this way of proving presence; use another one.'],
   batch_changed: [
     409,
-    'Some of these requests changed meanwhile; nothing was recorded. Look at those in `ids` and start again.',
+    'Some of these requests changed meanwhile; nothing was recorded. Look at them and start again.',
   ],
   challenge_invalid: [
     400,
     'This confirmation has expired, was already used or belongs to something else; start again.',
   ],
-  passkey_refused: [403, 'The passkey could not be verified; nothing was recorded.'],
+  passkey_refused: [403, 'The passkey could not be verified; nothing was recorded. Try again.'],
   passkey_suspended: [
     403,
     'This passkey is suspended, because its counter went backwards: there may be a copy of it. Use another passkey or a code, then remove this one. Without either, ask the operator for a new link (`countersign user invite <your e-mail address> --renew`).',
@@ -107,7 +111,7 @@ export const REFUSALS = {
     403,
     'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
   ],
-  totp_locked: [429, 'Too many wrong codes; wait `retry_after` seconds or use a passkey.'],
+  totp_locked: [429, 'Too many wrong codes; wait {retry_after} or use a passkey.'],
   totp_disabled: [
     403,
     'Codes are switched off after too many failures; sign in with a passkey and set them up again.',
@@ -122,10 +126,10 @@ export const REFUSALS = {
     410,
     'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
   ],
-  email_taken: [409, 'Another person already has this e-mail address.'],
+  email_taken: [409, 'Another person already has this e-mail address; use another one.'],
   proof_required: [403, 'Confirm with a passkey or a code first.'],
   last_factor: [409, 'This is your last way to sign in; add another one first.'],
-  passkey_exists: [409, 'This passkey is already registered.'],
+  passkey_exists: [409, 'This passkey is already registered; nothing was changed.'],
   identity_taken: [409, 'This chat identity is linked to another person; unlink it there first.'],
   identity_limit: [409, 'You have reached the limit of 10 chat identities; remove one first.'],
   chat_link_invalid: [
@@ -133,7 +137,7 @@ export const REFUSALS = {
     'This link has expired, was already used or was cut short; ask for a new one in chat.',
   ],
   chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
-  member_exists: [409, 'This person is already a member, or already invited.'],
+  member_exists: [409, 'This person is already a member, or already invited; nothing was changed.'],
   member_limit: [409, 'The account has reached the limit of 50 members; remove one first.'],
   channel_unreachable: [
     409,
@@ -148,12 +152,12 @@ export const REFUSALS = {
   totp_exists: [409, 'Codes are already set up; remove them first.'],
   totp_not_started: [409, 'Start the set-up of codes first.'],
   // bootstrap
-  slow_down: [429, 'Poll every 3 seconds; wait `retry_after` seconds.'],
+  slow_down: [429, 'Poll every 3 seconds; wait {retry_after}.'],
   code_verifier_refused: [
     403,
     'This bootstrap was begun with a `code_challenge`; send its verifier in the header `X-Code-Verifier`.',
   ],
-  wrong_matching_code: [403, 'This is not the matching code of this request; see `detail`.'],
+  wrong_matching_code: [403, 'This is not the matching code of this request. {detail}'],
   // keys
   key_limit: [409, 'The account has reached the limit of 100 API keys; revoke one first.'],
   // webhooks
@@ -178,30 +182,45 @@ export const REFUSALS = {
     409,
     'This workspace serves 500 accounts already; let another one leave it under Integrations first.',
   ],
-  install_failed: [502, 'The app was not installed: the chat platform did not complete it; see `detail`.'],
-  chat_token_refused: [401, 'The bearer token is missing, has expired, or was not made for this bot.'],
-  chat_sender_refused: [403, 'This bot does not serve that channel, tenant or service address.'],
-  chat_body_too_large: [413, 'The activity is larger than 256 KiB.'],
-  chat_keys_unavailable: [503, 'The keys that tokens are checked with cannot be read; try again later.'],
+  install_failed: [502, 'The app was not installed. {detail}'],
+  chat_token_refused: [
+    401,
+    'The bearer token is missing, has expired, or was not made for this bot; send one that the platform made for it.',
+  ],
+  chat_sender_refused: [
+    403,
+    'This bot does not serve that channel, tenant or service address; its operator names those it serves.',
+  ],
+  chat_body_too_large: [413, 'The activity is larger than 256 KiB; send less.'],
+  chat_keys_unavailable: [
+    503,
+    'The keys that check tokens cannot be read right now; try again in {retry_after}.',
+  ],
   // ours
   storage_unavailable: [
     503,
-    'The store does not answer or takes no writes right now; send the same again after `retry_after` seconds.',
+    'The store does not answer or accepts no writes right now; send the same again after {retry_after}.',
   ],
   storage_damaged: [
     503,
-    'What this needs is damaged in the store and is not shown; the log of the service names the file and what to do: quote `request_id`.',
+    'This data is damaged in the store, so it is not shown[; quote {request_id} to the operator: the log of the service names the file and the remedy].',
   ],
-  unavailable: [503, 'The service cannot do this right now; retry in a moment.'],
-  internal_error: [500, 'Something went wrong on our side; quote `request_id` when you report it.'],
+  unavailable: [503, 'The service cannot do this right now; retry in {retry_after}.'],
+  internal_error: [500, 'Something failed on our side[; quote {request_id} when you report it].'],
 } as const satisfies Record<string, readonly [number, string]>
 
 export type RefusalCode = keyof typeof REFUSALS
 
-/** Fields that a refusal may add to its body. `retry_after` (whole seconds) also becomes the `Retry-After` header. */
+/**
+ * Fields that a refusal adds to its body, for programs; what people must know of them is in the sentence. `retry_after` (whole
+ * seconds) also becomes the `Retry-After` header.
+ */
 export interface RefusalDetails {
   field?: string
+  /** Words for people: what is wrong with the field, or one or two whole sentences. */
   detail?: string
+  /** The code of a chat platform for what it did not do. Not for people. */
+  reason?: string
   scope?: string
   retry_after?: number
   /** How much the exceeded limit allows; for the rate-limit headers, not the body. */
@@ -211,23 +230,46 @@ export interface RefusalDetails {
   status?: string
   /** Ids of the requests that caused the refusal. */
   ids?: string[]
+  /** The id under which the log has what happened. */
+  request_id?: string
 }
 
 /** A refusal as an error: thrown by domain and flow, turned into a response in one place of `http`. */
 export class Refusal extends Error {
   readonly code: string
   readonly status: number
+  /** What is wrong and what to do, for people. */
   readonly publicMessage: string
   readonly details: RefusalDetails
 
-  constructor(code: string, status: number, publicMessage: string, details: RefusalDetails = {}) {
+  /** @param sentence as in `REFUSALS`, with places for the details */
+  constructor(code: string, status: number, sentence: string, details: RefusalDetails = {}) {
     super(`${code}${details.field === undefined ? '' : ` (${details.field})`}`)
     this.name = 'Refusal'
     this.code = code
     this.status = status
-    this.publicMessage = publicMessage
+    this.publicMessage = compose(sentence, details)
     this.details = details
   }
+}
+
+/** Fills the places of a sentence. A detail without a place is a sentence of its own, and follows. */
+function compose(sentence: string, details: RefusalDetails): string {
+  const values = new Map<string, unknown>(Object.entries(details))
+  const filled = sentence
+    .replace(/\[([^[\]]*\{(\w+)\}[^[\]]*)\]/g, (_, part: string, name: string) =>
+      values.has(name) ? part : '',
+    )
+    .replace(/\{(\w+)\}/g, (_, name: string) => shown(name, values.get(name)))
+  const { detail } = details
+  return detail === undefined || sentence.includes('{detail}') ? filled : `${filled} ${detail}`
+}
+
+function shown(name: string, value: unknown): string {
+  if (name !== 'retry_after') return String(value ?? name)
+  const seconds = Number(value)
+  if (seconds >= 120) return `${Math.ceil(seconds / 60)} minutes`
+  return seconds === 1 ? '1 second' : `${seconds} seconds`
 }
 
 /** Temporary refusals, with the seconds after which another try is worthwhile. */
@@ -251,9 +293,13 @@ export function refusal(code: RefusalCode, details: RefusalDetails = {}): Refusa
  * @param detail what is wrong with a field that was sent, but is empty in effect
  */
 export function fieldRequired(field: string, detail?: string): Refusal {
-  const details = detail === undefined ? { field } : { field, detail }
-  return new Refusal(`${field} required`, 400, `Send the field \`${field}\`.`, details)
+  const code = `${field} required`
+  if (detail === undefined) return new Refusal(code, 400, FIELD_MISSING, { field })
+  return new Refusal(code, 400, REFUSALS.invalid_field[1], { field, detail })
 }
+
+/** The sentence of `<field> required`. */
+const FIELD_MISSING = 'Send the field {field}.'
 
 /** Makes 400 `invalid_field`, with the field's name and what is wrong with its value. */
 export function invalidField(field: string, detail: string): Refusal {

@@ -127,13 +127,11 @@ export interface ConsentReview {
 }
 
 /** The answer to a poll of a bootstrap. */
-export interface PollAnswer {
-  status: Bootstrap['status']
-  /** In a single answer only; a caller who lost that answer and proves its verifier gets a replacement key. */
-  api_key?: string
-  /** Set when `status` is `expired`. */
-  reason?: BootstrapEnd
-}
+export type PollAnswer =
+  | { status: 'pending' | 'rejected' }
+  /** The key is in a single answer; a caller who lost that answer and proves its verifier gets a replacement. */
+  | { status: 'approved'; api_key: string }
+  | { status: 'expired'; reason: BootstrapEnd }
 
 /** A webhook and its newest delivery; none while nothing was sent to it. */
 export interface ListedWebhook {

@@ -34,7 +34,7 @@ export async function consumeRequest(
   if (status !== 'approved')
     throw refusal('not_approved', {
       status,
-      ...(sandbox && status === 'pending' && { detail: 'a dry run is decided when its status is read' }),
+      ...(sandbox && status === 'pending' && { detail: 'A dry run is decided when its status is read.' }),
     })
   const consumed_with = key === undefined ? undefined : sha256Hex(key)
   const replay = (used: ApprovalRequest | undefined) => {

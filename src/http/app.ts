@@ -94,10 +94,8 @@ function page(
       if (notice !== undefined) show(response, 200, notice)
     } catch (error) {
       if (!(error instanceof Refusal) || !wantsPage(request) || response.headersSent) throw error
-      const { publicMessage, details } = error
-      const text = details.detail === undefined ? publicMessage : `${publicMessage} (${details.detail})`
       setRefusalHeaders(response, error, deps.clock.now())
-      show(response, error.status, { title, text, link })
+      show(response, error.status, { title, text: error.publicMessage, link })
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express'
 import { Refusal, refusal } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, noteRefused, requestIdOf } from './middleware/log-requests.ts'
 
@@ -21,20 +22,18 @@ export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailu
       response.destroy()
       return
     }
-    const bland = failureOf(deps, error)
-    if (bland.code === 'storage_unavailable') {
-      sendRefusal(response, bland, clock.now())
-      return
-    }
-    noteRefused(response, bland.code)
-    response.status(bland.status).json({ error: bland.code, message: bland.publicMessage, request_id })
+    sendRefusal(response, failureOf(deps, error, request_id), clock.now())
   }
 }
 
-/** Returns the refusal that stands for an error of ours, whose own words are for the log. */
-export function failureOf({ storeIsDown, storeIsDamaged }: StoreFailures, error: unknown): Refusal {
+/** Returns the refusal that stands for an error of ours, whose own words are for the log, under `request_id`. */
+export function failureOf(
+  { storeIsDown, storeIsDamaged }: StoreFailures,
+  error: unknown,
+  request_id?: string,
+): Refusal {
   if (storeIsDown(error)) return refusal('storage_unavailable')
-  return refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error')
+  return refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error', given({ request_id }))
 }
 
 /** Sends `{error, message, …details}`, with its headers. */
@@ -79,10 +78,10 @@ function fromLibrary(error: unknown): Refusal | undefined {
       return refusal('payload_too_large')
     case 'encoding.unsupported':
       return refusal('unsupported_media_type', {
-        detail: 'Content-Encoding must be gzip, deflate or br, or left out',
+        detail: 'Leave `Content-Encoding` out, or send gzip, deflate or br.',
       })
     case 'charset.unsupported':
-      return refusal('unsupported_media_type', { detail: 'charset must be utf-8, or left out' })
+      return refusal('unsupported_media_type', { detail: 'Leave the charset out, or send utf-8.' })
     default:
       return undefined
   }

@@ -7,6 +7,7 @@ import {
 } from 'zod-openapi'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { BOOTSTRAPS_AN_HOUR } from '../domain/bootstrap.ts'
+import { given } from '../domain/given.ts'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import { accountOperations } from './api/account.ts'
 import { apiKeyOperations } from './api/api-keys.ts'
@@ -29,7 +30,6 @@ import { profileOperations } from './api/profile.ts'
 import { pushOperations } from './api/push.ts'
 import { receiptOperations } from './api/receipts.ts'
 import { ownSessionOperations, sessionOperations } from './api/session.ts'
-import { errorAnswer } from './api/shared/fields.ts'
 import { operations } from './api/shared/operation.ts'
 import { webhookOperations } from './api/webhooks.ts'
 
@@ -52,14 +52,8 @@ const serviceOperations = operations('Service', {
     id: 'isReady',
     summary: 'Can it do its work?',
     ...open,
-    answers: {
-      '200': { schema: readyAnswer, description: 'The store answers.' },
-      '503': {
-        schema: errorAnswer,
-        description: 'The store does not answer: `storage_unavailable`.',
-        headers: ['Retry-After'],
-      },
-    },
+    answers: { '200': { schema: readyAnswer, description: 'The store answers.' } },
+    refusals: ['storage_unavailable'],
   },
   'get /openapi.json': {
     id: 'getOpenApiDocument',
@@ -105,7 +99,7 @@ export const PATHS: ZodOpenApiPathsObject = {
  * The committed `openapi.json` is its output; `npm run openapi` writes it again.
  */
 export function buildOpenApi(version: string): oas31.OpenAPIObject {
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.1',
       info: { title: 'Countersign', version, description: DESCRIPTION, license: LICENSE },
@@ -117,10 +111,21 @@ export function buildOpenApi(version: string): oas31.OpenAPIObject {
     },
     { override: simplify },
   )
+  for (const item of Object.values({ ...document.paths, ...document.webhooks })) shorten(item)
+  return document
+}
+
+/** Says once what a parameter is: zod-openapi says it of the parameter and of its schema. */
+function shorten(item: oas31.PathItemObject): void {
+  for (const parameter of METHODS.flatMap((method) => item[method]?.parameters ?? [])) {
+    if ('$ref' in parameter || parameter.schema === undefined || '$ref' in parameter.schema) continue
+    const { description, ...schema } = parameter.schema
+    Object.assign(parameter, given({ description }), { schema })
+  }
 }
 
 /**
- * Removes what says nothing (the bounds of a safe integer) and what would do harm: `additionalProperties: false` on answers,
+ * Removes what says nothing (the bounds of a safe integer, that names are texts) and what would do harm: `additionalProperties: false` on answers,
  * since answers may gain fields and a client that refuses unknown fields would break.
  */
 function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io: 'input' | 'output' }): void {
@@ -131,9 +136,13 @@ function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io:
     jsonSchema.description = `${said}If left out: \`${JSON.stringify(jsonSchema.default)}\`.`
     delete jsonSchema.default
   }
+  const names = JSON.stringify(jsonSchema.propertyNames)
+  if (names === '{"type":"string"}') delete jsonSchema.propertyNames
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
@@ -159,7 +168,7 @@ Limits:
 | Address | polls of bootstraps | ${REQUESTS_A_MINUTE.poll} a minute |
 | E-mail address | bootstraps begun | ${BOOTSTRAPS_AN_HOUR.most} an hour |
 
-Limited operations answer with \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds), and beyond the limit with 429 and \`Retry-After\`.`
+All answers of limited operations have \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix seconds); beyond the limit they are 429, with \`Retry-After\`.`
 
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 

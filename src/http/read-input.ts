@@ -10,7 +10,7 @@ import { refuseNearMisses } from './unknown-fields.ts'
 /**
  * Parses a body or query field by field. Unknown fields are dropped (T58), but a name that looks like a known field is refused.
  * A required field that is null counts as missing: many languages send unset values as null.
- * @throws Refusal `<field> required` for a missing field, else `invalid_field` with the field and what is wrong
+ * @throws Refusal `<field> required` for a missing field of the call, else `invalid_field` with the field and what is wrong
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const body = input ?? {}
@@ -21,15 +21,17 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   const path = issue?.path ?? []
   const field = path.join('.') || 'body'
   const value = valueAt(body, path)
-  if (path.length > 0 && (value === undefined || (value === null && isNeeded(schema, body, path))))
+  if (path.length === 1 && (value === undefined || (value === null && isNeeded(schema, body, path))))
     throw fieldRequired(field)
+  // Codes are for the fields of the call: a code for each part of a field or list would be none to branch on.
+  if (path.length > 1 && value === undefined) throw invalidField(field, 'is missing')
   throw invalidField(field, issue?.message ?? 'is not valid')
 }
 
 /** Checks whether the body would also be refused if this field were left out. */
 function isNeeded(schema: z.ZodType, body: object, path: readonly PropertyKey[]): boolean {
-  const [name, ...deeper] = path
-  if (name === undefined || deeper.length > 0) return false
+  const [name] = path
+  if (name === undefined) return false
   const without = schema.safeParse({ ...body, [name]: undefined })
   return !without.success && without.error.issues[0]?.path[0] === name
 }

@@ -88,6 +88,17 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     await page.getByText('has reached the limit of 5 channels; remove one first.').waitFor()
   })
 
+  it('channel: says why it was not connected and what to do, in words and not in codes of the platform', async () => {
+    channel()
+    suite.server().state.chat.refuse = 'channel_unreachable'
+    await open()
+    await confirm()
+    const words =
+      'The app cannot post in this channel, so nothing was connected; add the app to it, then confirm again.'
+    await page.getByText(words).waitFor()
+    expect(await main()).not.toContain('not_in_channel')
+  })
+
   it('browser: one button without signing in, then the codes are offered at once', async () => {
     browser()
     suite.server().state.signedIn = false

@@ -205,7 +205,7 @@ describeInBrowser('linking a chat account', () => {
     ['429', 429, 'Too many requests; wait 7 seconds.'],
     ['503', 503, 'Too many requests; wait 7 seconds.'],
   ] as const)('%s: keeps the link and tries again', async (_name, status, sentence) => {
-    const message = 'Too many requests; wait `retry_after` seconds.'
+    const message = 'Too many requests; wait 7 seconds.'
     await page.route('**/chat-links/look', (route) =>
       status === undefined
         ? route.abort('internetdisconnected')

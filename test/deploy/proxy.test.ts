@@ -152,7 +152,7 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2'])
     expect(await answer.json()).toEqual({
       error: 'unavailable',
-      message: 'The service does not answer; retry in a moment.',
+      message: 'The service does not answer; retry in 2 seconds.',
       retry_after: 2,
     })
     expect(REFUSALS.unavailable[0]).toBe(503)

@@ -41,15 +41,43 @@ describe('the one table', () => {
     expect(refusal(code)).toMatchObject({ code, status })
   })
 
-  it.each(Object.entries(REFUSALS))(
-    '%s has an error status and one helpful sentence',
-    (_code, [status, sentence]) => {
+  const TOLD = {
+    field: 'ttl_seconds',
+    detail: 'Is too short.',
+    scope: 'approval:read',
+    status: 'expired',
+    retry_after: 42,
+    request_id: 'err_1',
+  }
+
+  it.each(Object.keys(REFUSALS).filter(isCode))(
+    '%s has an error status and a sentence without gaps, with and without what a part of it needs',
+    (code) => {
+      const { status, publicMessage } = refusal(code, TOLD)
       expect(status).toBeGreaterThanOrEqual(400)
       expect(status).toBeLessThan(600)
-      expect(sentence).toMatch(/^[A-Z`].*\.$/)
-      expect(sentence.length).toBeLessThan(160)
+      expect(publicMessage).toMatch(/^[A-Z`].*\.$|^ttl_seconds Is too short/)
+      expect(publicMessage).toContain(TOLD.detail)
+      expect(publicMessage.length).toBeLessThan(270)
+      const { request_id: _id, status: _status, ...least } = TOLD
+      for (const { publicMessage: words } of [refusal(code, TOLD), refusal(code, least)])
+        expect(words).not.toMatch(/[{}[\]]|see `/)
     },
   )
+
+  it('leaves out what it does not know, and says seconds and minutes as people do', () => {
+    expect(refusal('internal_error').publicMessage).toBe('Something failed on our side.')
+    const waits = [1, 2, 119, 120, 850].map(
+      (retry_after) => refusal('slow_down', { retry_after }).publicMessage,
+    )
+    expect(waits.map((words) => words.replace('Poll every 3 seconds; wait ', ''))).toEqual([
+      '1 second.',
+      '2 seconds.',
+      '119 seconds.',
+      '2 minutes.',
+      '15 minutes.',
+    ])
+  })
 
   it('says every sentence once', () => {
     const sentences = Object.values(REFUSALS).map(([, sentence]) => sentence)
@@ -61,6 +89,10 @@ describe('the one table', () => {
     for (const code of Object.keys(REFUSALS)) if (!own.has(code)) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
   })
 })
+
+function isCode(code: string): code is RefusalCode {
+  return Object.hasOwn(REFUSALS, code)
+}
 
 describe('refusals', () => {
   it('are errors that carry what goes into the body', () => {
@@ -84,14 +116,17 @@ describe('refusals', () => {
     expect(fieldRequired('action')).toMatchObject({
       code: 'action required',
       status: 400,
+      publicMessage: 'Send the field action.',
       details: { field: 'action' },
     })
+    expect(fieldRequired('action', 'is blank')).toMatchObject({ publicMessage: 'action is blank.' })
   })
 
   it('invalidField names the field and what is wrong', () => {
     expect(invalidField('ttl_seconds', 'must be at least 60')).toMatchObject({
       code: 'invalid_field',
       status: 400,
+      publicMessage: 'ttl_seconds must be at least 60.',
       details: { field: 'ttl_seconds', detail: 'must be at least 60' },
     })
   })

@@ -27,9 +27,9 @@ export function documentedOperations(): DocumentedOperation[] {
 /** The schema an answer must fit. @throws when the document does not know this answer */
 export function answerSchema(method: Method, path: string, status: number): z.ZodType {
   const response = responseOf(method, path, status)
-  if (!('content' in response)) return z.undefined()
-  const content: [string, { schema?: unknown }][] = Object.entries(response.content ?? {})
-  const schema = content[0]?.[1].schema
+  const [content] = Object.values(contentOf(response))
+  if (content === undefined) return z.undefined()
+  const { schema } = content
   if (!(schema instanceof z.ZodType)) throw new Error(`${method} ${path} documents no body for ${status}`)
   return schema
 }
@@ -37,8 +37,12 @@ export function answerSchema(method: Method, path: string, status: number): z.Zo
 /** The codes the document lists for an answer. */
 export function documentedCodes(method: Method, path: string, status: number): string[] {
   const response = responseOf(method, path, status)
-  const text = 'description' in response ? response.description : ''
-  return [...text.matchAll(/^- `([^`]+)`/gm)].map((match) => match[1] ?? '')
+  const examples: object[] = Object.values(Object(Object.values(contentOf(response))[0]).examples ?? {})
+  return examples.map((example) => String(Object(Reflect.get(example, 'value')).error))
+}
+
+function contentOf(response: object): Record<string, { schema?: unknown }> {
+  return 'content' in response ? Object(response.content) : {}
 }
 
 function responseOf(method: Method, path: string, status: number) {

@@ -78,7 +78,8 @@ export function chatAnswers(chat: PageChat, { body, signedIn }: Call): Record<st
         if (!signedIn) throw refusal('not_signed_in')
         checkProof(body.proof)
       }
-      if (chat.refuse !== undefined) throw refusal(chat.refuse)
+      if (chat.refuse !== undefined)
+        throw refusal(chat.refuse, chat.refuse === 'channel_unreachable' ? { reason: 'not_in_channel' } : {})
       chat.link = undefined
       if (kind === 'link') chat.identities = [SAMPLE_IDENTITY]
       if (kind === 'channel') chat.channels = [SAMPLE_CHANNEL]

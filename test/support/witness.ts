@@ -11,6 +11,10 @@ export function documented(method: Method, path: string, status: number, answer:
   expect(answer.status, `${where}: ${JSON.stringify(answer.body)}`).toBe(status)
   const parsed = answerSchema(method, path, status).safeParse(answer.body)
   expect(parsed.error?.issues ?? [], where).toEqual([])
+  const { message = '', field = '', detail = '' } = Object(answer.body)
+  // People are shown the message alone.
+  if (status >= 400 && 'message' in Object(answer.body))
+    for (const part of [field, detail]) expect(message, where).toContain(part)
   seen.add(where)
   return answer.body
 }

@@ -197,6 +197,6 @@ function wrong({ status, wrong_codes }: Bootstrap) {
   return refusal('wrong_matching_code', {
     field: 'code',
     status,
-    detail: `This is not the code of this request. You have ${tries}; if the codes differ, reject.`,
+    detail: `You have ${tries}; if the codes differ, reject.`,
   })
 }

@@ -72,7 +72,7 @@ async function greet(
   if (posted?.ok) return
   const { code = 'not_set_up' } = posted ?? {}
   log.info({ ...channel, reason: code }, 'connecting a channel failed: the app cannot post there')
-  throw refusal('channel_unreachable', { detail: code })
+  throw refusal('channel_unreachable', { reason: code })
 }
 
 /**

@@ -31,7 +31,7 @@ import {
   text,
   timeParameter,
 } from './shared/input.ts'
-import { AS_FILE, BAD_LIMIT, FILE, operations } from './shared/operation.ts'
+import { AS_FILE, FILE, operations } from './shared/operation.ts'
 
 export const accountQuery = z.object({ account: accountParameter })
 
@@ -231,9 +231,9 @@ export const accountOperations = operations('Account', {
     summary: 'Change your account: its name, names in channels',
     description:
       'At least one field. Approvers read the name on requests made from now on; cards in channels follow `names_in_channels` at their next change.',
-    body: { schema: accountBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    body: { schema: accountBody },
     answers: { '200': { schema: accountAnswer, description: 'The account.' } },
-    refusals: ['not_found'],
+    refusals: ['name required', 'not_found'],
   },
   'get /api/v1/account/requests': {
     id: 'listHistory',
@@ -242,7 +242,7 @@ export const accountOperations = operations('Account', {
       'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading makes the decision of a dry-run that is due.',
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT, 'not_found'],
+    refusals: ['not_found'],
   },
   'post /api/v1/account/requests/withdraw': {
     id: 'withdrawRequests',
@@ -250,8 +250,6 @@ export const accountOperations = operations('Account', {
     description: `By its owner: what a stolen key asked, or a person who was removed could still decide. 1 to ${MOST_WITHDRAWN} requests; what is unknown, foreign or over is left as it is.`,
     body: {
       schema: withdrawalBody,
-      required: 'ids',
-      invalid: ['ids', `must name at most ${MOST_WITHDRAWN} requests`],
     },
     answers: { '200': { schema: withdrawnAnswer, description: 'Withdrawn, as by their callers.' } },
   },

@@ -3,7 +3,7 @@ import { type ApiKey, SCOPES } from '../../domain/api-key.ts'
 import { approvers, quorum } from './policy.ts'
 import { type Answer, hexField, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { flag, givenName, shortName } from './shared/input.ts'
-import { idInPath, NOT_PROVEN, operations, PROOF_REFUSALS } from './shared/operation.ts'
+import { idInPath, operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
 export const newKeyBody = z
@@ -143,9 +143,9 @@ export const apiKeyOperations = operations('Account', {
     summary: 'Make an API key',
     description:
       'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
-    body: { schema: newKeyBody, required: 'name', invalid: ['name', 'must not exceed 80 characters'] },
+    body: { schema: newKeyBody },
     answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
-    refusals: ['key_limit', NOT_PROVEN],
+    refusals: ['key_limit', 'proof_required'],
   },
   'patch /api/v1/account/api-keys/{id}': {
     id: 'changeApiKey',
@@ -155,7 +155,6 @@ export const apiKeyOperations = operations('Account', {
     parameters: { path: idInPath('key', 'Key id.') },
     body: {
       schema: changeKeyBody,
-      invalid: ['policy.approvers', 'must be among the approvers of the account'],
       optional: true,
     },
     answers: { '200': { schema: changedKeyAnswer, description: 'As it is now.' } },
@@ -176,6 +175,6 @@ export const apiKeyOperations = operations('Account', {
       'With an API key: the secret of this key. With a session: those of all keys of the account that are not revoked; it needs a recent proof of presence, as for making a key. Every read is in the audit trail.',
     access: { by: ['key', 'cookie', 'token'] },
     answers: { '200': { schema: webhookSecretAnswer, description: 'The secret, or the secrets.' } },
-    refusals: ['rate limit exceeded', NOT_PROVEN],
+    refusals: ['rate limit exceeded', 'proof_required'],
   },
 })

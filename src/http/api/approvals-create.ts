@@ -189,8 +189,6 @@ export const createOperations = operations('Approvals', {
     parameters: { header: idempotencyHeader(RETRIES) },
     body: {
       schema: createBody,
-      required: 'action',
-      invalid: ['ttl_seconds', 'must be at least 60'],
       example: exampleBody,
     },
     answers: {

@@ -14,7 +14,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { pageQuery, text } from './shared/input.ts'
-import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
+import { idInPath, operations } from './shared/operation.ts'
 
 export const listQuery = z.object({
   status: z
@@ -219,7 +219,6 @@ export const approvalOperations = operations('Approvals', {
     access: readers,
     parameters: { query: listQuery },
     answers: { '200': { schema: requestListAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT],
   },
   'get /api/v1/approvals/{id}': {
     id: 'getApproval',
@@ -239,11 +238,7 @@ export const approvalOperations = operations('Approvals', {
     access: readers,
     parameters: { path, query: waitQuery },
     answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },
-    refusals: [
-      { code: 'invalid_field', with: { field: 'timeout', detail: 'must be at most 60' } },
-      'not_found',
-      'too_many_waits',
-    ],
+    refusals: ['not_found', 'too_many_waits'],
   },
   'get /api/v1/approvals/{id}/events': {
     id: 'watchApproval',
@@ -270,7 +265,7 @@ export const approvalOperations = operations('Approvals', {
     access: { by: ['key'] },
     parameters: { path },
     answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
-    refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }, 'remind_rate_limited'],
+    refusals: ['not_found', 'not_pending', 'remind_rate_limited'],
   },
   'post /api/v1/approvals/{id}/cancel': {
     id: 'cancelApproval',
@@ -280,7 +275,7 @@ export const approvalOperations = operations('Approvals', {
     access: { by: ['key'], scope: 'approval:create' },
     parameters: { path },
     answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
-    refusals: ['not_found', { code: 'not_pending', with: { status: 'approved' } }],
+    refusals: ['not_found', 'not_pending'],
   },
   'post /api/v1/approvals/{id}/consume': {
     id: 'consumeApproval',
@@ -296,7 +291,6 @@ export const approvalOperations = operations('Approvals', {
     body: {
       schema: consumeBody,
       optional: true,
-      invalid: ['context_sha256', 'must be 64 lower-case hex characters'],
       example: { action: exampleBody.action, context: exampleBody.context },
     },
     answers: {
@@ -306,11 +300,6 @@ export const approvalOperations = operations('Approvals', {
         headers: ['Idempotency-Replayed'],
       },
     },
-    refusals: [
-      'not_found',
-      { code: 'not_approved', with: { status: 'pending' } },
-      'already_consumed',
-      { code: 'mismatch', with: { field: 'context' } },
-    ],
+    refusals: ['not_found', 'not_approved', 'already_consumed', 'mismatch'],
   },
 })

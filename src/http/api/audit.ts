@@ -9,7 +9,7 @@ import {
   text,
   timeParameter,
 } from './shared/input.ts'
-import { AS_FILE, BAD_LIMIT, FILE, operations } from './shared/operation.ts'
+import { AS_FILE, FILE, operations } from './shared/operation.ts'
 
 const filters = {
   account: accountParameter,
@@ -115,7 +115,7 @@ export const auditOperations = operations('Account', {
       'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stay in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
     parameters: { query: auditQuery },
     answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT, 'not_found'],
+    refusals: ['not_found'],
   },
   'get /api/v1/account/audit/export': {
     id: 'exportAudit',

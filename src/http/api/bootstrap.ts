@@ -10,7 +10,7 @@ import {
 import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
 import { normaliseEmail } from '../../domain/user.ts'
 import type { PollAnswer } from '../../domain/views.ts'
-import { type Answer, ignoredFields, statusField, timeField } from './shared/fields.ts'
+import { type Answer, ignoredFields, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
 import { operations } from './shared/operation.ts'
 
@@ -77,27 +77,35 @@ export const startedAnswer = z
   })
   .meta({ id: 'BootstrapStarted' })
 
-export const bootstrapStatusAnswer = z
+const undecided = z
+  .strictObject({ status: z.enum(['pending', 'rejected']) })
+  .meta({ id: 'BootstrapUndecided' })
+
+const approved = z
   .strictObject({
-    status: statusField,
+    status: z.literal('approved'),
     api_key: z
       .string()
       .regex(/^sa_live_[0-9A-Za-z]{49}$/)
-      .optional()
       .meta({
         description:
-          'Always there with `approved`, and in that one answer only; keep it. Its scopes are `approval:create` and `approval:read`.',
+          'In that one answer only; keep it. Its scopes are `approval:create` and `approval:read`.',
       }),
-    reason: z.enum(['not_answered', 'not_collected', 'already_collected']).optional().meta({
-      description:
-        'With `expired`: the owner did not answer in time, or consented and the key was not asked for within an hour (and while the owner had the factor that consented), or it was given out before.',
-    }),
-    message: z
-      .string()
-      .optional()
-      .meta({ description: 'With `expired`, for people: what happened, and what to do.' }),
   })
-  .meta({ id: 'BootstrapStatus' })
+  .meta({ id: 'BootstrapApproved' })
+
+const expired = z
+  .strictObject({
+    status: z.literal('expired'),
+    reason: z.enum(['not_answered', 'not_collected', 'already_collected']).meta({
+      description:
+        'The owner did not answer in time; or consented, but the key was not asked for within an hour, or the owner lost the factor that consented before it was; or the key was given out before.',
+    }),
+    message: z.string().meta({ description: 'For people: what happened, and what to do.' }),
+  })
+  .meta({ id: 'BootstrapExpired' })
+
+export const bootstrapStatusAnswer = z.union([undecided, approved, expired]).meta({ id: 'BootstrapStatus' })
 
 /** Presents a started bootstrap. The answer is the same for an e-mail address that belongs to no account (T51). */
 export function presentStarted(
@@ -124,9 +132,12 @@ const ENDS: Readonly<Record<BootstrapEnd, string>> = {
     'The key was given out before. If it did not reach you, ask the owner to revoke it, and start again; begun with a code_challenge, a lost key is replaced within a minute.',
 }
 
-/** Presents a poll: `approved` always brings the key; a bootstrap that can no longer bring it is `expired`, with the reason. */
-export function presentPoll({ status, api_key, reason }: PollAnswer): Answer<typeof bootstrapStatusAnswer> {
-  return { status, api_key, ...(reason === undefined ? {} : { reason, message: ENDS[reason] }) }
+/** Presents a poll. A bootstrap that can no longer give out the key is `expired`, with the reason. */
+export function presentPoll(polled: PollAnswer): Answer<typeof bootstrapStatusAnswer> {
+  const { status } = polled
+  if (status === 'approved') return { status, api_key: polled.api_key }
+  if (status === 'expired') return { status, reason: polled.reason, message: ENDS[polled.reason] }
+  return { status }
 }
 
 /** The verifier that a poll sends (RFC 7636, section 4.5); in a header, since addresses are logged. */
@@ -148,8 +159,6 @@ export const bootstrapOperations = operations('Bootstrap', {
     access: publicAccess,
     body: {
       schema: bootstrapBody,
-      required: 'email',
-      invalid: ['client_name', 'must be one line of printable characters'],
       example: { email: 'you@example.com', client_name: 'Release agent' },
     },
     answers: { '202': { schema: startedAnswer, description: 'Asked; poll the status.' } },

@@ -219,7 +219,7 @@ export const chatOperations = operations('Chat', {
     summary: 'Look at a one-time link from chat',
     description: 'The token comes from the fragment of the link. Looking changes nothing.',
     access: OWN_PAGE,
-    body: { schema: lookAtChatLinkBody, required: 'token', invalid: ['token', 'must be a text'] },
+    body: { schema: lookAtChatLinkBody },
     answers: { '200': { schema: chatLinkAnswer, description: 'What the link is for.' } },
     refusals: ['chat_link_invalid'],
   },
@@ -231,8 +231,6 @@ export const chatOperations = operations('Chat', {
     access: OWN_PAGE,
     body: {
       schema: useChatLinkBody,
-      required: 'token',
-      invalid: ['proof', 'must hold exactly one of passkey and totp'],
     },
     answers: {
       '200': { schema: usedChatLinkAnswer, description: 'Done, by kind of link.', headers: ['Set-Cookie'] },
@@ -257,7 +255,7 @@ export const chatOperations = operations('Chat', {
     id: 'removeChatIdentity',
     summary: 'Unlink an identity',
     description: 'Needs no proof: it lowers nothing. Cards no longer go there.',
-    body: { schema: removeIdentityBody, required: 'key', invalid: ['key', 'must be a text'] },
+    body: { schema: removeIdentityBody },
     answers: { '200': { schema: okAnswer, description: 'Unlinked.' } },
     refusals: ['not_found'],
   },
@@ -272,8 +270,6 @@ export const chatOperations = operations('Chat', {
     summary: 'Tell a channel nothing more',
     body: {
       schema: removeChannelBody,
-      required: 'channel',
-      invalid: ['platform', 'must be slack or teams'],
     },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],
@@ -288,7 +284,7 @@ export const chatOperations = operations('Chat', {
     summary: 'Stop sending cards to a workspace',
     description:
       'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there. For a workspace that removed the app, ends the warning that it takes no cards.',
-    body: { schema: removeChatAppBody, required: 'tenant', invalid: ['platform', 'must be slack'] },
+    body: { schema: removeChatAppBody },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],
   },

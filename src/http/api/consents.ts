@@ -13,7 +13,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { outcome, text } from './shared/input.ts'
-import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
+import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 /** `POST /api/v1/account/bootstrap/:id/decision/options`, and the decision itself without its proof. */
@@ -129,11 +129,6 @@ export function presentConsent({
 
 const path = idInPath('bst', 'Id of the consent.')
 
-const wrongCode = {
-  code: 'wrong_matching_code',
-  with: { status: 'pending', detail: 'This is not the code of this request. You have 2 more tries; …' },
-} as const
-
 const provenConsent = consentBody
   .extend(provenBy)
   .meta({ id: 'ProvenConsent', description: 'Send exactly one of `passkey` and `totp`.' })
@@ -162,16 +157,14 @@ export const consentOperations = operations('Bootstrap', {
     parameters: { path },
     body: {
       schema: consentBody,
-      required: 'decision',
-      invalid: ['code', 'must be eight letters that codes are made of, like BDWP-HQPK'],
     },
     answers: { '200': { schema: consentOptionsAnswer, description: 'What to confirm with the passkey.' } },
     refusals: [
-      { code: 'code required' },
-      wrongCode,
+      'code required',
+      'wrong_matching_code',
       'method_not_enrolled',
       'not_found',
-      NOT_PENDING,
+      'not_pending',
       'key_limit',
     ],
   },
@@ -182,19 +175,17 @@ export const consentOperations = operations('Bootstrap', {
     parameters: { path },
     body: {
       schema: provenConsent,
-      required: 'decision',
-      invalid: ['passkey', 'must not be sent together with totp'],
     },
     answers: { '200': { schema: consentedAnswer, description: 'Recorded.' } },
     refusals: [
-      { code: 'code required' },
-      wrongCode,
+      'code required',
+      'wrong_matching_code',
       'proof_required',
       'challenge_invalid',
       'method_not_enrolled',
       ...DECISION_PROOF_REFUSALS,
       'not_found',
-      NOT_PENDING,
+      'not_pending',
       'key_limit',
     ],
   },

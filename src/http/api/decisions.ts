@@ -31,7 +31,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { outcome, text } from './shared/input.ts'
-import { DECISION_PROOF_REFUSALS, idInPath, NOT_PENDING, operations } from './shared/operation.ts'
+import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
 const COMMENT_LENGTH = 1_000
@@ -126,8 +126,6 @@ const WHY_NOT = [
   'authenticator_refused',
   'method_not_enrolled',
 ] as const
-const UNDECIDABLE = WHY_NOT.map((code) => (code === 'not_pending' ? NOT_PENDING : code))
-
 const reversibilityField = z.enum(REVERSIBILITIES).meta({ description: 'As the caller says.' })
 
 export const reviewAnswer = z
@@ -314,11 +312,9 @@ export const decisionOperations = operations('Deciding', {
     parameters: { path },
     body: {
       schema: decisionOptionsBody,
-      required: 'decision',
-      invalid: ['decision', 'must be approved or rejected'],
     },
     answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
-    refusals: UNDECIDABLE,
+    refusals: WHY_NOT,
   },
   'post /api/v1/approvals/{id}/decision': {
     id: 'decide',
@@ -327,14 +323,12 @@ export const decisionOperations = operations('Deciding', {
     parameters: { path },
     body: {
       schema: provenDecision,
-      required: 'decision',
-      invalid: ['passkey', 'must not be sent together with totp'],
     },
     answers: { '200': { schema: decidedAnswer, description: 'The vote counts.' } },
     refusals: [
       'proof_required',
       'challenge_invalid',
-      ...UNDECIDABLE,
+      ...WHY_NOT,
       'vote_key_revoked',
       ...DECISION_PROOF_REFUSALS,
     ],

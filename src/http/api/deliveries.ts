@@ -5,7 +5,7 @@ import type { LoggedCard } from '../../domain/views.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
 import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
-import { BAD_LIMIT, idInPath, operations } from './shared/operation.ts'
+import { idInPath, operations } from './shared/operation.ts'
 
 const STATES = ['due', 'sending', 'delivered', 'dead', 'dropped'] as const
 
@@ -130,7 +130,7 @@ export const deliveryOperations = operations('Webhooks', {
     summary: 'Delivery log of a webhook, newest first',
     parameters: { path: idInPath('whk', 'Webhook id.'), query: webhookLogQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT, 'not_found'],
+    refusals: ['not_found'],
   },
   'get /api/v1/approvals/{id}/deliveries': {
     id: 'listApprovalDeliveries',
@@ -143,7 +143,7 @@ export const deliveryOperations = operations('Webhooks', {
       query: deliveryQuery,
     },
     answers: { '200': { schema: requestLogAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT, 'not_found'],
+    refusals: ['not_found'],
   },
   'get /api/v1/account/dead-letters': {
     id: 'listDeadLetters',
@@ -152,7 +152,6 @@ export const deliveryOperations = operations('Webhooks', {
       'Callbacks of requests and events for webhooks that their receiver did not accept after the last try, until they are replayed. Tests are left out.',
     parameters: { query: deliveryQuery },
     answers: { '200': { schema: deliveryListAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT],
   },
   'post /api/v1/deliveries/{id}/replay': {
     id: 'replayDelivery',

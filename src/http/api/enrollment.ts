@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Account, Member } from '../../domain/account.ts'
 import type { User } from '../../domain/user.ts'
 import { backupCodes, totpSetUpAnswer } from './factors.ts'
-import { badText, code, email, grantFields, signedIn } from './session.ts'
+import { code, email, grantFields, signedIn } from './session.ts'
 import { type Answer, idField, memberRoleField, present, timeField } from './shared/fields.ts'
 import { givenName, text } from './shared/input.ts'
 import { OWN_PAGE, operations } from './shared/operation.ts'
@@ -73,8 +73,6 @@ const starting = {
   access: OWN_PAGE,
   body: {
     schema: enrollmentOptionsBody,
-    required: 'token',
-    invalid: ['email', 'is not an e-mail address'],
   },
   refusals: ['email_taken', 'enrollment_invalid'],
 } as const
@@ -85,7 +83,7 @@ export const enrollmentOperations = operations('Enrolment', {
     summary: 'Look at a one-time link',
     description: 'The token comes from the fragment of the link.',
     access: OWN_PAGE,
-    body: { schema: lookUpBody, required: 'token', invalid: ['token', badText] },
+    body: { schema: lookUpBody },
     answers: { '200': { schema: enrollmentAnswer, description: 'What the link is for.' } },
     refusals: ['enrollment_invalid'],
   },
@@ -101,8 +99,6 @@ export const enrollmentOperations = operations('Enrolment', {
     access: OWN_PAGE,
     body: {
       schema: passkeyEnrollmentBody,
-      required: 'token',
-      invalid: ['passkey_name', 'must not be empty'],
     },
     answers: { '201': { ...signedIn, description: 'Enrolled and signed in.' } },
     refusals: [
@@ -124,7 +120,7 @@ export const enrollmentOperations = operations('Enrolment', {
     id: 'enrollWithTotp',
     summary: 'Enrol with one-time codes',
     access: OWN_PAGE,
-    body: { schema: totpEnrollmentBody, required: 'token', invalid: ['code', badText] },
+    body: { schema: totpEnrollmentBody },
     answers: {
       '201': {
         schema: totpEnrolledAnswer,

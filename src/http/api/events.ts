@@ -212,13 +212,21 @@ function event(type: EventType): ZodOpenApiOperationObject {
       content: { 'application/json': { schema: eventBody(type), ...exampleOf(type) } },
     },
     responses: {
-      '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
-      '410': { description: 'Switches the webhook off.' },
-      default: {
-        description: 'Tried again after 1 s, 5 s, 30 s and 5 min; `Retry-After` can lengthen that.',
-      },
+      '2XX': TAKEN,
+      '410': SWITCHES_OFF,
+      default: TRIED_AGAIN,
     },
   }
+}
+
+const TAKEN = {
+  id: 'Accepted',
+  description: 'Accepted. Any other answer, or none within the time limit, is a failure.',
+}
+const SWITCHES_OFF = { id: 'SwitchesOff', description: 'Switches the webhook off.' }
+const TRIED_AGAIN = {
+  id: 'TriedAgain',
+  description: 'Tried again after 1 s, 5 s, 30 s and 5 min; `Retry-After` can lengthen that.',
 }
 
 function exampleOf(type: EventType): { example?: unknown } {
@@ -234,7 +242,7 @@ const callback: ZodOpenApiOperationObject = {
   requestParams: { header: signed },
   requestBody: { required: true, content: { 'application/json': { schema: callbackBody } } },
   responses: {
-    '2XX': { description: 'Taken. Any other answer, or none within the time limit, is a failure.' },
+    '2XX': TAKEN,
     default: { description: 'Tried again after exactly 1 s, 5 s, 30 s and 5 min.' },
   },
 }

@@ -155,8 +155,6 @@ export const factorOperations = operations('Own factors', {
       'Says which factors may confirm it; the assertion counts for this operation and target only.',
     body: {
       schema: stepUpBody,
-      required: 'operation',
-      invalid: ['target', 'is too long'],
     },
     answers: { '200': { schema: stepUpAnswer, description: 'How to confirm.' } },
     refusals: [
@@ -180,7 +178,7 @@ export const factorOperations = operations('Own factors', {
     id: 'addPasskey',
     summary: 'Add a passkey',
     description: renewed,
-    body: { schema: newPasskeyBody, required: 'name', invalid: ['name', 'must not be empty'] },
+    body: { schema: newPasskeyBody },
     answers: { '201': { schema: newPasskeyAnswer, description: 'Added.', headers: ['Set-Cookie'] } },
     refusals: [
       'challenge_invalid',
@@ -210,7 +208,7 @@ export const factorOperations = operations('Own factors', {
     id: 'addTotp',
     summary: 'Confirm one-time codes',
     description: renewed,
-    body: { schema: codeBody, required: 'code', invalid: ['code', 'must be a text'] },
+    body: { schema: codeBody },
     answers: { '201': { schema: backupCodesAnswer, description: 'Set up.', headers: ['Set-Cookie'] } },
     refusals: ['totp_refused', 'totp_not_started', 'totp_exists'],
   },

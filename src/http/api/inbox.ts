@@ -12,7 +12,7 @@ import {
   timeField,
 } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
-import { BAD_LIMIT, operations } from './shared/operation.ts'
+import { operations } from './shared/operation.ts'
 
 export const pendingQuery = pageQuery(100)
 
@@ -89,7 +89,6 @@ export const inboxOperations = operations('Deciding', {
     limited: false,
     parameters: { query: pendingQuery },
     answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
-    refusals: [BAD_LIMIT],
   },
   'get /api/v1/me/pending/events': {
     id: 'watchPendingForMe',

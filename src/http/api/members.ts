@@ -114,8 +114,6 @@ export function presentLink({ url, expires_at }: { url: string; expires_at: Date
   return { url, expires_at: expires_at.toISOString() }
 }
 
-const badRole = ['role', 'must be one of approver, auditor'] as const
-
 const member = { path: idInPath('usr', 'User id of the member.') }
 
 const account = { path: idInPath('acc', 'Account id.') }
@@ -132,7 +130,7 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Invite a person into my account',
     description:
       'Step-up `member.invite`, target: the e-mail address as sent. A person without an account on this service is created and enrols by the link, which accepts the invitation; a person with one signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
-    body: { schema: newMemberBody, required: 'email', invalid: badRole },
+    body: { schema: newMemberBody },
     answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown this once.' } },
     refusals: [...PROOF_REFUSALS, 'member_exists', 'member_limit'],
   },
@@ -141,7 +139,7 @@ export const memberOperations = operations('Members and policy', {
     summary: 'Change the role of a member',
     description: 'Step-up `member.change`, target: the user id. At once.',
     parameters: member,
-    body: { schema: memberRoleBody, required: 'role', invalid: badRole },
+    body: { schema: memberRoleBody },
     answers: { '200': { schema: changedMemberAnswer, description: 'As it is now.' } },
     refusals: [...PROOF_REFUSALS, 'not_found'],
   },
@@ -173,7 +171,7 @@ export const membershipOperations = operations('Members and policy', {
     description:
       'With the token of the link that this account’s owner handed over. A person who enrols by such a link accepts by doing so.',
     parameters: account,
-    body: { schema: acceptanceBody, required: 'token', invalid: ['token', 'is too long'] },
+    body: { schema: acceptanceBody },
     answers: { '200': { schema: okAnswer, description: 'A member now.' } },
     refusals: ['not_found', 'enrollment_invalid'],
   },

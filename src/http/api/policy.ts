@@ -122,8 +122,6 @@ export const policyOperations = operations('Members and policy', {
       'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only` as many of them as the quorum need a passkey.',
     body: {
       schema: policyBody,
-      required: 'approvers',
-      invalid: ['approvers', 'must be the owner or members who are approvers'],
     },
     answers: { '200': { schema: policyAnswer, description: 'As it is now.' } },
     refusals: [...PROOF_REFUSALS, 'no_eligible_approver'],

@@ -48,7 +48,7 @@ export const profileOperations = operations('Own profile', {
     id: 'changeProfile',
     summary: 'Change my name or default time',
     description: 'What is left out stays.',
-    body: { schema: profileBody, invalid: ['default_ttl_seconds', 'must be at least 60'], optional: true },
+    body: { schema: profileBody, optional: true },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
   'put /api/v1/me/delegate': {
@@ -58,8 +58,6 @@ export const profileOperations = operations('Own profile', {
       'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; no one acts twice on one request. At most 366 days.',
     body: {
       schema: delegateBody,
-      required: 'user_id',
-      invalid: ['ends_at', 'must be later than starts_at'],
     },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
     refusals: PROOF_REFUSALS,

@@ -85,8 +85,6 @@ export const pushOperations = operations('Notifications', {
       'Takes the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint is held to the rules of webhook addresses. A browser that is known already is renewed; one that another person had shows theirs no more.',
     body: {
       schema: newPushDeviceBody,
-      required: 'subscription',
-      invalid: ['subscription.endpoint', 'must be an https: URL'],
     },
     answers: { '201': { schema: newPushDeviceAnswer, description: 'Registered.' } },
     refusals: ['push_device_limit'],

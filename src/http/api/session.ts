@@ -166,8 +166,6 @@ export function presentMemberships(
 
 export const signedIn = { schema: sessionAnswer, description: 'Signed in.', headers: ['Set-Cookie'] } as const
 
-export const badText = 'must be a text'
-
 export const sessionOperations = operations('Signing in', {
   'get /api/v1/session': {
     id: 'getSession',
@@ -199,7 +197,7 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Prove presence in this session',
     description:
       'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
-    body: { schema: proofBody, invalid: ['proof', 'must hold exactly one of passkey and totp'] },
+    body: { schema: proofBody },
     answers: { '200': { schema: provenAnswer, description: 'Proven; how long it counts.' } },
     refusals: [...PROOF_REFUSALS],
   },
@@ -217,8 +215,6 @@ export const sessionOperations = operations('Signing in', {
     access: OWN_PAGE,
     body: {
       schema: passkeySignInBody,
-      required: 'credential',
-      invalid: ['credential.type', 'must be public-key'],
     },
     answers: { '200': signedIn },
     refusals: ['challenge_invalid', 'sign_in_failed', 'passkey_suspended', 'user_handle_missing'],
@@ -228,7 +224,7 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Sign in with a one-time code',
     description: 'Only on a browser that was enrolled before: a phished code alone opens nothing.',
     access: OWN_PAGE,
-    body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
+    body: { schema: codeSignInBody },
     answers: { '200': signedIn },
     refusals: ['sign_in_failed', 'unknown_browser', 'totp_disabled', 'totp_locked'],
   },
@@ -237,7 +233,7 @@ export const sessionOperations = operations('Signing in', {
     summary: 'Sign in with a backup code',
     description: 'Only on a browser that was enrolled before. The code is used up; it never decides.',
     access: OWN_PAGE,
-    body: { schema: codeSignInBody, required: 'email', invalid: ['code', badText] },
+    body: { schema: codeSignInBody },
     answers: { '200': signedIn },
     refusals: ['sign_in_failed', 'unknown_browser', 'totp_locked'],
   },

@@ -5,7 +5,7 @@ import type { Webhook } from '../../domain/webhook.ts'
 import { deliveryAnswer, presentDelivery } from './deliveries.ts'
 import { type Answer, hexField, idField, ignoredFields, pageOf, present, timeField } from './shared/fields.ts'
 import { text } from './shared/input.ts'
-import { idInPath, NOT_PROVEN, operations } from './shared/operation.ts'
+import { idInPath, operations } from './shared/operation.ts'
 
 /** The events that a webhook can subscribe to: all but the test, which is sent on request. */
 const SUBSCRIBABLE = EVENT_TYPES.filter(
@@ -113,15 +113,13 @@ export const webhookOperations = operations('Webhooks', {
       'Each has its own signing secret, shown in this answer and never again. An account has at most 20. Events that happened before are not sent.',
     body: {
       schema: newWebhookBody,
-      required: 'url',
-      invalid: ['url', 'must be an https: URL'],
       example: {
         url: 'https://hooks.example.com/countersign',
         events: ['approval.approved', 'approval.rejected'],
       },
     },
     answers: { '201': { schema: createdWebhookAnswer, description: 'The webhook and its secret.' } },
-    refusals: ['webhook_limit', NOT_PROVEN],
+    refusals: ['webhook_limit', 'proof_required'],
   },
   'get /api/v1/account/webhooks/{id}': {
     id: 'readWebhook',
@@ -138,7 +136,7 @@ export const webhookOperations = operations('Webhooks', {
       'For good. What was still on its way to it is dropped; its delivery log stays readable by its id.',
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
-    refusals: ['not_found', NOT_PROVEN],
+    refusals: ['not_found', 'proof_required'],
   },
   'post /api/v1/account/webhooks/{id}/enable': {
     id: 'enableWebhook',
@@ -147,7 +145,7 @@ export const webhookOperations = operations('Webhooks', {
       'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
-    refusals: ['not_found', NOT_PROVEN],
+    refusals: ['not_found', 'proof_required'],
   },
   'post /api/v1/account/webhooks/{id}/rotate': {
     id: 'rotateWebhookSecret',
@@ -156,7 +154,7 @@ export const webhookOperations = operations('Webhooks', {
       'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers change over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
     parameters: { path },
     answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
-    refusals: ['not_found', 'webhook_rotated', NOT_PROVEN],
+    refusals: ['not_found', 'webhook_rotated', 'proof_required'],
   },
   'post /api/v1/account/webhooks/{id}/test': {
     id: 'testWebhook',

@@ -146,9 +146,18 @@ function describeParameter({ in: place, schema }: oas31.ParameterObject): string
 /** Renders one answer. Refusals all have the same form, so only their codes are listed. */
 function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObject): Html {
   const media = Object.values(answer.content ?? {})[0]
-  const refused = media?.schema?.$ref === '#/components/schemas/Error'
+  const codes = codesOf(media)
   const names = Object.keys(answer.headers ?? {})
-  return html`<section class="answer"><h5><span class="status s${status.charAt(0)}">${status}</span></h5><div>${prose(answer.description)}${names.length === 0 ? undefined : html`<p class="facts">headers ${names.map((name) => html`<code>${name}</code> `)}</p>`}${media === undefined || refused ? undefined : mediaView(openapi, media)}</div></section>`
+  return html`<section class="answer"><h5><span class="status s${status.charAt(0)}">${status}</span></h5><div>${codes.length === 0 ? prose(answer.description) : html`<p>${codes.map((code) => html`<code>${code}</code> `)}</p>`}${names.length === 0 ? undefined : html`<p class="facts">headers ${names.map((name) => html`<code>${name}</code> `)}</p>`}${media === undefined || codes.length > 0 ? undefined : mediaView(openapi, media)}</div></section>`
+}
+
+/** Returns the codes of a refusal; none for any other answer. */
+function codesOf(media: Media | undefined): string[] {
+  const parts: SchemaNode[] = media?.schema?.allOf ?? []
+  return parts.flatMap(({ properties = {} }) => {
+    const { error } = properties
+    return error?.enum ?? (error?.const === undefined ? [] : [error.const])
+  })
 }
 
 function mediaView(openapi: OpenApi, media: Media): Html {

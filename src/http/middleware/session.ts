@@ -42,7 +42,7 @@ export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'
 
 /** Tells a caller with an API key that no key works here; otherwise they would look for a fault in the key. */
 function notSignedIn(request: Request): Refusal {
-  const detail = 'only a signed-in person may do this, and no API key'
+  const detail = 'Only a signed-in person may do this, and no API key.'
   return refusal('not_signed_in', bearerToken(request).startsWith('sa_') ? { detail } : {})
 }
 

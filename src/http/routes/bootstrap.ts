@@ -64,7 +64,7 @@ const status: Endpoint<typeof bootstrapStatusAnswer, WithId> = (deps) => async (
   const verifier = request.get('X-Code-Verifier')
   const polled = await pollBootstrap(deps, { bootstrapId: request.params.id, verifier, address })
   response.json(presentPoll(polled))
-  if (polled.api_key === undefined) return
+  if (polled.status !== 'approved') return
   // Noted after the answer, so that a crash in between does not lose the key. The sweep notes what this call does not.
   await noteCollection(deps, polled.bootstrap, address).catch((error: unknown) =>
     deps.log.warn(

@@ -110,21 +110,42 @@ describe('an installation is refused', () => {
   })
 
   it.each([
-    ['Slack knows another secret', { error: 'bad_client_secret' }, 'bad_client_secret'],
-    ['Slack cuts the connection', 'drop', 'no_answer'],
-    ['Slack is broken', { status: 503 }, 'no_answer'],
-    ['Slack sends an error that is no code', { error: '<b>no</b>' }, 'no_answer'],
+    [
+      'Slack knows another secret',
+      { error: 'bad_client_secret' },
+      'bad_client_secret',
+      /SLACK_CLIENT_SECRET/,
+    ],
+    [
+      'Slack has a reason that is new',
+      { error: 'some_code' },
+      'some_code',
+      /the log of the service has the reason/,
+    ],
+    ['Slack cuts the connection', 'drop', 'no_answer', /Slack did not answer/],
+    ['Slack is broken', { status: 503 }, 'no_answer', /Slack did not answer/],
+    ['Slack sends an error that is no code', { error: '<b>no</b>' }, 'no_answer', /Slack did not answer/],
     [
       'tokens would end after twelve hours',
       { answer: { ...otherTokens(), refresh_token: 'xoxe-1-x', expires_in: 43_200 } },
       'token_rotation_is_on',
+      /Token rotation is on/,
     ],
-    ['there is no bot', { answer: { ...otherTokens(), access_token: undefined } }, 'no_bot_token'],
-  ] as const)('when %s', async (_what, behaviour, detail) => {
+    [
+      'there is no bot',
+      { answer: { ...otherTokens(), access_token: undefined } },
+      'no_bot_token',
+      /bot scopes/,
+    ],
+  ] as const)('when %s', async (_what, behaviour, reason, remedy) => {
     slack.behave(({ method }) =>
       method === 'oauth.v2.access' ? behaviour : { answer: { ok: true, bot_id: 'B1' } },
     )
-    expectRefusal(await install(slack, ana.browser, 'ana'), 'install_failed', { detail })
+    const answer = await install(slack, ana.browser, 'ana')
+    const { detail } = answer.body
+    expectRefusal(answer, 'install_failed', { detail, reason })
+    expect(detail).toMatch(remedy)
+    expect(answer.body.message).not.toContain(reason)
     expect(await setting.kept()).toBeUndefined()
   })
 
@@ -135,8 +156,8 @@ describe('an installation is refused', () => {
     expect(answer.status).toBe(502)
     expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(answer.body).toContain('<h1>Countersign was not installed in Slack</h1>')
-    expect(answer.body).toContain('the chat platform did not complete it')
-    expect(answer.body).toContain('(bad_client_secret)')
+    expect(answer.body).toContain('the operator must set SLACK_CLIENT_SECRET')
+    expect(answer.body).not.toContain('bad_client_secret')
     expect(answer.body).toContain('<a href="/slack/install">Start again</a>')
     const style = /href="(\/docs\/\w+\.css)"/.exec(answer.body)?.[1] ?? ''
     expect((await ana.browser.get(style)).headers.get('content-type')).toBe('text/css; charset=utf-8')
@@ -147,9 +168,10 @@ describe('an installation is refused', () => {
     const answers = await Promise.all(Array.from({ length: 130 }, () => carl.browser.get('/slack/install')))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThan(0)
-    expectRefusal(refused[0] ?? expect.unreachable(), 'rate limit exceeded', {
-      retry_after: expect.any(Number),
-    })
+    const [first] = refused
+    const { retry_after } = first?.body ?? expect.unreachable()
+    expect(retry_after).toEqual(expect.any(Number))
+    expectRefusal(first, 'rate limit exceeded', { retry_after })
   })
 })
 

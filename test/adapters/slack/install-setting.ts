@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
-import { REFUSALS, type RefusalCode } from '../../../src/domain/errors.ts'
+import { type RefusalCode, refusal } from '../../../src/domain/errors.ts'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { stored } from '../../support/caller.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'
@@ -86,7 +86,7 @@ export function slackEnv(slack: SlackEmulator): Record<string, string> {
 
 /** The refusal of the table, as JSON. */
 export function expectRefusal(answer: Answer, code: RefusalCode, details: object = {}): void {
-  const [status, message] = REFUSALS[code]
+  const { status, publicMessage: message } = refusal(code, details)
   expect([answer.status, answer.body]).toEqual([status, { error: code, message, ...details }])
 }
 

@@ -12,7 +12,8 @@ const sample = JSON.parse(readFileSync(packagePath('test/vectors/slack/signature
 const seconds = () => Math.floor(Date.now() / 1000)
 const REFUSED = {
   error: 'chat_signature_refused',
-  message: 'This is not signed by the chat platform, or its time is more than five minutes off.',
+  message:
+    'The chat platform did not sign this, or its time is more than five minutes off; check the signing secret and the clock.',
 }
 
 let slack: SlackEmulator

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { REFUSALS, type RefusalCode } from '../../../src/domain/errors.ts'
+import { type RefusalCode, refusal } from '../../../src/domain/errors.ts'
 import { send } from '../../support/caller.ts'
 import type { Whereabouts } from '../../support/teams-driver.ts'
 import { personNumber, startTeams, type TeamsSetting } from '../../support/teams-service.ts'
@@ -181,7 +181,7 @@ async function refused(knobs: Whereabouts, code: RefusalCode, details: object = 
   const conversations = service.composition.connection.collection('chat_conversations')
   const before = { calls: connector.calls.length, tokens: identity.asked.tokens }
   const reply = await driver.message(personNumber(setting, 2), 'help', knobs)
-  const [status, message] = REFUSALS[code]
+  const { status, publicMessage: message } = refusal(code, details)
   expect(reply.status).toBe(status)
   expect(reply.body).toEqual({ error: code, message, ...details })
   expect(reply.headers.get('cache-control')).toBe('no-store')

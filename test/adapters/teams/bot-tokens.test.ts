@@ -11,7 +11,8 @@ afterAll(() => setting.close())
 
 const TOKEN_REFUSED = {
   error: 'chat_token_refused',
-  message: 'The bearer token is missing, has expired, or was not made for this bot.',
+  message:
+    'The bearer token is missing, has expired, or was not made for this bot; send one that the platform made for it.',
 }
 
 const now = () => Math.floor(Date.now() / 1000)
@@ -126,7 +127,7 @@ describe('without the keys', () => {
     status: 503,
     body: {
       error: 'chat_keys_unavailable',
-      message: 'The keys that tokens are checked with cannot be read; try again later.',
+      message: 'The keys that check tokens cannot be read right now; try again in 3 seconds.',
     },
   }
 

@@ -10,7 +10,7 @@ import type { AssertionCeremony } from '../../support/soft-authenticator.ts'
 
 const REFUSED = {
   code: 'passkey_refused',
-  publicMessage: 'The passkey could not be verified; nothing was recorded.',
+  publicMessage: 'The passkey could not be verified; nothing was recorded. Try again.',
 }
 
 const SUSPENDED = { code: 'passkey_suspended', status: 403 }

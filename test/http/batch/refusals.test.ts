@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { REFUSALS } from '../../../src/domain/errors.ts'
+import { type RefusalCode, refusal } from '../../../src/domain/errors.ts'
 import { approve, BATCH, decideBatch, proveBatch, reject, startBatch } from '../../support/batches.ts'
 import {
   assertWith,
@@ -28,8 +28,8 @@ const post = (body: unknown, browser = setting.owner.browser) => browser.post(BA
 const options = (items: unknown, browser = setting.owner.browser) =>
   browser.post(`${BATCH}/options`, { items })
 
-function expectRefusal(answer: Answer, code: keyof typeof REFUSALS, details: object = {}): void {
-  const [status, message] = REFUSALS[code]
+function expectRefusal(answer: Answer, code: RefusalCode, details: object = {}): void {
+  const { status, publicMessage: message } = refusal(code, details)
   expect({ status: answer.status, body: answer.body }).toEqual({
     status,
     body: { error: code, message, ...details },
@@ -122,8 +122,8 @@ describe('what cannot be in a batch', () => {
       [[...approve(id), ...reject(id)], 'invalid_field', 'items'],
       ['req', 'invalid_field', 'items'],
       [[id], 'invalid_field', 'items.0'],
-      [[{ id }], 'items.0.decision required', 'items.0.decision'],
-      [[{ decision: 'approved' }], 'items.0.id required', 'items.0.id'],
+      [[{ id }], 'invalid_field', 'items.0.decision'],
+      [[{ decision: 'approved' }], 'invalid_field', 'items.0.id'],
       [[{ id, decision: 'maybe' }], 'invalid_field', 'items.0.decision'],
       [[{ id: { $ne: '' }, decision: 'approved' }], 'invalid_field', 'items.0.id'],
     ]

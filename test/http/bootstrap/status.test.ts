@@ -32,7 +32,7 @@ describe('GET /api/v1/bootstrap/:id/status', () => {
       expect(answer.status).toBe(404)
       expect(answer.body).toEqual({
         error: 'not_found',
-        message: 'There is no such resource, or it is not yours.',
+        message: 'There is no such resource, or it is not yours; check the address and its ids.',
       })
       expect(answer.headers.get('Cache-Control')).toBe('no-store')
     }
@@ -47,7 +47,7 @@ describe('GET /api/v1/bootstrap/:id/status', () => {
     expect(fast.status).toBe(429)
     expect(fast.body).toEqual({
       error: 'slow_down',
-      message: 'Poll every 3 seconds; wait `retry_after` seconds.',
+      message: 'Poll every 3 seconds; wait 3 seconds.',
       retry_after: 3,
     })
     expect(fast.headers.get('Retry-After')).toBe('3')

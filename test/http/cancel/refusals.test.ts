@@ -23,7 +23,8 @@ const cancel = (caller: TestCaller, id: string) =>
 async function expectNotPending(caller: TestCaller, id: string, status: string): Promise<void> {
   const answer = await cancel(caller, id)
   expect(answer.status).toBe(409)
-  expect(answer.body).toEqual({ error: 'not_pending', message: 'The request is no longer pending.', status })
+  const message = `The request is no longer pending; its status is ${status}. Nothing was changed.`
+  expect(answer.body).toEqual({ error: 'not_pending', message, status })
 }
 
 describe('409 not_pending', () => {

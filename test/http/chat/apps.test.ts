@@ -9,7 +9,10 @@ import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 
 const APPS = '/api/v1/account/chat-apps'
-const MISSING = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
+const MISSING = {
+  error: 'not_found',
+  message: 'There is no such resource, or it is not yours; check the address and its ids.',
+}
 
 let service: TestService
 let people = 0

@@ -122,7 +122,7 @@ describe('adding a channel', () => {
         error: 'channel_unreachable',
         message:
           'The app cannot post in this channel, so nothing was connected; add the app to it, then confirm again.',
-        detail: 'not_in_channel',
+        reason: 'not_in_channel',
       },
     ])
     expect(await channelsOf({ owner, speaker })).toEqual([])
@@ -224,7 +224,10 @@ describe('removing a channel', () => {
     const setting = await linked()
     const other = await linked()
     await add(other, 'C1')
-    const missing = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
+    const missing = {
+      error: 'not_found',
+      message: 'There is no such resource, or it is not yours; check the address and its ids.',
+    }
     for (const body of [
       { platform: 'slack', tenant: 'T1', channel: 'C1' },
       { platform: 'teams', tenant: 'T1', channel: 'C1' },

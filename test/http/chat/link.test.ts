@@ -163,7 +163,7 @@ describe('linking', () => {
     const token = await askFor(service, newSpeaker(), 'link')
     const refused = {
       error: 'csrf_refused',
-      message: 'The request did not come from a page of this service.',
+      message: 'The request did not come from a page of this service; open the page again and retry.',
     }
     for (const path of [LOOK, USE, '/api/v1/me/chat/remove', '/api/v1/account/channels/remove']) {
       for (const options of [
@@ -316,7 +316,10 @@ describe('unlinking on the account page', () => {
     const [one, two] = [await enrol(), await enrol()]
     const speaker = newSpeaker()
     await linkTo(service, two, speaker)
-    const missing = { error: 'not_found', message: 'There is no such resource, or it is not yours.' }
+    const missing = {
+      error: 'not_found',
+      message: 'There is no such resource, or it is not yours; check the address and its ids.',
+    }
     for (const key of [`slack:T1:${speaker.identity.user}`, 'slack:T1:nobody', '']) {
       const answer = await one.browser.post('/api/v1/me/chat/remove', { key })
       expect([answer.status, answer.body]).toEqual([404, missing])

@@ -55,7 +55,7 @@ describe('409 mismatch', () => {
     expect(answer.status).toBe(409)
     expect(answer.body).toEqual({
       error: 'mismatch',
-      message: 'What you are about to do is not what was approved; see `field`.',
+      message: `The ${field} of what you are about to do is not what was approved. Do not go ahead; ask for a new approval.`,
       field,
     })
     await expectUntouched(id, 2)
@@ -81,33 +81,45 @@ describe('409 already_consumed', () => {
 })
 
 describe('409 not_approved', () => {
-  const message = 'The request is not approved; do not go ahead.'
+  const message = (status: string) => `The request is not approved: its status is ${status}. Do not go ahead.`
 
   it('refuses a pending request, also one that is due: using it up is no read that decides', async () => {
     const id = await caller.createdId()
     await makeDue(service, id)
     const answer = await consume(id)
-    const detail = 'a dry run is decided when its status is read'
+    const detail = 'A dry run is decided when its status is read.'
     expect([answer.status, answer.body]).toEqual([
       409,
-      { error: 'not_approved', message, status: 'pending', detail },
+      { error: 'not_approved', message: `${message('pending')} ${detail}`, status: 'pending', detail },
     ])
     await expectUntouched(id, 1)
   })
 
   it('refuses what was rejected', async () => {
     const id = await decidedId(service, caller, { sandbox_decision: 'rejected' })
-    expect((await consume(id)).body).toEqual({ error: 'not_approved', message, status: 'rejected' })
+    expect((await consume(id)).body).toEqual({
+      error: 'not_approved',
+      message: message('rejected'),
+      status: 'rejected',
+    })
     await expectUntouched(id, 2)
   })
 
   it('refuses what lapsed, noticed or not, and what was withdrawn', async () => {
     const lapsed = await caller.createdId()
     await lapse(service, lapsed)
-    expect((await consume(lapsed)).body).toEqual({ error: 'not_approved', message, status: 'expired' })
+    expect((await consume(lapsed)).body).toEqual({
+      error: 'not_approved',
+      message: message('expired'),
+      status: 'expired',
+    })
     const withdrawn = await caller.createdId()
     await caller.send(`/api/v1/approvals/${withdrawn}/cancel`, { method: 'POST' })
-    expect((await consume(withdrawn)).body).toEqual({ error: 'not_approved', message, status: 'expired' })
+    expect((await consume(withdrawn)).body).toEqual({
+      error: 'not_approved',
+      message: message('expired'),
+      status: 'expired',
+    })
   })
 })
 

@@ -125,9 +125,10 @@ it('415: refuses other character sets and unknown content encodings', async () =
   ]
   for (const extra of headers) {
     const answer = await caller.send(PATH, { method: 'POST', raw, headers: { ...extra } })
-    const detail = 'content-type' in extra ? 'charset must be' : 'Content-Encoding must be'
+    const detail = 'content-type' in extra ? 'Leave the charset out' : 'Leave `Content-Encoding` out'
     expect([answer.status, answer.body.error]).toEqual([415, 'unsupported_media_type'])
     expect(answer.body.detail).toMatch(detail)
+    expect(answer.body.message).toContain(answer.body.detail)
   }
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { REFUSALS } from '../../../src/domain/errors.ts'
+import { type RefusalCode, refusal } from '../../../src/domain/errors.ts'
 import { begin, consentPath } from '../../support/bootstraps.ts'
 import {
   assertWith,
@@ -38,8 +38,8 @@ afterAll(() => service.close())
 const post = (id: string, body: unknown, browser = setting.owner.browser) =>
   browser.post(`/api/v1/approvals/${id}/decision`, body)
 
-function expectRefusal(answer: Answer, code: keyof typeof REFUSALS, details: object = {}): void {
-  const [status, message] = REFUSALS[code]
+function expectRefusal(answer: Answer, code: RefusalCode, details: object = {}): void {
+  const { status, publicMessage: message } = refusal(code, details)
   expect({ status: answer.status, body: answer.body }).toEqual({
     status,
     body: { error: code, message, ...details },
@@ -314,7 +314,9 @@ describe('how it may be decided', () => {
     const until = new Date(service.composition.deps.clock.now().getTime() + 900_000)
     await users.updateOne({ _id: both.setting.owner.userId }, { $set: { 'totp.locked_until': until } })
     const refused = await post(id, { decision: 'approved', totp: '000000' }, both.setting.owner.browser)
-    expectRefusal(refused, 'totp_locked', { retry_after: expect.closeTo(900, -2) })
+    const { retry_after } = refused.body
+    expect(retry_after).toBeCloseTo(900, -2)
+    expectRefusal(refused, 'totp_locked', { retry_after })
     expect((await decideByPasskey(both.setting, id, 'approved')).status).toBe(200)
   })
 })

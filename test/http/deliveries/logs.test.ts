@@ -108,7 +108,7 @@ describe('the log of a request', () => {
     expect(refused.status).toBe(403)
     expect(refused.body).toEqual({
       error: 'insufficient_scope',
-      message: 'This API key lacks the scope named in `scope`.',
+      message: 'This API key lacks the scope approval:read; use a key that has it.',
       scope: 'approval:read',
     })
   })
@@ -131,7 +131,7 @@ describe('the log of a request', () => {
       expect(status).toBe(404)
       expect(body).toEqual({
         error: 'not_found',
-        message: 'There is no such resource, or it is not yours.',
+        message: 'There is no such resource, or it is not yours; check the address and its ids.',
       })
     }
   })

@@ -188,7 +188,7 @@ describe('404 and 401', () => {
     expect(foreign.status).toBe(404)
     expect(foreign.body).toEqual({
       error: 'not_found',
-      message: 'There is no such resource, or it is not yours.',
+      message: 'There is no such resource, or it is not yours; check the address and its ids.',
     })
     for (const odd of [UNKNOWN, 'dlv_x', '%7B%22%24ne%22%3Anull%7D']) {
       const answer = await mine.call('POST', replayPath(odd))

@@ -10,7 +10,7 @@ import {
 
 const REFUSED = {
   error: 'passkey_refused',
-  message: 'The passkey could not be verified; nothing was recorded.',
+  message: 'The passkey could not be verified; nothing was recorded. Try again.',
 }
 const CHALLENGE_INVALID = {
   error: 'challenge_invalid',
@@ -146,7 +146,7 @@ describe('a registration is refused', () => {
     })
     expect([answer.status, answer.body]).toEqual([
       409,
-      { error: 'passkey_exists', message: 'This passkey is already registered.' },
+      { error: 'passkey_exists', message: 'This passkey is already registered; nothing was changed.' },
     ])
   })
 })
@@ -173,7 +173,7 @@ describe('a link is refused', () => {
       400,
       {
         error: 'invalid_field',
-        message: 'A field has a value that is not allowed; see `field` and `detail`.',
+        message: 'token must be a text.',
         field: 'token',
         detail: 'must be a text',
       },
@@ -181,7 +181,7 @@ describe('a link is refused', () => {
     const missing = await browser.post('/api/v1/enrollment/lookup', {})
     expect(missing.body).toEqual({
       error: 'token required',
-      message: 'Send the field `token`.',
+      message: 'Send the field token.',
       field: 'token',
     })
   })

@@ -177,7 +177,7 @@ describe('codes as a proof', () => {
     const person = await enrol()
     const refused = {
       error: 'method_not_enrolled',
-      message: 'You have not enrolled this way of proving presence.',
+      message: 'You have not enrolled this way of proving presence; use another one.',
     }
     const asked = await person.browser.post('/api/v1/me/step-up/options', { operation: 'backup_codes.renew' })
     expect([asked.status, asked.body]).toEqual([403, refused])

@@ -16,7 +16,7 @@ const CHALLENGE_INVALID = {
 }
 const REFUSED = {
   error: 'passkey_refused',
-  message: 'The passkey could not be verified; nothing was recorded.',
+  message: 'The passkey could not be verified; nothing was recorded. Try again.',
 }
 const LAST_FACTOR = {
   error: 'last_factor',

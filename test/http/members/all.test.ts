@@ -134,7 +134,7 @@ describe('POST /api/v1/account/members', () => {
       expect(answer.status).toBe(409)
       expect(answer.body).toEqual({
         error: 'member_exists',
-        message: 'This person is already a member, or already invited.',
+        message: 'This person is already a member, or already invited; nothing was changed.',
       })
     }
   })

@@ -173,7 +173,7 @@ describe('what is no asset', () => {
     expect(answer.status).toBe(404)
     expect(JSON.parse(answer.body.toString('utf8'))).toEqual({
       error: 'not_found',
-      message: 'There is no such resource, or it is not yours.',
+      message: 'There is no such resource, or it is not yours; check the address and its ids.',
     })
     expect(answer.headers['cache-control']).toBeUndefined()
     expect(answer.headers['content-encoding']).toBeUndefined()

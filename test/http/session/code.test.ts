@@ -140,7 +140,7 @@ describe('signing in by code', () => {
     expect(locked.status).toBe(429)
     expect(locked.body).toEqual({
       error: 'totp_locked',
-      message: 'Too many wrong codes; wait `retry_after` seconds or use a passkey.',
+      message: 'Too many wrong codes; wait 15 minutes or use a passkey.',
       retry_after: expect.any(Number),
     })
     expect(locked.body.retry_after).toBeGreaterThan(14 * 60)

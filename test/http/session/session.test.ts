@@ -5,7 +5,10 @@ import { addKey } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const NOT_SIGNED_IN = { error: 'not_signed_in', message: 'Sign in first.' }
-const CSRF = { error: 'csrf_refused', message: 'The request did not come from a page of this service.' }
+const CSRF = {
+  error: 'csrf_refused',
+  message: 'The request did not come from a page of this service; open the page again and retry.',
+}
 const HOURS = 3_600_000
 const INTERNAL = `internal-${'t'.repeat(40)}`
 
@@ -72,8 +75,9 @@ describe('a session', () => {
     for (const client of [stranger, browser])
       for (const token of [raw_key, INTERNAL, 'x', 'a.b.c']) {
         const answer = await client.get('/api/v1/session', bearer(token))
-        const detail = token === raw_key && { detail: 'only a signed-in person may do this, and no API key' }
-        expect([answer.status, answer.body]).toEqual([401, { ...NOT_SIGNED_IN, ...detail }])
+        const detail = 'Only a signed-in person may do this, and no API key.'
+        const told = token === raw_key && { message: `${NOT_SIGNED_IN.message} ${detail}`, detail }
+        expect([answer.status, answer.body]).toEqual([401, { ...NOT_SIGNED_IN, ...told }])
       }
     const none = await stranger.get('/api/v1/session')
     expect([none.status, none.body]).toEqual([401, NOT_SIGNED_IN])

@@ -94,7 +94,7 @@ describe('400', () => {
     for (const json of [{}, { events: ['key.created'] }]) {
       const { status, body } = await create(json)
       expect(status).toBe(400)
-      expect(body).toEqual({ error: 'url required', message: 'Send the field `url`.', field: 'url' })
+      expect(body).toEqual({ error: 'url required', message: 'Send the field url.', field: 'url' })
     }
   })
 

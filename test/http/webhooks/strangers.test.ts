@@ -33,7 +33,7 @@ describe('another account', () => {
     expect(foreign.status).toBe(404)
     expect(foreign.body).toEqual({
       error: 'not_found',
-      message: 'There is no such resource, or it is not yours.',
+      message: 'There is no such resource, or it is not yours; check the address and its ids.',
     })
     for (const odd of [UNKNOWN, id.toUpperCase(), `${id}%00`, '%7B%22%24ne%22%3Anull%7D', 'key_x']) {
       const answer = await mine.call(method, `${WEBHOOKS_PATH}/${odd}${rest}`)
@@ -63,8 +63,8 @@ describe('an API key', () => {
       const json = where === WEBHOOKS_PATH && method === 'POST' ? { url: URL_1 } : undefined
       const answer = await caller.send(where, { method, ...(json && { json }) })
       expect(answer.status, where).toBe(401)
-      const detail = 'only a signed-in person may do this, and no API key'
-      expect(answer.body).toEqual({ error: 'not_signed_in', message: 'Sign in first.', detail })
+      const detail = 'Only a signed-in person may do this, and no API key.'
+      expect(answer.body).toEqual({ error: 'not_signed_in', message: `Sign in first. ${detail}`, detail })
     }
     expect(await owner.list()).toMatchObject([{ id, state: 'active' }])
   })
@@ -149,7 +149,7 @@ describe('the limit a minute', () => {
     expect(refused.status).toBe(429)
     expect(refused.body).toEqual({
       error: 'rate limit exceeded',
-      message: 'Too many requests; wait `retry_after` seconds.',
+      message: expect.stringMatching(/^Too many requests; wait \d+ seconds?\.$/),
       retry_after: expect.any(Number),
     })
   })

@@ -129,13 +129,8 @@ function failureOf(status: number, answer: unknown): RequestFailure {
   })
 }
 
-/** Returns the service's own sentence; names in backticks (`retry_after`) are replaced by the body's value of that name. */
-function sentence(answer: Record<string, unknown>): string {
-  // For a field, `detail` is half a sentence that says what the field must be.
-  if (typeof answer.detail === 'string') return answer.detail.replace(/^[a-z].*/, 'It $&.')
-  if (typeof answer.message !== 'string') return 'The service refused this. Try again in a moment.'
-  return answer.message.replace(/`(\w+)`/g, (_, name: string) => {
-    const value = answer[name]
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : name
-  })
+/** Returns the service's own sentence, the only part of a refusal that is made for people, without its backticks. */
+function sentence({ message }: Record<string, unknown>): string {
+  if (typeof message !== 'string') return 'The service refused this. Try again in a moment.'
+  return message.replaceAll('`', '')
 }

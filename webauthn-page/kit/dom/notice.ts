@@ -34,12 +34,12 @@ export function noticeSlot() {
   }
   const clear = (): void => element.replaceChildren()
   const fail = (error: unknown, fields: Record<string, Marked> = {}): void => {
-    const named =
-      error instanceof RequestFailure && error.field !== undefined ? fields[error.field] : undefined
-    if (named === undefined) show(...whatFailed(error))
+    const refused = error instanceof RequestFailure ? error : undefined
+    const named = refused?.field === undefined ? undefined : fields[refused.field]
+    if (refused === undefined || named === undefined) show(...whatFailed(error))
     else {
       clear()
-      wrong(named, sentenceOf(error))
+      wrong(named, sentenceAt(refused))
     }
   }
   return {
@@ -75,6 +75,13 @@ export function signInHref(): string {
 
 /** Errors that browsers throw: their messages are for programmers and differ between browsers. */
 const BROWSERS_OWN = [DOMException, RangeError, ReferenceError, SyntaxError, TypeError]
+
+/** Returns the sentence to show beside the field that was refused, where its label stands for its name. */
+export function sentenceAt(refused: RequestFailure): string {
+  const words = sentenceOf(refused)
+  const name = `${refused.field} `
+  return words.startsWith(name) ? `It ${words.slice(name.length)}` : words
+}
 
 /** Returns one sentence for people about an error. */
 export function sentenceOf(error: unknown): string {

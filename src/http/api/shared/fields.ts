@@ -3,12 +3,20 @@ import { MEMBER_ROLES } from '../../../domain/account.ts'
 import { REFUSALS } from '../../../domain/errors.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
 
-/** An id as answers show it: prefix and 26 characters of Crockford base 32. */
-export function idField(prefix: IdPrefix) {
+/** An id as answers show it: prefix and 26 characters of Crockford base 32. One schema, and one component, for each prefix. */
+export function idField(prefix: IdPrefix): z.ZodString {
+  const field = ids.get(prefix) ?? describeId(prefix)
+  ids.set(prefix, field)
+  return field
+}
+
+const ids = new Map<IdPrefix, z.ZodString>()
+
+function describeId(prefix: IdPrefix): z.ZodString {
   return z
     .string()
     .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
-    .meta({ example: `${prefix}_7h3k9m2p5q8r1s4t6v0w2x5y8z` })
+    .meta({ id: `Id.${prefix}`, example: `${prefix}_7h3k9m2p5q8r1s4t6v0w2x5y8z` })
 }
 
 /** 32 bytes in hex: a hash, or a secret. */
@@ -18,13 +26,14 @@ export const hexField = z.string().regex(/^[0-9a-f]{64}$/)
 export const timeField = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
-  .meta({ format: 'date-time', example: '2026-03-04T09:30:00.000Z' })
+  .meta({ id: 'Time', format: 'date-time', example: '2026-03-04T09:30:00.000Z' })
 
 /** The reference by which receipts name a person: never an e-mail address. */
 export const approverField = z
   .string()
   .regex(/^[0-9a-f]{16}$/)
   .meta({
+    id: 'ApproverReference',
     description: 'Reference of the approver: a keyed hash, the same in every receipt of that person.',
     example: '9f2c4e6a8b0d1f35',
   })
@@ -158,29 +167,28 @@ export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' 
 /** All codes of the table, also of operations that are not in the document: one list for `switch` and exhaustiveness. */
 export const errorCode = z.enum(Object.keys(REFUSALS)).meta({
   id: 'ErrorCode',
-  description: 'Stable codes to branch on. More may come: treat one that you do not know by its status.',
-  'x-enum-descriptions': Object.values(REFUSALS).map(([, sentence]) => sentence),
+  description:
+    'Stable codes to branch on; the examples have their sentences. More may come: treat one that you do not know by its status.',
 })
-
-/** The other codes that we send. The document allows any string, since today's clients must be able to read future codes. */
-const otherCode = z
-  .string()
-  .regex(/^\S+ required$/)
-  .meta({
-    override: ({ jsonSchema }: { jsonSchema: { pattern?: unknown } }) => void delete jsonSchema.pattern,
-  })
 
 /** Every refusal: a stable code, a sentence, and whatever else the caller can act on. */
 export const errorAnswer = z
   .strictObject({
-    error: z.union([errorCode, otherCode]).meta({
+    error: z.string().meta({
       description:
-        'Stable code to branch on: one of `ErrorCode`, `<field> required` for a field of the body that is missing, or a newer one.',
+        'Stable code to branch on: one of `ErrorCode`, or `<field> required` for a field that is missing. Each answer lists its own.',
       example: 'not_found',
     }),
-    message: z.string().meta({ description: 'One sentence for people; may change.' }),
+    message: z.string().meta({ description: 'For people: what is wrong and what to do. May change.' }),
     field: z.string().optional().meta({ description: 'Field that is missing, wrong, or not as approved.' }),
-    detail: z.string().optional().meta({ description: 'What is wrong with the field.' }),
+    detail: z
+      .string()
+      .optional()
+      .meta({ description: 'The part of `message` that says what is wrong with the field.' }),
+    reason: z
+      .string()
+      .optional()
+      .meta({ description: 'With `channel_unreachable`: the code of the chat platform.' }),
     scope: z.string().optional().meta({ description: 'Scope the API key lacks.' }),
     status: z
       .string()

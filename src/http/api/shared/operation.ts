@@ -1,15 +1,12 @@
 import { z } from 'zod'
-import type {
-  ZodOpenApiOperationObject,
-  ZodOpenApiPathsObject,
-  ZodOpenApiResponseObject,
-  ZodOpenApiResponsesObject,
-} from 'zod-openapi'
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi'
 import type { Scope } from '../../../domain/api-key.ts'
-import { PASSING, REFUSALS, type RefusalCode } from '../../../domain/errors.ts'
+import type { RefusalCode } from '../../../domain/errors.ts'
 import { given } from '../../../domain/given.ts'
 import type { IdPrefix } from '../../../domain/identifier.ts'
-import { errorAnswer, idField } from './fields.ts'
+import { idField } from './fields.ts'
+import { type HeaderName, headers } from './headers.ts'
+import { type DocumentedCode, refusalResponses } from './refusals.ts'
 
 /** Who may call an operation. */
 interface Access {
@@ -43,16 +40,12 @@ interface OperationFacts {
   parameters?: NonNullable<ZodOpenApiOperationObject['requestParams']>
   body?: {
     schema: z.ZodType
-    /** A field without which the body is refused; undefined if there is none. */
-    required?: string
-    /** A field and what could be wrong with it, as an example. */
-    invalid: readonly [field: string, detail: string]
     /** Whether the body may be left out altogether. */
     optional?: boolean
     example?: Record<string, unknown>
   }
   answers: Record<string, DocumentedAnswer>
-  refusals?: readonly (RefusalCode | DocumentedRefusal)[]
+  refusals?: readonly DocumentedCode[]
 }
 
 /** Open to everyone, from our own pages. */
@@ -63,7 +56,6 @@ export const PROOF_REFUSALS = [
   'proof_required',
   'challenge_invalid',
   'passkey_refused',
-  'passkey_suspended',
   'authenticator_refused',
   'totp_refused',
   'totp_disabled',
@@ -73,29 +65,10 @@ export const PROOF_REFUSALS = [
 /** The reasons why the proof that comes with a decision can be refused. */
 export const DECISION_PROOF_REFUSALS = [
   'passkey_refused',
-  'passkey_suspended',
   'totp_refused',
   'totp_disabled',
   'totp_locked',
 ] as const satisfies RefusalCode[]
-
-/** The refusal of operations that hand out secrets, for a session without a recent proof of presence. */
-export const NOT_PROVEN = {
-  code: 'proof_required',
-  with: { detail: 'This needs a sign-in or a confirmation within the last 15 minutes. …' },
-} as const satisfies DocumentedRefusal
-
-/** The refusal for a request that is no longer pending. */
-export const NOT_PENDING = {
-  code: 'not_pending',
-  with: { status: 'expired' },
-} as const satisfies DocumentedRefusal
-
-/** The refusal that every list can give. */
-export const BAD_LIMIT = {
-  code: 'invalid_field',
-  with: { field: 'limit', detail: 'must be at most 100' },
-} as const satisfies DocumentedRefusal
 
 /** The description that the downloads of all lists share. */
 export const AS_FILE =
@@ -110,12 +83,7 @@ export const FILE = {
       type: ['application/x-ndjson', 'text/csv'],
     },
   },
-  refusals: [
-    { code: 'format required' },
-    { code: 'invalid_field', with: { field: 'format', detail: 'must be ndjson or csv' } },
-    'not_found',
-    'too_many_waits',
-  ],
+  refusals: ['not_found', 'too_many_waits'],
 } as const
 
 type KnownFacts = OperationFacts & { access: Access }
@@ -146,7 +114,7 @@ function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
     ...given({ description }),
     security: securityOf(access),
     ...given({ requestParams, requestBody: body && requestBodyOf(body) }),
-    responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(facts)), default: UNFORESEEN },
+    responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(facts)) },
   }
 }
 
@@ -154,15 +122,9 @@ function requestBodyOf({ schema, optional, example }: NonNullable<OperationFacts
   return { required: optional !== true, content: { 'application/json': { schema, ...given({ example }) } } }
 }
 
-const UNFORESEEN: ZodOpenApiResponseObject = {
-  description:
-    'Anything unforeseen has the same form: `internal_error` (500) or `storage_damaged` (503); with `Retry-After`, `storage_unavailable` or `unavailable` (503).',
-  content: { 'application/json': { schema: errorAnswer } },
-}
-
 function answersOf(facts: OperationFacts) {
   const entries = Object.entries(facts.answers).map(([status, answer]) => {
-    const names = [...(facts.limited === false ? [] : RATE_LIMIT_HEADERS), ...(answer.headers ?? [])]
+    const names = answer.headers ?? []
     const response = {
       description: answer.description,
       ...(names.length === 0 ? {} : { headers: headers(names) }),
@@ -180,23 +142,29 @@ function contentOf({ schema, type = 'application/json', examples }: DocumentedAn
     : { content: Object.fromEntries([type].flat().map((one) => [one, content])) }
 }
 
-function refusalsOf(facts: KnownFacts): DocumentedRefusal[] {
-  const own = (facts.refusals ?? []).map((entry) => (typeof entry === 'string' ? { code: entry } : entry))
-  const limit: DocumentedRefusal[] = facts.limited === false ? [] : [{ code: 'rate limit exceeded' }]
-  const all = [...bodyRefusals(facts.body), ...accessRefusals(facts.access), ...own, ...limit]
-  return [...new Map(all.map((entry) => [entry.code, entry])).values()]
+function refusalsOf(facts: KnownFacts): DocumentedCode[] {
+  const { body, parameters, access, refusals = [], limited } = facts
+  const limit: DocumentedCode[] = limited === false ? [] : ['rate limit exceeded']
+  const input = [...queryRefusals(parameters?.query), ...bodyRefusals(body)]
+  return [...new Set([...input, ...accessRefusals(access), ...refusals, ...limit])]
 }
 
-function bodyRefusals(body: OperationFacts['body']): DocumentedRefusal[] {
+function bodyRefusals(body: OperationFacts['body']): DocumentedCode[] {
   if (body === undefined) return []
-  const [field, detail] = body.invalid
-  return [
-    ...(body.required === undefined ? [] : [{ code: `${body.required} required` as const }]),
-    { code: 'invalid_field', with: { field, detail } },
-    { code: 'invalid_json' },
-    { code: 'payload_too_large' },
-    { code: 'unsupported_media_type' },
-  ]
+  const form = ['invalid_field', 'invalid_json', 'payload_too_large', 'unsupported_media_type'] as const
+  return [...missing(body.schema), ...form]
+}
+
+function queryRefusals(query: unknown): DocumentedCode[] {
+  return query instanceof z.ZodType ? [...missing(query), 'invalid_field'] : []
+}
+
+/** Returns the codes for the fields without which the schema refuses its input. */
+function missing(schema: z.ZodType): DocumentedCode[] {
+  const fields = schema instanceof z.ZodObject ? Object.entries(schema.shape) : []
+  return fields.flatMap(([name, field]) =>
+    field instanceof z.ZodType && !field.safeParse(undefined).success ? [`${name} required` as const] : [],
+  )
 }
 
 type Security = NonNullable<ZodOpenApiOperationObject['security']>
@@ -212,149 +180,23 @@ function securityOf({ by, scope }: Access): Security {
 }
 
 /** Returns the refusals that follow from the access alone, whatever the operation. */
-function accessRefusals({ by, scope, ownPage }: Access): DocumentedRefusal[] {
+function accessRefusals({ by, scope, ownPage }: Access): DocumentedCode[] {
   return [
     ...(by.includes('key') ? KEY_REFUSALS : []),
-    ...(scope === undefined ? [] : [{ code: 'insufficient_scope' as const, with: { scope } }]),
-    ...(by.includes('cookie') ? [{ code: 'not_signed_in' as const }] : []),
-    ...(ownPage ? [{ code: 'csrf_refused' as const }] : []),
+    ...(scope === undefined ? [] : ['insufficient_scope' as const]),
+    ...(by.includes('cookie') ? ['not_signed_in' as const] : []),
+    ...(ownPage ? ['csrf_refused' as const] : []),
   ]
 }
 
-const KEY_REFUSALS: readonly DocumentedRefusal[] = [
-  { code: 'approver_email_required' },
-  { code: 'approver_email_not_allowed' },
-  { code: 'invalid or missing API key' },
-  { code: 'approver_not_found' },
-]
+const KEY_REFUSALS = [
+  'approver_email_required',
+  'approver_email_not_allowed',
+  'invalid or missing API key',
+  'approver_not_found',
+] as const satisfies RefusalCode[]
 
 /** An id in the path of an operation. */
 export function idInPath(prefix: IdPrefix, description: string) {
   return z.object({ id: idField(prefix).meta({ description }) })
-}
-
-/** A refusal an operation can give; `with` is what its body adds, as an example. */
-interface DocumentedRefusal {
-  code: RefusalCode | `${string} required`
-  with?: Record<string, string | number | string[]>
-}
-
-/** The refusals that say when to try again. */
-const TIMED: ReadonlySet<string> = new Set([
-  ...Object.keys(PASSING),
-  ...([
-    'rate limit exceeded',
-    'remind_rate_limited',
-    'quota_exceeded',
-    'too_many_pending',
-    'too_many_waits',
-    'totp_locked',
-    'slow_down',
-  ] satisfies RefusalCode[]),
-])
-
-/** Groups the refusals of an operation into one response per status, with an example body for each code. */
-function refusalResponses(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponsesObject {
-  const byStatus = new Map<number, DocumentedRefusal[]>()
-  for (const refused of refusals) {
-    const status = entryOf(refused.code)[0]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), refused])
-  }
-  const ordered = [...byStatus].sort(([a], [b]) => a - b)
-  return Object.fromEntries(ordered.map(([status, some]) => [String(status), sharedResponse(some)]))
-}
-
-const shared = new Map<string, ZodOpenApiResponseObject>()
-
-/** Returns the response of a status. A single refusal without fields of its operation is a component shared by all operations. */
-function sharedResponse(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponseObject {
-  const [only, ...others] = refusals
-  if (only === undefined || others.length > 0 || only.with !== undefined) return responseOf(refusals)
-  const response = shared.get(only.code) ?? { ...responseOf(refusals), id: nameOf(only.code) }
-  shared.set(only.code, response)
-  return response
-}
-
-function responseOf(refusals: readonly DocumentedRefusal[]): ZodOpenApiResponseObject {
-  const lines = refusals.map(({ code }) => `- \`${code}\`: ${entryOf(code)[1]}`)
-  const examples = refusals.map((refused) => [nameOf(refused.code), { value: bodyOf(refused) }])
-  return {
-    description: lines.join('\n'),
-    ...headersOf(refusals),
-    content: { 'application/json': { schema: errorAnswer, examples: Object.fromEntries(examples) } },
-  }
-}
-
-function headersOf(refusals: readonly DocumentedRefusal[]): Pick<ZodOpenApiResponseObject, 'headers'> {
-  return refusals.some(({ code }) => TIMED.has(code)) ? { headers: headers(['Retry-After']) } : {}
-}
-
-function bodyOf({ code, with: more }: DocumentedRefusal): Record<string, unknown> {
-  const field = REQUIRED.exec(code)?.[1]
-  const wait = TIMED.has(code) ? { retry_after: 42 } : {}
-  return { error: code, message: entryOf(code)[1], ...(field ? { field } : {}), ...wait, ...more }
-}
-
-const REQUIRED = /^([a-z_]+) required$/
-
-function entryOf(code: DocumentedRefusal['code']): readonly [number, string] {
-  return isKnown(code) ? REFUSALS[code] : [400, `Send the field \`${code.replace(REQUIRED, '$1')}\`.`]
-}
-
-function isKnown(code: string): code is RefusalCode {
-  return Object.hasOwn(REFUSALS, code)
-}
-
-/** Component and example names allow no spaces (OpenAPI 3.1, "Components Object"). */
-function nameOf(code: string): string {
-  return code.replace(/[^A-Za-z0-9._-]+/g, '_')
-}
-
-/** The documented headers of answers. */
-const HEADERS = {
-  'X-RateLimit-Limit': z.int().meta({
-    description: 'Requests allowed in the window; of two limits, the one with less left.',
-    example: 60,
-    header: { id: 'X-RateLimit-Limit' },
-  }),
-  'X-RateLimit-Remaining': z.int().meta({
-    description: 'Requests left in this window.',
-    example: 59,
-    header: { id: 'X-RateLimit-Remaining' },
-  }),
-  'X-RateLimit-Reset': z.int().meta({
-    description: 'When the window ends, Unix time in seconds.',
-    example: 1772616660,
-    header: { id: 'X-RateLimit-Reset' },
-  }),
-  'Retry-After': z.int().meta({
-    description: 'Seconds to wait; the body says the same.',
-    example: 42,
-    header: { id: 'Retry-After' },
-  }),
-  'Idempotency-Replayed': z
-    .literal('true')
-    .optional()
-    .meta({
-      description: 'This is the answer to the first request with this `Idempotency-Key`.',
-      header: { id: 'Idempotency-Replayed' },
-    }),
-  'Set-Cookie': z.string().meta({
-    description: 'The session cookie (HttpOnly, SameSite=Lax), after enrolment also the device cookie.',
-    header: { id: 'Set-Cookie' },
-  }),
-} as const
-
-type HeaderName = keyof typeof HEADERS
-
-/** The rate-limit headers, on every answer of a limited operation. */
-const RATE_LIMIT_HEADERS: readonly HeaderName[] = [
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-]
-
-/** Returns a schema of the named headers. */
-function headers(names: readonly HeaderName[]) {
-  return z.object(Object.fromEntries(names.map((name) => [name, HEADERS[name]])))
 }

@@ -135,6 +135,5 @@ export const proofBody = z.object({ proof: proofSchema }).meta({ id: 'FreshProof
 /** A body that holds the proof alone. */
 export const proofOnly = {
   schema: proofBody,
-  invalid: ['proof', 'must hold exactly one of passkey and totp'],
   optional: true,
 } as const
