@@ -153,10 +153,10 @@ function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObje
 
 /** Returns the codes of a refusal; none for any other answer. */
 function codesOf(media: Media | undefined): string[] {
-  const parts: SchemaNode[] = media?.schema?.allOf ?? []
-  return parts.flatMap(({ properties = {} }) => {
-    const { error } = properties
-    return error?.enum ?? (error?.const === undefined ? [] : [error.const])
+  const { allOf: parts = [] }: SchemaNode = media?.schema ?? {}
+  return parts.flatMap(({ properties = {} }: SchemaNode) => {
+    const error: SchemaNode = properties.error ?? {}
+    return (error.enum ?? [error.const]).filter((code) => typeof code === 'string')
   })
 }
 
