@@ -66,7 +66,7 @@ const shared = new Map<string, ZodOpenApiResponseObject>()
 
 /** Returns the response of these codes, which becomes a component when a second operation has it. */
 function sharedResponse(codes: readonly DocumentedCode[]): ZodOpenApiResponseObject {
-  const sorted = codes.toSorted()
+  const sorted = [...codes].sort()
   const id = sorted.map(nameOf).join('.')
   const known = shared.get(id)
   if (known !== undefined) return Object.assign(known, { id })
