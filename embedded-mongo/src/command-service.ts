@@ -24,7 +24,13 @@ import {
 } from './commands/read-commands.ts'
 import { authenticate, buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
 import { findAndModify, insert, remove, update } from './commands/write-commands.ts'
-import { explainFileError, messageOf, StoreDamageError, StoreFileError } from './engine/file-errors.ts'
+import {
+  explainFileError,
+  messageOf,
+  StoreDamageError,
+  StoreFileError,
+  StoreGoneError,
+} from './engine/file-errors.ts'
 import type { Steps } from './engine/slice.ts'
 import type { StoreEngine } from './engine/store-engine.ts'
 import { MongoError } from './semantics/mongo-error.ts'
@@ -92,9 +98,11 @@ export class SlicedCommandService implements CommandService {
     this.#begin(body, connectionId, READS.has(name) ? { reply, reading } : { reply, greeting })
   }
 
-  /** Answers every command from now on with this error. */
-  refuse(refusal: MongoError): void {
-    this.#refusal = refusal
+  /** Refuses every command from now on if the file was removed or replaced. @returns whether it was */
+  refuseIfGone(): boolean {
+    const gone = this.#engine.file.gone()
+    if (gone !== undefined) this.#refusal = new MongoError(FILE_CODES.disk, gone.message)
+    return gone !== undefined
   }
 
   failure(error: unknown): Uint8Array {
@@ -203,6 +211,8 @@ export class SlicedCommandService implements CommandService {
     try {
       this.#engine.commit()
     } catch (error) {
+      // The file that lost its name has the writes, which no client may see any more.
+      if (error instanceof StoreGoneError) this.refuseIfGone()
       failure = this.failure(writeError(this.#engine, error, messageOf(error)))
     }
     for (const release of waiting) release(failure)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { SlicedCommandService } from './command-service.ts'
@@ -168,7 +168,7 @@ async function announce(server: Server, files: StoreFiles, socketPath: string): 
 
 /**
  * Listens again when the socket or the note was removed: open connections would go on, but no new one could be made. When the
- * file itself was removed or exchanged, new writes would be lost with the process, so every command is refused.
+ * file itself was removed or replaced, every command is refused, also where nothing is written that would find out.
  * @returns a function that ends this
  */
 function keepFindable(
@@ -178,11 +178,10 @@ function keepFindable(
   socketPath: string,
   everyMs: number,
 ): () => Promise<void> {
-  const { ino } = statSync(files.database)
   let healing = Promise.resolve()
   const look = async (): Promise<void> => {
-    if (statSync(files.database, { throwIfNoEntry: false })?.ino !== ino) service.refuse(gone(files.database))
-    else if (!existsSync(files.lock) || !(isPipe || existsSync(socketPath))) {
+    if (service.refuseIfGone()) return
+    if (!existsSync(files.lock) || !(isPipe || existsSync(socketPath))) {
       // Only stops listening; open connections are kept.
       server.close()
       if (!isPipe) makePrivate(dirname(socketPath))
@@ -200,13 +199,6 @@ function keepFindable(
 }
 
 const isPipe = process.platform === 'win32'
-
-function gone(path: string): MongoError {
-  return new MongoError(
-    39,
-    `the store file ${path} was removed or exchanged while it was in use, so nothing that is written now would stay: stop this process and put the file back`,
-  )
-}
 
 function tooMany(count: number): MongoError {
   return new MongoError(365, `the embedded store serves ${count} connections at once, and as many are open`)

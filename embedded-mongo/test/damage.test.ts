@@ -205,11 +205,6 @@ describe('what is not as it was written', () => {
 describe('a file that cannot be served', () => {
   it.each([
     [
-      'of another format',
-      'PRAGMA user_version = 1',
-      /store\.db has format 1; this version reads format 2 only\. Nothing in it was changed/,
-    ],
-    [
       'of another program',
       'PRAGMA application_id = 7',
       /store\.db is a SQLite database, but not an embedded store/,

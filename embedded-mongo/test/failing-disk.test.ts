@@ -112,7 +112,7 @@ describe('a disk that fails', () => {
   })
 
   it('a file that cannot grow: what was acknowledged stays, and writing goes on when there is room again', async () => {
-    const child = await spawnStore(dataDir, 3000)
+    const child = await spawnStore(dataDir, { blocks: 3000 })
     const client = new MongoClient(child.said.uri ?? '')
     try {
       const items = client.db('a').collection<{ _id: number; text: string }>('b')
@@ -147,7 +147,7 @@ describe('a disk that fails', () => {
     await first.end('SIGKILL')
     const files = readdirSync(dataDir).sort()
     expect(files).toContain('store.db-wal')
-    const second = await spawnStore(dataDir, 0)
+    const second = await spawnStore(dataDir, { blocks: 0 })
     expect(second.said.error).toMatch(/EFBIG/)
     expect(await second.ended()).toBe(3)
     expect(readdirSync(dataDir).sort()).toEqual(files.filter((name) => name !== 'store.lock'))

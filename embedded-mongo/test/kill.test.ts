@@ -1,6 +1,5 @@
-import { cpSync, existsSync, mkdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'libsql'
 import { type Collection, MongoClient } from 'mongodb'
 import { afterAll, expect, it } from 'vitest'
 import { type StoreChild, spawnStore } from './store-child.ts'
@@ -221,23 +220,4 @@ it('is whole after a close that failed half way', async () => {
   expect(again.said.error).toBeUndefined()
   await again.end('SIGKILL')
   rmSync(home, { recursive: true })
-})
-
-it('refuses another format after a kill, and does not take the file for damaged the next time', async () => {
-  const [home, newer] = [temporaryDirectory(), temporaryDirectory()]
-  const first = await spawnStore(home)
-  await insert(first, () => false)
-  await first.end('SIGKILL')
-  const db = new Database(join(home, 'store.db'))
-  db.pragma('wal_autocheckpoint = 0')
-  db.pragma('user_version = 9')
-  for (const name of ['store.db', 'store.db-wal', 'store.seal']) cpSync(join(home, name), join(newer, name))
-  db.close()
-  for (let tries = 0; tries < 2; tries += 1) {
-    const { said, ended } = await spawnStore(newer)
-    await ended()
-    expect(said.error).toMatch(/has format 9; this version reads format 2 only/)
-  }
-  expect(existsSync(join(newer, 'store.seal'))).toBe(true)
-  for (const folder of [home, newer]) rmSync(folder, { recursive: true })
 })

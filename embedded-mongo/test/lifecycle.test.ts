@@ -206,38 +206,6 @@ describe('the lock', () => {
   })
 })
 
-describe('what is removed while the store runs', () => {
-  it('the socket or the note comes back, and clients that are connected notice nothing', async () => {
-    const store = await openStore(dataDir, { keep: true, lookEveryMs: 20 })
-    const items = store.db.collection<{ _id: number }>('items')
-    for (const [_id, lost] of ['run', 'store.lock'].entries()) {
-      await items.insertOne({ _id })
-      rmSync(join(dataDir, lost), { recursive: true })
-      await expect.poll(async () => (await findRunningStore(dataDir))?.pid).toBe(process.pid)
-    }
-    await withClient((await findRunningStore(dataDir))?.uri ?? '', async (client) => {
-      expect(await client.db('test').collection('items').countDocuments()).toBe(2)
-    })
-    expect(statSync(store.server.socketPath).mode & 0o777).toBe(0o600)
-    await items.insertOne({ _id: 2 })
-    await store.close()
-    expect(existsSync(store.server.socketPath)).toBe(false)
-  })
-
-  it('the file does not, so nothing more is taken', async () => {
-    const store = await openStore(dataDir, { keep: true, lookEveryMs: 20 })
-    await store.db.collection('items').insertOne({ a: 1 })
-    rmSync(join(dataDir, 'store.db'))
-    const ping = () => store.db.command({ ping: 1 }).catch((error: { code: number }) => error.code)
-    await expect.poll(ping).toBe(39)
-    await expect(store.db.collection('items').insertOne({ a: 2 })).rejects.toMatchObject({
-      code: 39,
-      errmsg: expect.stringMatching(/store\.db was removed or exchanged while it was in use/),
-    })
-    await store.close().catch(() => undefined)
-  })
-})
-
 describe('a store process', () => {
   it('ends with 0 on SIGTERM with everything on disk, and serves several clients meanwhile', async () => {
     const child = await spawnStore(dataDir)

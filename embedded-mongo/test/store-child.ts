@@ -26,11 +26,17 @@ export interface StoreChild {
 /** Ends what would be written to any file behind so many blocks of 512 bytes, as a full disk would. */
 const LIMITED = 'ulimit -S -f "$0"; exec "$@"'
 
-/** Starts a store (as built in `dist/`) in a process of its own and waits until it is ready, or has said why it is not. */
-export async function spawnStore(dataDir: string, blocks?: number): Promise<StoreChild> {
+/**
+ * Starts a store in a process of its own and waits until it is ready, or has said why it is not.
+ * @param build the `index.js` of another build than the one in `dist/`
+ */
+export async function spawnStore(
+  dataDir: string,
+  { blocks, build }: { blocks?: number; build?: string } = {},
+): Promise<StoreChild> {
   const [command, ...args] = [
     ...(blocks === undefined ? [] : ['sh', '-c', LIMITED, String(blocks)]),
-    ...[process.execPath, SCRIPT, dataDir],
+    ...[process.execPath, SCRIPT, dataDir, ...(build === undefined ? [] : [build])],
   ]
   const child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type Database from 'libsql'
 import type { KeyRange } from '../semantics/index-ranges.ts'
-import { StoreDamageError } from './file-errors.ts'
+import { StoreDamageError, type StoreGoneError } from './file-errors.ts'
 import { OpenFile } from './open-file.ts'
 
 /** The range of document numbers in one collection. Row ids stay whole numbers in a double for 32 767 collections. */
@@ -72,11 +72,14 @@ export class DurableFile {
     return this.#changing
   }
 
-  /** Makes all changes durable: when this returns they survive a power cut. */
+  /** Makes all changes durable: when this returns they survive a power cut. @throws StoreGoneError */
   commit(): void {
     this.#file.commit(() => this.#statements.commit.run([]))
     this.#changing = false
   }
+
+  /** Returns an error if the file was removed or replaced while it is open. */
+  readonly gone = (): StoreGoneError | undefined => this.#file.gone()
 
   /** Undoes all changes since the last commit. */
   rollback(): void {

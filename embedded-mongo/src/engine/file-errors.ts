@@ -34,6 +34,18 @@ export class StoreDamageError extends StoreFileError {
   }
 }
 
+/** The file, or its log, was removed, moved or replaced while it was in use. */
+export class StoreGoneError extends StoreFileError {
+  override readonly name = 'StoreGoneError'
+
+  constructor(path: string) {
+    super(
+      `the store file ${path} or its log was removed or replaced while it was in use, so nothing that is written now would stay: stop this process and put the file back`,
+      { trouble: 'disk' },
+    )
+  }
+}
+
 /** Returns what `read` returns, or undefined if that is damaged, for callers that do what they can with the rest. */
 export function unlessDamaged<T>(read: () => T): T | undefined {
   try {

@@ -1,22 +1,8 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import Database from 'libsql'
-import { explainFileError, StoreDamageError, StoreFileError } from './file-errors.ts'
+import { explainFileError, StoreDamageError, StoreFileError, StoreGoneError } from './file-errors.ts'
+import { FORMAT, formatOf, refuseUnreadable, single, TABLES } from './file-format.ts'
 import { bytesOf, logOf, Seal, sealOf } from './seal.ts'
-
-/** Marks the file as ours ("CSgn"), so that a foreign SQLite file is refused instead of altered. */
-const APPLICATION_ID = 0x4353676e
-/** The version of the tables, of the keys in `entries` (`key-encoding.ts`) and of the checksums. */
-const FORMAT = 2
-
-/** No key is a prefix of another, so entries with equal keys are told apart, and ordered, by `number`: the document's age. */
-const TABLES = `
-  CREATE TABLE collections(id INTEGER PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL, definition BLOB NOT NULL);
-  CREATE TABLE sizes(collection INTEGER PRIMARY KEY, sum INTEGER NOT NULL, documents INTEGER NOT NULL);
-  CREATE TABLE documents(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL, body BLOB NOT NULL);
-  CREATE TABLE entries(tree INTEGER, key BLOB, number INTEGER, sum INTEGER NOT NULL, PRIMARY KEY(tree, key, number)) WITHOUT ROWID;
-  CREATE TABLE garbage(kind TEXT, id INTEGER, PRIMARY KEY(kind, id)) WITHOUT ROWID;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${FORMAT};`
 
 const PAGE_BYTES = 8192
 /** KiB of pages held in memory. */
@@ -27,6 +13,8 @@ const LOG_BYTES = 32 * 1024 * 1024
 /** The open file, checked against its seal. */
 export class OpenFile {
   readonly db: Database.Database
+  readonly #path: string
+  readonly #identity: string
   readonly #seal: Seal
   readonly #unlock: () => void
 
@@ -37,11 +25,12 @@ export class OpenFile {
    */
   constructor(path: string) {
     const undo: (() => void)[] = []
+    this.#path = path
     try {
       this.#unlock = lock(path)
       undo.push(this.#unlock)
       if (bytesOf(path) === 0) refuseIfLost(path)
-      else refuseForeignLog(path)
+      else refuseUnreadable(path)
       const known = Seal.check(path, PAGE_BYTES)
       undo.push(() => known?.close())
       const unsealed = known === undefined && bytesOf(path) > 0
@@ -49,16 +38,21 @@ export class OpenFile {
       undo.push(() => made?.break())
       this.db = new Database(path)
       undo.push(() => closeUnused(this.db, known))
-      prepare(this.db, path)
+      const format = prepare(this.db, path)
       if (unsealed) checkWhole(this.db, path)
       this.#seal = known ?? made ?? Seal.make(path, PAGE_BYTES)
+      this.#identity = identityOf(path)
+      if (format < FORMAT) this.#upgrade()
     } catch (error) {
       for (const step of undo.reverse()) step()
       throw explainFileError(error, path)
     }
   }
 
-  /** Calls `run`, which makes the changes durable, then updates the seal and checkpoints if that is due. */
+  /**
+   * Calls `run`, which makes the changes durable, then updates the seal and checkpoints if that is due.
+   * @throws StoreGoneError when the changes are in a file that has lost its name, and so would end with this process
+   */
   commit(run: () => void): void {
     try {
       run()
@@ -67,6 +61,13 @@ export class OpenFile {
       throw error
     }
     if (this.#seal.note()) this.#checkpoint()
+    const gone = this.gone()
+    if (gone !== undefined) throw gone
+  }
+
+  /** Returns an error if the names of the file and its log no longer lead to what is open here. */
+  gone(): StoreGoneError | undefined {
+    return identityOf(this.#path) === this.#identity ? undefined : new StoreGoneError(this.#path)
   }
 
   /**
@@ -74,9 +75,11 @@ export class OpenFile {
    * garbage-collected, so the lock is released by leaving exclusive mode, not by closing.
    */
   close(): void {
+    const gone = this.gone()
     const sealed = this.#checkpoint()
     try {
       this.#seal.closeLog()
+      if (gone !== undefined) throw gone
       this.db.pragma('journal_mode = DELETE')
       this.db.pragma('locking_mode = NORMAL')
       this.db.prepare('SELECT count(*) FROM sqlite_schema').raw().all()
@@ -86,6 +89,12 @@ export class OpenFile {
       this.#seal.close()
       this.#unlock()
     }
+  }
+
+  /** Notes the format in the file itself, not only in its log, so that an older build refuses it before reading anything else. */
+  #upgrade(): void {
+    this.commit(() => void this.db.pragma(`user_version = ${FORMAT}`))
+    this.#checkpoint()
   }
 
   /**
@@ -162,21 +171,24 @@ function refuseIfLost(path: string): void {
   )
 }
 
-/** Refuses a log beside a file that was closed and so has none: SQLite would write the log of another file into it. */
-function refuseForeignLog(path: string): void {
-  if (bytesOf(logOf(path)) === 0) return
-  const mode = Buffer.alloc(1)
-  const file = openSync(path, 'r')
-  readSync(file, mode, 0, 1, 18)
-  closeSync(file)
-  if (mode[0] !== 2) throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
+/** Identifies the files that now have the names of the store and its log; a missing one has no identity. */
+function identityOf(path: string): string {
+  return [path, logOf(path)]
+    .map((name) => {
+      const file = statSync(name, { throwIfNoEntry: false })
+      return file === undefined ? 'none' : `${file.dev}:${file.ino}`
+    })
+    .join()
 }
 
-function prepare(db: Database.Database, path: string): void {
+/** @returns the file's format */
+function prepare(db: Database.Database, path: string): number {
   // Before anything is written: SQLite would fold a log left by a crash into the file without the seal's knowledge.
   db.pragma('wal_autocheckpoint = 0')
   db.pragma('locking_mode = EXCLUSIVE')
-  if (bytesOf(path) === 0) {
+  const isNew = bytesOf(path) === 0
+  const format = isNew ? FORMAT : formatOf(db, path)
+  if (isNew) {
     // Stored requests of 2 to 3 KB fill pages of 4 KB badly.
     db.pragma(`page_size = ${PAGE_BYTES}`)
     db.pragma('auto_vacuum = INCREMENTAL')
@@ -189,33 +201,13 @@ function prepare(db: Database.Database, path: string): void {
   db.pragma(`cache_size = ${-PAGE_CACHE}`)
   db.pragma(`journal_size_limit = ${LOG_BYTES}`)
   db.exec('BEGIN IMMEDIATE')
-  prepareFormat(db, path)
+  if (single(db, 'SELECT count(*) FROM sqlite_schema') === 0) db.exec(TABLES)
   db.exec('COMMIT')
+  return format
 }
 
 /** Checks a file by SQLite's own rules, which are all there is without a seal. */
 function checkWhole(db: Database.Database, path: string): void {
   const verdict = single(db, 'PRAGMA integrity_check(1)')
   if (verdict !== 'ok') throw new StoreDamageError(path, String(verdict))
-}
-
-function prepareFormat(db: Database.Database, path: string): void {
-  const tables = single(db, 'SELECT count(*) FROM sqlite_schema')
-  const application = single(db, 'PRAGMA application_id')
-  const format = single(db, 'PRAGMA user_version')
-  if (tables === 0) db.exec(TABLES)
-  else if (application !== APPLICATION_ID) {
-    throw new StoreFileError(
-      `${path} is a SQLite database, but not an embedded store; nothing in it was changed`,
-    )
-  } else if (format !== FORMAT) {
-    throw new StoreFileError(
-      `the store file ${path} has format ${String(format)}; this version reads format ${FORMAT} only. Nothing in it was changed: open it with the version that wrote it`,
-    )
-  }
-}
-
-function single(db: Database.Database, query: string): unknown {
-  const [row]: unknown[] = db.prepare(query).raw().all()
-  return Array.isArray(row) ? row[0] : undefined
 }

@@ -13,7 +13,10 @@ import { crc32 } from 'node:zlib'
 import { StoreDamageError } from './file-errors.ts'
 import { checkRun, followRun, type Run, readRun } from './write-ahead-log.ts'
 
-/** The head of the seal: this mark, the salts of the log's run, the number of frames it must have, and a CRC-32 of these. */
+/**
+ * The head of the seal: this mark, whose last byte is the version of the seal (raised with every change, together with `FORMAT`
+ * of `file-format.ts`), the salts of the log's run, the number of frames it must have, and a CRC-32 of these.
+ */
 const MARK = Buffer.from('CSseal\0\u0001')
 const HEAD_BYTES = 24
 /** Where the checksums of the pages begin, four bytes each. */
@@ -72,6 +75,17 @@ export class Seal {
       seal.close()
       throw error
     }
+  }
+
+  /** Whether the file has a seal in a form that only later versions know. */
+  static isLater(path: string): boolean {
+    if (!existsSync(sealOf(path))) return false
+    const mark = Buffer.alloc(MARK.length)
+    const seal = openSync(sealOf(path), 'r')
+    readSync(seal, mark, 0, mark.length, 0)
+    closeSync(seal)
+    const version = MARK.length - 1
+    return mark.subarray(0, version).equals(MARK.subarray(0, version)) && mark.compare(MARK) > 0
   }
 
   /**
