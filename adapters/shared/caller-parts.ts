@@ -63,7 +63,7 @@ export function callerParts(view: CardView, size: BoxSize): CallerParts {
   ])
   const action = [title, ...framed(view.action, share)]
   const details = detailParts(view, size, size.characters - share)
-  if (details.length > 0) return { action, details, end: 'End of what the caller wrote' }
+  if (details.length > 0) return { action, details, end: 'End of the caller’s text' }
   const bare = view.status.kind === 'pending' && view.audience === 'approver'
   return { action, details, ...(bare ? { end: 'The caller gave no further details.' } : {}) }
 }

@@ -62,7 +62,7 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     const subscription = await subscribe(publicKey)
     // Closing the browser's prompt refuses for now; pressing "Block" refuses for good.
     if (subscription === undefined)
-      return part.slot.show('warning', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
+      return part.slot.show('info', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
     const { device } = await post('/me/push', body, newDeviceShape)
     keep('localStorage', OWN_ID, device.id)

@@ -68,7 +68,7 @@ export class DecideTogether {
   /** Hides the requests: the next person at this browser may be someone else. */
   signedOut(recorded?: string): void {
     if (this.#busy && recorded === undefined) return
-    this.#slot.show('warning', ['your session has ended.', recorded].filter(Boolean).join(' '))
+    this.#slot.show('info', ['your session has ended.', recorded].filter(Boolean).join(' '))
     const signIn = link(signInHref(), 'Sign in', { class: 'button primary' })
     this.#show(`${this.#verb()} together`, p('Your comment and your selection are kept.'), signIn)
   }
@@ -174,7 +174,7 @@ export class DecideTogether {
   #form(items: readonly CheckedReview[], methods: readonly Factor[], unseen: Unseen): HTMLElement {
     const readers =
       items.length === 1
-        ? 'The caller reads it, and it is kept with the receipt.'
+        ? 'The caller sees it, and it is stored with the receipt.'
         : 'The callers read it, and it is kept with each receipt.'
     const comment = commentField(this.#draft, readers)
     const busy = (state: boolean): void => {
@@ -273,7 +273,7 @@ export class DecideTogether {
     this.#slot.show('error', error.message, ' Nothing was signed.')
     this.#show(
       'Stopped for your safety',
-      p('Do not decide these requests any other way. Tell the operator of this service what this page says.'),
+      p('Do not decide these requests any other way. Tell the operator of this service about this message.'),
       this.#closing('Close'),
     )
   }

@@ -269,7 +269,7 @@ function statedLines(stated: VerifiedReceipt['stated']): [string, string][] {
     ['Caller', `${requester.name} (${requester.key} of ${requester.account})`],
     ['Needed', quorum === 1 ? 'one approval' : `${quorum} approvals`],
     ['Meant for', audience],
-    ['Undoing it', reversibility && `${reversibility} (says the caller)`],
+    ['Reversibility', reversibility && `${reversibility} (says the caller)`],
   ]
   return lines.flatMap(([name, value]) => (value === undefined ? [] : [[name, oneLine(value)]]))
 }

@@ -71,7 +71,7 @@ const SCENES: Record<string, PageScene<undefined>> = {
       state.signedIn = false
     },
     path: '/setup',
-    ready: '.notice.warning',
+    ready: '.notice.info',
   },
   'reload after enrolling': { path: '/enroll', ready: 'main a[href="/account"]' },
   'sign-in while the passkey is asked': {

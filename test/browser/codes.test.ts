@@ -45,7 +45,7 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     await page.getByRole('heading', { name: 'Save your backup codes' }).waitFor()
     const backupCodes = await page.locator('.backup-codes code').allInnerTexts()
     expect(await page.getByRole('region', { name: 'Backup codes' }).innerText()).toContain(
-      'Each code signs you in once when your app is gone, in a browser where you enrolled or set up the app.',
+      'If you lose the app, each code signs you in once, in a browser where you signed up or set up the app.',
     )
     goOn()
     return { person, secret, backupCodes }

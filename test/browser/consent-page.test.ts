@@ -63,12 +63,14 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().getByLabel('Code from your authenticator app').fill('123456')
     await page().getByRole('button', { name: 'Approve' }).click()
     await page().getByRole('heading', { name: 'Approved', exact: true }).waitFor()
-    expect(await page().locator('.panel').innerText()).toContain('gets its key when it asks next')
+    expect(await page().locator('.panel').innerText()).toContain(
+      'The agent can collect its key within an hour',
+    )
     await page().locator('.request-head + nav').getByRole('link', { name: 'Back to the inbox' }).waitFor()
     state().one = { ...state().one, collected: sampleCollection() }
     await page().getByRole('heading', { name: 'The key was collected' }).waitFor()
     expect(await page().locator('.panel').innerText()).toContain(
-      'The key was given out once, to 198.51.100.4. If that was not your agent, revoke the key at once.',
+      'The key was issued once, to 198.51.100.4. If that was not your agent, revoke the key at once.',
     )
     expect(await page().getByRole('link', { name: 'See or revoke the key' }).getAttribute('href')).toBe(
       '/keys',

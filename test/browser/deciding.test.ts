@@ -92,7 +92,7 @@ describeInBrowser('deciding in a browser', () => {
     await thief.context.addCookies(await owner.context.cookies())
     await thief.page.goto(`/a/${id}?d=approve`)
     await thief.page.getByRole('button', { name: 'Approve' }).click()
-    await thief.page.getByText('no passkey of yours is on this device').waitFor()
+    await thief.page.getByText('none of your passkeys is on this device').waitFor()
     expect(await readRequest(suite.service(), rawKey, id)).toMatchObject({ status: 'pending' })
   })
 

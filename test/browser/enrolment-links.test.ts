@@ -6,7 +6,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 const DEAD: [path: string, advice: string][] = [
   [
     '/setup',
-    'Not signed up yet? Restart the service: it then prints a new link. Where someone was invited by command, the link in that command’s answer counts instead.',
+    'Not signed up yet? Restart the service: it then prints a new link. If you were invited with a command, use the link that the command printed.',
   ],
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]
@@ -60,7 +60,7 @@ describeInBrowser('links to enrol with', () => {
     const page = await visit('/setup#good-token')
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
     expect(await page.getByRole('heading', { level: 2, name: 'Passkey', exact: true }).count()).toBe(1)
-    expect(await main(page)).toContain('Colleagues know you by it here')
+    expect(await main(page)).toContain('It identifies you to colleagues')
     await page.reload()
     await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
     expect(await main(page)).toContain('this address is only half of the link')
@@ -104,13 +104,13 @@ describeInBrowser('links to enrol with', () => {
 
   it('an authenticator app: says what codes cannot do, and leads back with what was typed', async () => {
     const page = await visit('/setup#good-token')
-    expect(await main(page)).toContain('A fake site could trick you out of a code')
+    expect(await main(page)).toContain('A fake site could steal a code')
     await page.getByLabel('E-mail').fill('ana@example.com')
     await page.getByLabel('Your name').fill('Ana')
     await page.getByRole('button', { name: 'Use an authenticator app' }).click()
     await page.getByRole('heading', { name: 'Set up your authenticator app' }).waitFor()
     expect(await page.locator('.notice.warning').innerText()).toContain(
-      'codes and backup codes sign you in only on browsers where you enrolled',
+      'codes and backup codes sign you in only in browsers where you signed up',
     )
     expect(await page.locator('.steps > li').count()).toBe(2)
     await page.getByRole('button', { name: 'Back: use a passkey instead' }).click()

@@ -30,7 +30,9 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     if (setupUrl === undefined) throw new Error('a fresh service must print a set-up link')
 
     await page.goto('/')
-    await page.getByText('New service? It prints the link to set it up when it starts.').waitFor()
+    await page
+      .getByText('New service? It prints a sign-in link for the first owner when it starts.')
+      .waitFor()
     await page.goto(setupUrl)
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
     expect(page.url()).toBe(`${service.url}/setup`)

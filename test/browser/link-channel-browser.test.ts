@@ -37,9 +37,9 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
       'Notify the channel #deploys of the Slack workspace Example Ltd of every request of the account of Ana Pereira, ana@example.com?',
     )
     const text = await main()
-    expect(text).toContain('It sees action, requester and status, never the details.')
+    expect(text).toContain('It sees action, caller and status, never the details.')
     expect(text).toContain('continue only if you typed /countersign channel in Slack yourself a moment ago.')
-    expect(text).toContain('Everyone in this channel, now or later, sees what your account is asked')
+    expect(text).toContain('Everyone in this channel, now or later, sees the requests of your account')
   })
 
   it('channel: is added after a fresh proof for this link', async () => {
@@ -51,7 +51,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     await page.getByRole('heading', { name: 'The channel will be notified' }).waitFor()
     expect(await page.locator('#announcements').innerText()).toBe('The channel will be notified')
     expect(await main()).toContain(
-      'Nothing arrives? Then add the Countersign app to the channel: type /invite @Countersign in it.',
+      'If nothing arrives, add the Countersign app to the channel: type /invite @Countersign in it.',
     )
     const onward = page.getByRole('link', { name: 'Go to your integrations' })
     expect(await onward.getAttribute('href')).toBe('/integrations')
@@ -104,15 +104,15 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     suite.server().state.signedIn = false
     await open()
     expect(await page.locator('h1').innerText()).toBe(
-      'Make this browser known for signing in with e-mail and code?',
+      'Trust this browser for signing in with e-mail and code?',
     )
-    expect(await main()).toContain('Asked for by Ana P. in the Slack workspace Example Ltd.')
-    expect(await main()).toContain('and only on a device of your own.')
+    expect(await main()).toContain('Requested by Ana P. in the Slack workspace Example Ltd.')
+    expect(await main()).toContain('and only on your own device.')
     const used = page.waitForRequest('**/chat-links/use')
-    await button('Make this browser known').click()
+    await button('Trust this browser').click()
     expect((await used).postDataJSON()).toEqual({ token: LINK_TOKEN })
-    await page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
-    expect(await page.locator('#announcements').innerText()).toBe('This browser is known now')
+    await page.getByRole('heading', { name: 'This browser is trusted now' }).waitFor()
+    expect(await page.locator('#announcements').innerText()).toBe('This browser is trusted now')
     await page.getByLabel('E-mail').fill('ana@example.com')
     await page.getByLabel('Code', { exact: true }).fill('123456')
     await button('Sign in with the code').click()
@@ -124,17 +124,17 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     suite.server().state.signedIn = false
     await open()
     await page.keyboard.press('Tab')
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Make this browser known')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Trust this browser')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('This browser is known now')
+    await page.getByRole('heading', { name: 'This browser is trusted now' }).waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('This browser is trusted now')
   })
 
   it('browser: says who is signed in already', async () => {
     browser()
     await open()
-    await button('Make this browser known').click()
-    await page.getByText('From now on codes sign in here too.').waitFor()
+    await button('Trust this browser').click()
+    await page.getByText('From now on you can also sign in here with codes.').waitFor()
     expect(await main()).toContain('You are signed in as Ana Pereira, ana@example.com.')
     expect(await page.getByRole('link', { name: 'Go to your account' }).count()).toBe(1)
   })
@@ -143,8 +143,8 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     browser()
     await open()
     suite.server().state.chat.link = undefined
-    await button('Make this browser known').click()
-    await page.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
+    await button('Trust this browser').click()
+    await page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
     expect(await main()).toContain('Type /countersign browser in Slack again')
   })
 
@@ -152,7 +152,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     browser()
     await open()
     await button('I did not ask for this').click()
-    await page.getByText('it can be an attempt to meddle with how you sign in.').waitFor()
+    await page.getByText('it can be an attempt to interfere with how you sign in.').waitFor()
     expect(suite.server().calls).not.toContain('POST /chat-links/use')
   })
 })

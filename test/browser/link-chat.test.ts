@@ -44,7 +44,7 @@ describeInBrowser('linking a chat account', () => {
       'Link Ana P. in the Slack workspace Example Ltd to Ana Pereira, ana@example.com?',
     )
     expect(await page.locator('.notice.warning').innerText()).toBe(
-      'Careful: continue only if you typed /countersign link in Slack yourself a moment ago. The holder of this chat account will see what you are asked to approve. It can never approve anything.',
+      'Careful: continue only if you typed /countersign link in Slack yourself a moment ago. The holder of this chat account will see your requests, but can never approve anything.',
     )
     expect(await page.locator('#signed-in').innerText()).toContain('ana@example.com')
     expect(await focused()).toBe(await page.locator('h1').textContent())
@@ -67,7 +67,7 @@ describeInBrowser('linking a chat account', () => {
     expect(await said()).toBe('Your chat account is linked')
     expect(await focused()).toBe('Your chat account is linked')
     const text = await page.locator('main').innerText()
-    expect(text).toContain('Requests for your approval come to you in Slack.')
+    expect(text).toContain('You get your requests in Slack.')
     expect(text).toContain('You decide on this site, with your passkey or a code.')
     expect(text).toContain('/countersign unlink')
   })
@@ -111,7 +111,7 @@ describeInBrowser('linking a chat account', () => {
     await open()
     await button('Sign in as someone else').click()
     await page.getByRole('heading', { name: 'Sign in to link your chat account' }).waitFor()
-    expect(await page.locator('.notice').innerText()).toContain('you are signed out. The link is still here.')
+    expect(await page.locator('.notice').innerText()).toContain('you are signed out. The link still works.')
     expect(await page.locator('#signed-in').innerText()).toBe('')
     suite.server().state.user = BO
     await signInWithCode()
@@ -124,7 +124,7 @@ describeInBrowser('linking a chat account', () => {
     await button('Confirm and link').click()
     await page.getByRole('heading', { name: /to Bo, bo@example\.com\?$/ }).waitFor()
     expect(await page.getByRole('alert').innerText()).toContain(
-      'someone else is signed in on this browser now. Check again whom this is about.',
+      'someone else is now signed in in this browser. Check again who will be linked.',
     )
     expect(suite.server().calls).not.toContain('POST /me/step-up/options')
     expect(uses()).toBe(0)
@@ -134,7 +134,7 @@ describeInBrowser('linking a chat account', () => {
     await open()
     suite.server().state.signedIn = false
     await button('Confirm and link').click()
-    await page.getByText('your session has ended. Sign in again; the link is still here.').waitFor()
+    await page.getByText('your session has ended. Sign in again; the link still works.').waitFor()
     await signInWithCode()
     await page.getByRole('heading', { name: /^Link Ana P\./ }).waitFor()
   })
@@ -182,7 +182,7 @@ describeInBrowser('linking a chat account', () => {
     suite.server().state.chat.link = undefined
     await button('Confirm and link').click()
     await prove()
-    await page.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
+    await page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
     expect(await page.locator('main').innerText()).toContain('Type /countersign link in Slack again')
     expect(await page.getByRole('link', { name: 'Your account', exact: true }).getAttribute('href')).toBe(
       '/account',
@@ -192,7 +192,7 @@ describeInBrowser('linking a chat account', () => {
   it('a link that does not work: says for every chat what to type again', async () => {
     suite.server().state.chat.link = undefined
     await open()
-    expect(await heading()).toBe('This link does not work any more')
+    expect(await heading()).toBe('This link no longer works')
     const text = await page.locator('main').innerText()
     expect(text).toContain('the link has expired, was already used, or was replaced by a newer one.')
     expect(text).toContain(
@@ -201,7 +201,7 @@ describeInBrowser('linking a chat account', () => {
   })
 
   it.each([
-    ['offline', undefined, 'The service does not answer. Check your connection and try again.'],
+    ['offline', undefined, 'The service does not respond. Check your connection and try again.'],
     ['429', 429, 'Too many requests; wait 7 seconds.'],
     ['503', 503, 'Too many requests; wait 7 seconds.'],
   ] as const)('%s: keeps the link and tries again', async (_name, status, sentence) => {
@@ -226,7 +226,7 @@ describeInBrowser('linking a chat account', () => {
     await prove()
     await expect
       .poll(() => page.getByRole('alert').innerText())
-      .toContain('it is not certain whether this was done')
+      .toContain('this may or may not have been done')
     await page.unroute('**/chat-links/use')
     await button('Confirm and link').click()
     await prove()

@@ -88,31 +88,31 @@ const SCENES: Record<string, PageScene<undefined>> = {
     ready: /^Notify /,
     act: agree,
   },
-  'browser: the question': { prepare: browser, ready: /^Make this browser known/ },
+  'browser: the question': { prepare: browser, ready: /^Trust this browser/ },
   'browser: done': {
     prepare: (area, state) => {
       signedOut(area, state)
       browser(area, state)
     },
-    ready: /^Make this browser known/,
+    ready: /^Trust this browser/,
     act: async (page) => {
-      await page.getByRole('button', { name: 'Make this browser known' }).click()
-      await page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
+      await page.getByRole('button', { name: 'Trust this browser' }).click()
+      await page.getByRole('heading', { name: 'This browser is trusted now' }).waitFor()
     },
   },
   'browser: done while signed in': {
     prepare: browser,
-    ready: /^Make this browser known/,
+    ready: /^Trust this browser/,
     act: async (page) => {
-      await page.getByRole('button', { name: 'Make this browser known' }).click()
-      await page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
+      await page.getByRole('button', { name: 'Trust this browser' }).click()
+      await page.getByRole('heading', { name: 'This browser is trusted now' }).waitFor()
     },
   },
   'a dead link': {
     prepare: (_, { chat }) => {
       chat.link = undefined
     },
-    ready: /^This link does not work any more/,
+    ready: /^This link no longer works/,
   },
   'half a link': { path: '/link', ready: /^Open the complete link again/ },
   'account without chat': { path: '/account', ready: /^Chat$/ },

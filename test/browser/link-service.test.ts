@@ -48,7 +48,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     expect(await holderOf('U1')).toBe('ana@example.com')
 
     await open(person, url)
-    expect(await page.locator('h1').innerText()).toBe('This link does not work any more')
+    expect(await page.locator('h1').innerText()).toBe('This link no longer works')
     expect(JSON.stringify(suite.service().logged)).not.toContain(new URL(url).hash.slice(1))
 
     await page.locator('main').getByRole('link', { name: 'Your account' }).click()
@@ -82,7 +82,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await confirm(first)
     await first.page.getByRole('heading', { name: 'Your chat account is linked' }).waitFor()
     await confirm(second)
-    await second.page.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
+    await second.page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
     expect(await holderOf('U3')).toBe('cy@example.com')
   })
 
@@ -126,8 +126,8 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await stranger.page.getByText('Codes sign in only on a browser that was enrolled before').waitFor()
 
     await open(stranger, await linkFor('U5', 'browser'))
-    await stranger.page.getByRole('button', { name: 'Make this browser known' }).click()
-    await stranger.page.getByRole('heading', { name: 'This browser is known now' }).waitFor()
+    await stranger.page.getByRole('button', { name: 'Trust this browser' }).click()
+    await stranger.page.getByRole('heading', { name: 'This browser is trusted now' }).waitFor()
     await signIn()
     await stranger.page.getByRole('heading', { name: 'Inbox' }).waitFor()
     expect(await stranger.page.locator('#signed-in').innerText()).toContain('gus@example.com')

@@ -189,7 +189,7 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
         ids.push(await ask(setting, { action: `Restart server ${number}` }))
       await window.become(person.cookies)
       await window.open('/')
-      await window.sees('End of what the caller wrote')
+      await window.sees('End of the caller’s text')
       expect(await window.run(CUT_OFF, '.reading .caller-box')).toBe(0)
       await window.resize(PHONE.width, 640)
       await window.open('/')

@@ -47,7 +47,7 @@ describeInBrowser('a person’s own account page', () => {
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()
     await confirm(person)
     await person.page.getByRole('button', { name: 'Create a passkey on this device' }).click()
-    await person.page.getByText('already holds a passkey of yours').waitFor()
+    await person.page.getByText('already holds one of your passkeys').waitFor()
     expect(await passkeys(person).locator('.entry-name').count()).toBe(1)
     await person.page.getByRole('button', { name: 'Add a passkey' }).click()
     await confirm(person)

@@ -97,7 +97,7 @@ describeInBrowser('a passkey prompt that nobody answers', () => {
     await page.getByRole('button', { name: 'Approve' }).press('Enter')
     await expect
       .poll(() => page.locator('#announcements').innerText())
-      .toBe('Still waiting for the first press. Nothing more was started.')
+      .toBe('The first press is still in progress. Nothing else was started.')
     await page.getByRole('radio', { name: 'Code from an authenticator app' }).check()
     await page.getByText(STOPPED).waitFor()
     await page.getByLabel('Code from your authenticator app').fill('123456')
@@ -148,7 +148,7 @@ describeInBrowser('a browser without passkeys, such as a window inside a chat ap
     await page.locator('h1').waitFor()
     return page
   }
-  const sentence = 'this browser cannot use passkeys, as windows inside of other apps cannot.'
+  const sentence = 'this browser cannot use passkeys; windows inside other apps never can.'
 
   it('says before anything is pressed that only another browser can, and gives the link', async () => {
     suite.server().state.review = sampleReview({ methods: ['passkey'] })
@@ -169,7 +169,7 @@ describeInBrowser('a browser without passkeys, such as a window inside a chat ap
     expect(await page.getByRole('radio').count()).toBe(0)
     await page.locator('.decision-bar').getByLabel('Code from your authenticator app').fill('123456')
     await page.keyboard.press('Enter')
-    await page.getByText('Press the button that does.').waitFor()
+    await page.getByText('Press Approve or Reject.').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('heading', { name: 'Approved', exact: true }).waitFor()
     const pdf = await page.pdf({ format: 'A4' })
@@ -206,7 +206,9 @@ describeInBrowser('a browser without passkeys, such as a window inside a chat ap
     const page = await visit(`/link#${LINK_TOKEN}`)
     await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error())`)
     await page.getByRole('button', { name: 'Copy the link to this page' }).click()
-    await page.getByRole('button', { name: 'Not copied, take it from where you opened it' }).waitFor()
+    await page
+      .getByRole('button', { name: 'Not copied: use the link from the message in which you got it' })
+      .waitFor()
   })
 
   it('a browser made known leads on without its link, which is used', async () => {
@@ -214,7 +216,7 @@ describeInBrowser('a browser without passkeys, such as a window inside a chat ap
     suite.server().state.chat.link = sampleLink({ kind: 'browser' })
     const page = await visit(`/link#${LINK_TOKEN}`)
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    await page.getByRole('button', { name: 'Make this browser known' }).click()
+    await page.getByRole('button', { name: 'Trust this browser' }).click()
     await page.getByRole('button', { name: 'Copy the link to this page' }).click()
     await page.getByRole('button', { name: 'Copied: the link to this page' }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`${suite.server().url}/`)

@@ -176,7 +176,7 @@ describeInBrowser('one request in full', () => {
     await open('Approve or reject this action?')
     const steps = visitor.page.getByRole('list', { name: 'Timeline' }).locator('li p')
     expect(await steps.allInnerTexts()).toEqual([
-      'The API key deploy asked for an approval',
+      'The API key deploy made a request',
       'Posted in Teams to a channel',
       'Posted in Teams to you',
       'Ann opened the request',
@@ -222,7 +222,7 @@ describeInBrowser('one request in full', () => {
     const section = visitor.page.getByRole('region', { name: 'Timeline' })
     const steps = async () => (await section.locator('li p').allInnerTexts()).join('\n')
     expect(await steps()).toMatch(
-      /^The API key deploy asked for an approval\nThe webhook of approval.approved was delivered\nThe receipt was checked: pending\nThe receipt was checked: valid, 130 times, the last \S.*$/,
+      /^The API key deploy made a request\nThe webhook of approval.approved was delivered\nThe receipt was checked: pending\nThe receipt was checked: valid, 130 times, the last \S.*$/,
     )
     expect(await section.innerText()).not.toContain('not shown')
     area.entries = [...checks(1000), sampleEntry()]

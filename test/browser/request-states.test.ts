@@ -44,7 +44,7 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'no allowed factor',
     { may_decide: false, why_not: 'method_not_enrolled', methods: [] },
     'Waiting for a decision',
-    'None of your ways of confirming is allowed here.',
+    'None of your factors is allowed here.',
   ],
   [
     'an owner who only looks on',
@@ -56,7 +56,7 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'sandbox',
     { may_decide: false, sandbox: true },
     'Waiting for a decision',
-    'A sandbox request decides itself.',
+    'A sandbox request is decided automatically.',
   ],
 ]
 
@@ -299,7 +299,7 @@ describeInBrowser('the states of a request', () => {
     await approve.dispatchEvent('click')
     await heading('Sign in to see this request').waitFor()
     expect(await visitor.page.locator('.notice').innerText()).toBe(
-      'Careful: your session has ended. Nothing was recorded. Your comment is kept.',
+      'Note: your session has ended. Nothing was recorded. Your comment is kept.',
     )
     expect(await visitor.page.locator('body').innerText()).not.toContain('invoices')
     await visitor.page.getByText('Use a code instead').click()
@@ -323,7 +323,7 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.getByRole('button', { name: 'Approve' }).click()
     await heading('Withdrawn').waitFor()
     expect(await visitor.page.locator('.notice').innerText()).toBe(
-      'Careful: your decision is not recorded; the request was over before.',
+      'Careful: your decision is not recorded; the request had ended before.',
     )
   })
 
@@ -340,7 +340,7 @@ describeInBrowser('the states of a request', () => {
     await heading('The request could not be loaded').waitFor()
     // Nothing was to be done, so nothing was "not done".
     expect(await visitor.page.locator('.notice').innerText()).toBe(
-      'The service does not answer. Check your connection and try again.',
+      'The service does not respond. Check your connection and try again.',
     )
     await visitor.page.unroute('**/review')
     await visitor.page.getByRole('button', { name: 'Try again' }).click()
@@ -376,7 +376,7 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.addInitScript(`Object.defineProperty(navigator, 'cookieEnabled', { value: false })`)
     suite.server().state.signedIn = false
     await visitor.page.goto('/signin')
-    await visitor.page.getByText('this browser keeps no cookies of this page').waitFor()
+    await visitor.page.getByText('this browser blocks the cookies of this page').waitFor()
   })
 
   it('leads only to pages of its own after signing in', async () => {

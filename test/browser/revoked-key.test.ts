@@ -7,7 +7,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 import { patienceFor } from '../support/patience.ts'
 
 const SENTENCE =
-  'Careful: This API key was revoked after it asked. Reject this unless you know that it should still happen.'
+  'Careful: This API key was revoked after it made the request. Reject the request unless you know that it should still be carried out.'
 const LOST = { key_name: 'lost-agent', account_name: 'Example Ltd', key_revoked: true } as const
 
 const warnings = (within: Page | Locator): Locator => within.locator('.notice.warning', { hasText: SENTENCE })
@@ -40,7 +40,9 @@ describeInBrowser('a request of a key that was revoked since', () => {
     state.review = { ...sampleReview(), ...state.review, requested_by: LOST }
     await warnings(page).waitFor()
     expect(await page.locator('.request-head').innerText()).toContain(SENTENCE)
-    expect(await page.locator('#announcements').innerText()).toContain('was revoked after it asked')
+    expect(await page.locator('#announcements').innerText()).toContain(
+      'was revoked after it made the request',
+    )
     expect(await comment.inputValue()).toBe('Looks right')
     expect(await page.evaluate('document.activeElement.tagName')).toBe('TEXTAREA')
     const looks = () => suite.server().calls.filter((call) => call.endsWith('/review')).length

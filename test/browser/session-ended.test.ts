@@ -41,7 +41,7 @@ describeInBrowser('a session that ends while a request is on the screen', () => 
     await page.getByRole('button', { name: 'Approve' }).click()
     await heading(page, 'Sign in to see this request').waitFor()
     expect(await said()).toBe(
-      'Careful: your session has ended. It is not known whether your approval arrived. Sign in to go on.',
+      'Note: your session has ended. It is not known whether your approval arrived. Sign in to continue.',
     )
     expect(await page.locator('main').innerText()).not.toContain('Nothing was recorded')
     suite.server().state.signedIn = true
@@ -61,7 +61,7 @@ describeInBrowser('a session that ends while a request is on the screen', () => 
         return heading(page, 'Sign in to see this request').count()
       })
       .toBe(1)
-    expect(await said()).toBe('Careful: your session has ended. Your comment is kept.')
+    expect(await said()).toBe('Note: your session has ended. Your comment is kept.')
   })
 
   it('is said on the page of an API key, with what is known of the word', async () => {
@@ -76,7 +76,7 @@ describeInBrowser('a session that ends while a request is on the screen', () => 
       await meanwhile()
       await page.getByRole('button', { name: 'Reject' }).click()
       await heading(page, 'Sign in to see this request').waitFor()
-      expect(await said()).toBe(`Careful: your session has ended. ${sentence} Sign in to go on.`)
+      expect(await said()).toBe(`Note: your session has ended. ${sentence} Sign in to continue.`)
     }
   })
 
@@ -189,7 +189,7 @@ describeInBrowser('a session that ends while several are decided', () => {
         await (way === 'fetch' ? route.abort() : route.continue())
       })
       await dialog().getByRole('button', { name: 'Reject 3 requests' }).click()
-      await dialog().getByText(`Careful: your session has ended. ${known}`).waitFor()
+      await dialog().getByText(`Note: your session has ended. ${known}`).waitFor()
       expect(await dialog().innerText()).not.toContain('invoices')
       const href = await dialog().getByRole('link', { name: 'Sign in' }).getAttribute('href')
       expect(href).toBe(`/signin?next=${encodeURIComponent('/?impact=any')}`)
@@ -208,7 +208,7 @@ describeInBrowser('a session that ends while several are decided', () => {
     await looked
     suite.server().state.signedIn = false
     await page.getByRole('button', { name: 'Reject 3 selected' }).click()
-    await dialog().getByText('Careful: your session has ended.').waitFor()
+    await dialog().getByText('Note: your session has ended.').waitFor()
     await dialog().getByRole('link', { name: 'Sign in' }).waitFor()
     expect(await dialog().innerText()).not.toContain('Try again')
   })
@@ -218,7 +218,7 @@ describeInBrowser('a session that ends while several are decided', () => {
     await expect
       .poll(async () => {
         await page.clock.runFor(5000)
-        return dialog().getByText('Careful: your session has ended.').count()
+        return dialog().getByText('Note: your session has ended.').count()
       })
       .toBe(1)
     expect(await page.locator('body').innerText()).not.toContain('invoices')

@@ -86,7 +86,7 @@ describeInBrowser('what is signed is what is shown (T16)', () => {
     const { key, account } = review.requester
     const lines = [
       '2 must approve, each with a passkey, only people whom the operator confirmed',
-      `${MODEL} only authenticators whose make is proven`,
+      `${MODEL} only authenticators of a verified model`,
       'Can be undone by others only',
       'https://payments.example',
     ]

@@ -19,7 +19,7 @@ describeInBrowser('the way on from a request', () => {
   }
   const suite = usePageSuite(area)
   let visitor: Visitor
-  const links = () => visitor.page.getByRole('navigation', { name: 'Go on' }).getByRole('link')
+  const links = () => visitor.page.getByRole('navigation', { name: 'Continue' }).getByRole('link')
   const addresses = async (): Promise<(string | null)[]> =>
     Promise.all((await links().all()).map((one) => one.getAttribute('href')))
   const approve = async (then = 'Approved', from = ''): Promise<void> => {
@@ -145,7 +145,7 @@ describeInBrowser('the way on from a request', () => {
     }
     await approve('Waiting for a decision')
     expect(await visitor.page.locator('.request > .notice').innerText()).toBe(
-      'Careful: your decision is not recorded; this vote was given before, or is no longer yours to give.',
+      'Careful: your decision is not recorded; this vote had been cast before, or you may no longer cast it.',
     )
   })
 
@@ -183,10 +183,10 @@ describeInBrowser('the way on from a request', () => {
   it('of a person whose only passkey is suspended leads to who lets them in again, as their account says', async () => {
     const { state } = suite.server()
     const { page } = visitor
-    const said = page.locator('.notice', { hasText: 'is suspended since' })
+    const said = page.locator('.notice', { hasText: 'has been suspended since' })
     await page.goto('/account')
     expect(await said.innerText()).toMatch(
-      /^Careful: your passkey Phone is suspended since .*2026.* remove it\.$/,
+      /^Careful: your passkey Phone has been suspended since .*2026.* remove it\.$/,
     )
     state.factors.passkeys.shift()
     state.factors.totp = { enabled: false, since: null }
@@ -216,7 +216,7 @@ describeInBrowser('the way on from a request', () => {
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await overflow(page)).toBe(0)
     await said.getByRole('link', { name: 'See your account' }).click()
-    await page.getByText('is suspended since').waitFor()
+    await page.getByText('has been suspended since').waitFor()
   })
 
   it('of a person whose codes were switched off says so, with a passkey or without', async () => {

@@ -76,7 +76,7 @@ function matchingCodeField(): Field {
   return field({
     label: 'Matching code',
     name: 'matching-code',
-    hint: 'The eight letters that the agent shows you now. No agent of yours shows one? Then reject.',
+    hint: 'The eight letters that the agent shows you now. If none of your agents shows a code, reject.',
     attributes: {
       autocomplete: 'off',
       autocapitalize: 'characters',

@@ -149,7 +149,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     open &&
       notice(
         'warning',
-        'approve only if you started this agent yourself, and it shows you the code. All that is known of it is that it knows your e-mail address.',
+        'approve only if you started this agent yourself and it shows you the code. Nothing else is known about it but that it knows your e-mail address.',
       ),
     callerQuote(consent.client_name, 'the agent').element,
     statedFacts(consent),
@@ -175,14 +175,14 @@ function statedFacts(consent: Consent): HTMLElement {
     'card',
     'Stated by Countersign',
     facts(
-      ['Asked from', mono(requester.address)],
+      ['Requested from', mono(requester.address)],
       [
         'Software',
         requester.user_agent === '' ? el('em', {}, 'not said') : callerText(requester.user_agent),
-        kind(' by its own word'),
+        kind(' as stated by the agent'),
       ],
-      ['Asked at', moment(consent.created_at)],
-      ['Ends', moment(consent.expires_at)],
+      ['Requested at', moment(consent.created_at)],
+      ['Expires at', moment(consent.expires_at)],
       ['The key may', el('ul', { class: 'plain-list' }, ...consent.scopes.map(scopeRow))],
       ['The key may not', 'decide anything, make keys, or change your account'],
       consent.consent && ['You answered', moment(consent.consent.at), ` with a ${consent.consent.method}`],
@@ -207,7 +207,7 @@ function outcomePanel(consent: Consent): HTMLElement {
     'panel',
     'State',
     p(
-      'The key was given out once, to ',
+      'The key was issued once, to ',
       mono(collected.address ?? 'an unknown address'),
       '. If that was not your agent, revoke the key at once.',
     ),
@@ -219,12 +219,12 @@ function outcomePanel(consent: Consent): HTMLElement {
 function outcomeOf({ status, collect_by, tries_left }: Consent): string {
   if (status === 'approved')
     return isTooLate(collect_by)
-      ? 'The agent did not ask for its key within an hour of your consent, so none was made.'
-      : 'The agent gets its key when it asks next, within an hour. This page tells when that was, and from where. You can close it.'
-  if (status === 'expired') return 'It ran out. No key was given out.'
+      ? 'The agent did not collect its key within an hour of your consent, so none was made.'
+      : 'The agent can collect its key within an hour. This page then shows when it did, and from where. You can close it.'
+  if (status === 'expired') return 'It expired. No key was issued.'
   return tries_left <= 0
-    ? 'No key was given out. If you typed what your agent showed, have it ask again; if another person told you what to type, tell the operator of this service.'
-    : 'No key was given out.'
+    ? 'No key was issued. If you typed the code that your agent showed, let it ask again; if another person told you what to type, tell the operator of this service.'
+    : 'No key was issued.'
 }
 
 function isTooLate(collectBy: string | undefined): boolean {

@@ -224,9 +224,10 @@ export class DecidePage {
   }
 }
 
-const NOT_RECORDED = 'your decision is not recorded; the request was over before.'
+const NOT_RECORDED = 'your decision is not recorded; the request had ended before.'
 
-const NOT_YOURS = 'your decision is not recorded; this vote was given before, or is no longer yours to give.'
+const NOT_YOURS =
+  'your decision is not recorded; this vote had been cast before, or you may no longer cast it.'
 
 function recordedNotice(decision: Outcome): HTMLElement {
   return notice('success', `your ${WORD_OF[decision]} is recorded.`)

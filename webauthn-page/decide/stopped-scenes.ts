@@ -35,8 +35,8 @@ export function isFinal(error: unknown): boolean {
 
 /** The message for a person who already saw the request; `recorded` says what is known of a decision they sent. */
 export function sessionEnded(recorded: string | undefined, comment: string): HTMLElement {
-  const kept = comment.trim() === '' ? 'Sign in to go on.' : 'Your comment is kept.'
-  return notice('warning', ['your session has ended.', recorded, kept].filter(Boolean).join(' '))
+  const kept = comment.trim() === '' ? 'Sign in to continue.' : 'Your comment is kept.'
+  return notice('info', ['your session has ended.', recorded, kept].filter(Boolean).join(' '))
 }
 
 /** Asks for sign-in. Before it, the page shows nothing about the request, not even whether it exists (T13). */
@@ -44,7 +44,7 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void, m
   const scene = plainScene(
     'Sign in to see this request',
     message,
-    lede('What it is about is shown only to people it concerns.'),
+    lede('The request is shown only to its approvers and to people of its account.'),
     signInPanel(signedIn),
   )
   showScene('Sign in', scene, { focus })
@@ -53,7 +53,9 @@ export function showInvitation(focus: boolean, signedIn: (user: User) => void, m
 function showNotFound(): void {
   showPlain(
     'Request not available',
-    lede('It does not exist, or it asks someone else. Check the link, or sign in as the person it names.'),
+    lede(
+      'It does not exist, or you do not have access to it. Check the link, or sign in as one of its approvers.',
+    ),
     buttonRow(
       link(keepFilters('/'), 'Your inbox', { class: 'button primary' }),
       button('Sign in as someone else', 'plain', async () => {
@@ -69,7 +71,7 @@ function showMismatch(error: Error): void {
   showPlain(
     'Stopped for your safety',
     notice('error', error.message, ' Nothing was signed.'),
-    p('Do not approve this request any other way. Tell the operator of this service what this page says.'),
+    p('Do not approve this request any other way. Tell the operator of this service about this message.'),
   )
 }
 
@@ -86,7 +88,7 @@ function showFailure(error: unknown, again: () => Promise<void>, known: Child): 
 export function wayBack(): HTMLElement {
   return el(
     'nav',
-    { class: 'buttons way-on', 'aria-label': 'Go on' },
+    { class: 'buttons way-on', 'aria-label': 'Continue' },
     link(keepFilters('/'), 'Back to the inbox', { class: 'button plain' }),
   )
 }

@@ -34,7 +34,7 @@ export async function enrolPage(): Promise<void> {
   if (token !== '') return lookUp(token)
   const user = await whoIsSignedIn().catch(() => undefined)
   if (user !== undefined) return showEnrolled(user)
-  showHalfLink(p('Open the link you were given again, from where you got it.'), signUpDone())
+  showHalfLink(p('Open the link again from the message in which you got it.'), signUpDone())
 }
 
 /** Leads on who reloaded the page, and lost the token or the backup codes with that. */
@@ -70,7 +70,7 @@ function showDeadLink(): void {
     signUpDone(),
     setup
       ? p(
-          'Not signed up yet? Restart the service: it then prints a new link. Where someone was invited by command, the link in that command’s answer counts instead.',
+          'Not signed up yet? Restart the service: it then prints a new link. If you were invited with a command, use the link that the command printed.',
         )
       : p('Not enrolled yet? Ask the person who sent you the link for a new one.'),
   )
@@ -209,7 +209,7 @@ interface Enrolment {
 /** The choice of a factor: passkeys first, codes as the alternative. */
 function factorChoice(enrolment: Enrolment): HTMLElement[] {
   const works = passkeysWork()
-  const passkeyName = nameField('Name of this passkey', 'To tell your devices apart later.', {
+  const passkeyName = nameField('Name of this passkey', 'So that you can tell your devices apart.', {
     name: 'passkey_name',
     value: deviceName(),
   })
@@ -228,7 +228,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     { class: 'choice', 'aria-label': 'Authenticator app' },
     el('h2', {}, works ? 'No passkey on this device?' : 'Authenticator app'),
     p(
-      'Codes from an app work too, to sign in only on browsers where you enrolled before. A fake site could trick you out of a code, and high-impact requests may insist on a passkey.',
+      'Codes from an app work too, but only in browsers where you signed up before. A fake site could steal a code, and high-impact requests may require a passkey.',
     ),
     button('Use an authenticator app', 'plain', () => {
       stopPrompt()
@@ -236,7 +236,7 @@ function factorChoice(enrolment: Enrolment): HTMLElement[] {
     }),
   )
   const missing = notice(
-    'warning',
+    'info',
     'this browser cannot create passkeys here. Copy the link and open it in Safari or Chrome, or use an authenticator app. ',
     copyLink(completeLink(enrolment.token)),
   )
@@ -274,7 +274,7 @@ function personFields() {
   const email = emailField(
     'E-mail',
     'email',
-    'Colleagues know you by it here, and you give it when you sign in with a code. No e-mail is sent to it.',
+    'It identifies you to colleagues, and you enter it when you sign in with a code. No e-mail is sent to it.',
   )
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
   const read = (): Person | undefined => {
@@ -315,6 +315,6 @@ async function enrolTotp({ token, slot, person, fields, back }: Enrolment): Prom
 function beforeYouFinish(): HTMLElement {
   return notice(
     'warning',
-    'codes and backup codes sign you in only on browsers where you enrolled or set up the app before. On a new device, or once you clear this browser’s data, they do not let you in; a passkey does.',
+    'codes and backup codes sign you in only in browsers where you signed up or set up the app before. On a new device, or after you clear this browser’s data, use a passkey.',
   )
 }

@@ -27,7 +27,7 @@ export function showIncomplete(): void {
 /** Says that the link no longer works. `link` holds what the page learnt about it while it did. */
 export function showDeadLink(link?: ChatLink): void {
   showPlain(
-    'This link does not work any more',
+    'This link no longer works',
     notice('error', 'the link has expired, was already used, or was replaced by a newer one.'),
     p(
       'Links from chat work once and for ten minutes. Type ',
@@ -40,9 +40,9 @@ export function showDeadLink(link?: ChatLink): void {
 
 function linkedAlready(): HTMLElement {
   return p(
-    'Confirmed it before? ',
+    'Have you confirmed it already? ',
     linkTo('/account', 'Your account'),
-    ' shows what is linked, under “Chat”.',
+    ' lists linked accounts, under “Chat”.',
   )
 }
 
@@ -61,7 +61,7 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
     'Someone else asked for this link',
     notice('error', 'you are signed in as ', ...whoIsHere(user), '. The link belongs to another person.'),
     p(
-      'It was asked for by ',
+      'The link was requested by ',
       ...whoInChat(link),
       '. Sign in as the person who linked that chat account, or type ',
       ...typed(link),
@@ -76,10 +76,10 @@ export function showNotYours(link: ChatLink, user: User, change: () => Promise<v
 export function showDeclined(link: ChatLink): void {
   showPlain(
     'Nothing was changed',
-    lede('You can close this page. The link ends by itself at ', moment(link.expires_at), '.'),
+    lede('You can close this page. The link expires at ', moment(link.expires_at), '.'),
     p(
       'Did another person send you the link? Then tell the operator of this service: it can be an attempt to ',
-      link.kind === 'browser' ? 'meddle with how you sign in.' : 'read what you are asked to approve.',
+      link.kind === 'browser' ? 'interfere with how you sign in.' : 'read your requests.',
     ),
     p(linkTo('/account', 'Your account')),
   )
@@ -101,7 +101,7 @@ export function showSignIn(
     plainScene(
       channel ? 'Sign in to notify a channel' : 'Sign in to link your chat account',
       message !== undefined && notice('info', message),
-      lede(...about, ' Nothing is changed by signing in; you confirm on the next page.'),
+      lede(...about, ' Signing in changes nothing; you confirm on the next page.'),
       ...linkWarnings(link),
       signInPanel(signedIn, url),
       hint('No account here yet? Ask the operator of this service for an invitation.'),
@@ -117,13 +117,13 @@ export function showLinked(link: ChatLink, user: User): void {
   showDone(
     'Your chat account is linked',
     notice('success', ...whoInChat(link), ' is linked to ', ...whoIsHere(user), '.'),
-    el('h2', {}, 'What happens next'),
+    el('h2', {}, 'Next steps'),
     el(
       'ul',
       { class: 'next-steps' },
-      el('li', {}, `Requests for your approval come to you in ${name}.`),
+      el('li', {}, `You get your requests in ${name}.`),
       el('li', {}, 'Their buttons lead here. You decide on this site, with your passkey or a code.'),
-      el('li', {}, 'Type ', el('code', {}, command('pending')), ' there to see what waits for you.'),
+      el('li', {}, 'Type ', el('code', {}, command('pending')), ' there to see your pending requests.'),
       el(
         'li',
         {},
@@ -141,11 +141,11 @@ export function showChannelAdded(link: ChatLink): void {
   showDone(
     'The channel will be notified',
     notice('success', 'the channel ', ...channelOf(link), ' is notified of every request of your account.'),
-    el('h2', {}, 'What happens next'),
+    el('h2', {}, 'Next steps'),
     el(
       'ul',
       { class: 'next-steps' },
-      el('li', {}, 'From the next request on, it reads action, requester and status, never the details.'),
+      el('li', {}, 'From the next request on, it sees action, caller and status, never the details.'),
       el('li', {}, ...nothingArrives(link.platform)),
       el('li', {}, 'Your page of integrations shows the channel; remove it there to end this.'),
     ),
@@ -154,7 +154,7 @@ export function showChannelAdded(link: ChatLink): void {
 }
 
 function nothingArrives(platform: ChatLink['platform']): Child[] {
-  const said = 'Nothing arrives? Then add the Countersign app to the channel'
+  const said = 'If nothing arrives, add the Countersign app to the channel'
   return platform === 'slack'
     ? [`${said}: type `, el('code', {}, '/invite @Countersign'), ' in it.']
     : [`${said}.`]
@@ -163,7 +163,7 @@ function nothingArrives(platform: ChatLink['platform']): Child[] {
 /** Says that this browser is known. `user` is the person who is already signed in on it, if any. */
 export function showBrowserKnown(user: User | undefined, signedIn: () => void): void {
   showDone(
-    'This browser is known now',
+    'This browser is trusted now',
     ...(user === undefined
       ? [
           lede(
@@ -173,7 +173,7 @@ export function showBrowserKnown(user: User | undefined, signedIn: () => void): 
           signInPanel(signedIn, `${location.origin}/`, true),
         ]
       : [
-          lede('From now on codes sign in here too.'),
+          lede('From now on you can also sign in here with codes.'),
           p('You are signed in as ', ...whoIsHere(user), '.'),
           ACCOUNT(),
         ]),

@@ -70,7 +70,7 @@ class LinkPage {
     showUser(user)
     if (link.kind === 'channel') showChannelQuestion(link, user, answers)
     else showLinkQuestion(link, user, answers)
-    if (message !== undefined) answers.slot.show('warning', message)
+    if (message !== undefined) answers.slot.show('info', message)
   }
 
   #askBrowser(link: ChatLink): void {
@@ -96,7 +96,7 @@ class LinkPage {
       change: () =>
         slot.attempt(async () => {
           await endSession()
-          this.#askWho(link, 'you are signed out. The link is still here.')
+          this.#askWho(link, 'you are signed out. The link still works.')
         }),
     }
   }
@@ -128,8 +128,8 @@ class LinkPage {
   }
 }
 
-const SESSION_ENDED = 'your session has ended. Sign in again; the link is still here.'
-const OTHER_PERSON = 'someone else is signed in on this browser now. Check again whom this is about.'
+const SESSION_ENDED = 'your session has ended. Sign in again; the link still works.'
+const OTHER_PERSON = 'someone else is now signed in in this browser. Check again who will be linked.'
 
 function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
   return link.kind === 'channel'
@@ -172,7 +172,7 @@ function showLinkQuestion(link: ChatLink, user: User, answers: Answers): void {
         'warning',
         'continue only if you typed ',
         ...typed(link),
-        ' yourself a moment ago. The holder of this chat account will see what you are asked to approve. It can never approve anything.',
+        ' yourself a moment ago. The holder of this chat account will see your requests, but can never approve anything.',
       ),
       answerButtons('Confirm and link', answers),
       signedInAs(user, answers),
@@ -193,12 +193,12 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
         ...whoIsHere(user),
         '?',
       ],
-      lede('It sees action, requester and status, never the details.'),
+      lede('It sees action, caller and status, never the details.'),
       notice(
         'warning',
         'continue only if you typed ',
         ...typed(link),
-        ' yourself a moment ago. Everyone in this channel, now or later, sees what your account is asked to approve. Nothing can be approved there.',
+        ' yourself a moment ago. Everyone in this channel, now or later, sees the requests of your account. Nothing can be approved there.',
       ),
       answerButtons('Confirm and notify the channel', answers),
       signedInAs(user, answers),
@@ -209,21 +209,21 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
 /** Asks whether to make this browser known. Works signed out, since such a browser cannot sign in with codes yet. */
 function showBrowserQuestion(link: ChatLink, answers: Answers): void {
   showScene(
-    'Make this browser known',
+    'Trust this browser',
     question(
       link,
-      ['Make this browser known for signing in with e-mail and code?'],
-      lede('Asked for by ', ...whoInChat(link), '.'),
+      ['Trust this browser for signing in with e-mail and code?'],
+      lede('Requested by ', ...whoInChat(link), '.'),
       notice(
         'warning',
         'continue only if you typed ',
         ...typed(link),
-        ' yourself a moment ago, and only on a device of your own.',
+        ' yourself a moment ago, and only on your own device.',
       ),
       p(
-        'This does not sign you in: that still takes your e-mail address and a code. If another person signs in with codes on this browser, their codes stop working here.',
+        'This does not sign you in: you still need your e-mail address and a code. If another person signs in with codes in this browser, their codes stop working here.',
       ),
-      answerButtons('Make this browser known', answers),
+      answerButtons('Trust this browser', answers),
     ),
   )
 }
@@ -235,7 +235,7 @@ function question(link: ChatLink, heading: Child[], ...parts: HTMLElement[]): HT
     ...linkWarnings(link),
     ...parts,
     hint(
-      `Framed names are what ${wordsOf(link.platform).name} tells; Countersign did not check them. This link works once, until `,
+      `Framed names come from ${wordsOf(link.platform).name}; Countersign did not check them. This link works once, until `,
       moment(link.expires_at),
       '.',
     ),

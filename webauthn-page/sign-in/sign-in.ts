@@ -23,15 +23,15 @@ export async function signInPage(): Promise<void> {
   const again = new URLSearchParams(location.search).has('again')
   if (!again && (await whoIsSignedIn().catch(() => undefined)) !== undefined) return goOn()
   const scene = plainScene(
-    again ? 'Sign in once more' : 'Sign in',
+    again ? 'Sign in again' : 'Sign in',
     lede(
       again
-        ? 'What comes next asks for a passkey or a code of the last 15 minutes.'
-        : 'With the passkey you created when you enrolled: your fingerprint, face, screen lock or security key.',
+        ? 'The next step needs a passkey or a code from the last 15 minutes.'
+        : 'With the passkey you created when you signed up: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
-    note('New service? It prints the link to set it up when it starts.'),
-    note('Only a receipt to check? ', link('/verify', 'Verify it without signing in'), '.'),
+    note('New service? It prints a sign-in link for the first owner when it starts.'),
+    note('Do you only want to check a receipt? ', link('/verify', 'Verify it without signing in'), '.'),
   )
   showScene('Sign in', scene, { focus: false })
 }
@@ -70,7 +70,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
   insteadOfPrompt(codes)
   return div(
     'card',
-    !navigator.cookieEnabled && notice('warning', NO_COOKIES, copyLink(url)),
+    !navigator.cookieEnabled && notice('info', NO_COOKIES, copyLink(url)),
     works ? passkey : openElsewhere(url),
     slot.element,
     codes,
@@ -78,17 +78,17 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
 }
 
 const NO_COOKIES =
-  'this browser keeps no cookies of this page, so that it cannot stay signed in. Allow them in its settings, or open the link in another browser. '
+  'this browser blocks the cookies of this page, so you cannot stay signed in. Allow them in its settings, or open the link in another browser. '
 
 /** Names every possible reason: of a passkey that it cannot verify the service says no more. */
-const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. None left? ${NEW_LINK}`
+const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. If you have none left: ${NEW_LINK}`
 
 function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
   const email = emailField('E-mail', 'username')
   const code = field({
     label: 'Code',
     name: 'code',
-    hint: '6 digits from your authenticator app, or a backup code such as ABCDE-12345. Works only on a browser you enrolled before.',
+    hint: '6 digits from your authenticator app, or a backup code such as ABCDE-12345. Codes work only in browsers where you signed up before.',
     attributes: {
       autocomplete: 'one-time-code',
       autocapitalize: 'characters',

@@ -134,7 +134,7 @@ for (const call of document.querySelectorAll('.call')) {
   button.setAttribute('aria-label', 'Copy the call: ' + call.closest('article').querySelector('h3').textContent)
   button.addEventListener('click', async () => {
     const copied = await navigator.clipboard?.writeText(call.textContent).then(() => true, () => false)
-    status.textContent = copied ? 'Copied' : 'Not copied, select by hand'
+    status.textContent = copied ? 'Copied' : 'Not copied: select the text yourself'
   })
   call.after(button)
 }

@@ -121,7 +121,7 @@ const OUR_WORDS = [
   /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others)$/,
   /^(✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn)$/,
   /^(Approve…|Reject…|Details)$/,
-  /^(End of what the caller wrote|The caller gave no further details\.)$/,
+  /^(End of the caller’s text|The caller gave no further details\.)$/,
   /^(Nothing is decided in Slack: buttons open the page\. )?req_7k2m9q4r8s1t6w5x0yzabcdefg$/,
 ]
 

@@ -203,7 +203,13 @@ describe('what stands where', () => {
       'Delete 18',
     ])
       expect(ground(part)).toBe('emphasis')
-    for (const part of ['Requested action', 'Other fields', 'Risk findings', 'End of what', 'API key: '])
+    for (const part of [
+      'Requested action',
+      'Other fields',
+      'Risk findings',
+      'End of the caller',
+      'API key: ',
+    ])
       expect(ground(part)).toBeUndefined()
     expect(ground('⚠️ High impact')).toBe('attention')
   })

@@ -66,7 +66,7 @@ async function removeFirst(person: Owner): Promise<void> {
 describe('a proof of the last 15 minutes', () => {
   it.each<[string, (person: Owner) => Promise<unknown>]>([
     ['the account counts attested passkeys alone since', demandAttested],
-    ['its passkey is suspended since', findCopy],
+    ['its passkey has been suspended since', findCopy],
   ])('T34: counts no more when %s', async (_name, change) => {
     const person = await newOwner(service, `${change.name.toLowerCase()}@example.com`)
     const session = await signIn(person, 9)

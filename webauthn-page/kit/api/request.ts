@@ -84,7 +84,11 @@ const HARMLESS = /^\/session|\/(options|look|lookup)$/
 
 /** Returns the failure for an unanswered call that is safe to repeat. */
 export function silence(): RequestFailure {
-  return new RequestFailure(0, 'network', 'The service does not answer. Check your connection and try again.')
+  return new RequestFailure(
+    0,
+    'network',
+    'The service does not respond. Check your connection and try again.',
+  )
 }
 
 function noAnswer(method: string, path: string): RequestFailure {
@@ -92,7 +96,7 @@ function noAnswer(method: string, path: string): RequestFailure {
   return new RequestFailure(
     0,
     'unanswered',
-    'the service did not answer, so it is not certain whether this was done. Check your connection and look before you try again.',
+    'the service did not respond, so this may or may not have been done. Check your connection and the result before you try again.',
   )
 }
 

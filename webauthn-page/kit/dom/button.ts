@@ -42,7 +42,7 @@ export function copyButton(
   text: string,
   what: string,
   label = 'Copy',
-  failed = 'Not copied, select by hand',
+  failed = 'Not copied: select the text yourself',
 ): HTMLButtonElement {
   const element = button(label, 'quiet', async () => say(await copied(text)), {
     'aria-label': `Copy ${what}`,

@@ -86,7 +86,7 @@ export function sentenceAt(refused: RequestFailure): string {
 /** Returns one sentence for people about an error. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ShapeError)
-    return 'The service gave an answer this page does not understand. Reload the page.'
+    return 'The service sent an answer that this page does not understand. Reload the page.'
   const own = error instanceof Error && !BROWSERS_OWN.some((type) => error instanceof type)
   if (own && error.message !== '') return error.message
   return 'Something went wrong in this page. Reload it and try again.'

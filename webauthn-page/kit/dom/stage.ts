@@ -44,7 +44,7 @@ export function showHalfLink(...parts: Child[]): void {
   showPlain(
     'Open the complete link again',
     notice(
-      'warning',
+      'info',
       'this address is only half of the link. The page removes the secret part at once to protect it, so reloading cannot bring it back.',
     ),
     ...parts,

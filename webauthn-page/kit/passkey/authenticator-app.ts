@@ -60,7 +60,7 @@ function qrImage(svg: string): HTMLElement {
     class: 'qr',
     width: 200,
     height: 200,
-    alt: 'QR code with the secret that is also written below',
+    alt: 'QR code with the secret that is also shown below',
   })
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
   return image
@@ -77,14 +77,14 @@ export function backupCodes(codes: readonly string[], done: () => void): HTMLEle
   const saved = tick('checkbox', 'I saved them')
   const proceed = button('Continue', 'primary', () => {
     if (saved.input.checked) return done()
-    slot.show('warning', 'Save the codes first, then tick “I saved them”. They are not shown again.')
+    slot.show('info', 'Save the codes first, then tick “I saved them”. They are not shown again.')
     saved.input.focus()
   })
   return el(
     'section',
     { class: 'card', 'aria-label': 'Backup codes' },
     p(
-      'Each code signs you in once when your app is gone, in a browser where you enrolled or set up the app. They never approve anything. ',
+      'If you lose the app, each code signs you in once, in a browser where you signed up or set up the app. They never approve anything. ',
       el('strong', {}, 'They are shown only now.'),
     ),
     el('ul', { class: 'backup-codes' }, ...codes.map((code) => el('li', {}, el('code', {}, code)))),

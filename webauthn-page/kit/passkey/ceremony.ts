@@ -23,15 +23,15 @@ export const passkeysWork = browserSupportsWebAuthn
 /** Says what to do when only a passkey will do and this browser cannot use passkeys; shown before anything is pressed. */
 export function openElsewhere(url?: string): HTMLElement {
   return notice(
-    'warning',
-    'this browser cannot use passkeys, as windows inside of other apps cannot. Copy the link and open it in Safari or Chrome. ',
+    'info',
+    'this browser cannot use passkeys; windows inside other apps never can. Copy the link and open it in Safari or Chrome. ',
     copyLink(url),
   )
 }
 
 /** A button that copies `url`. It goes only to the clipboard and is never shown, since it may hold a secret (T14). */
 export function copyLink(url = location.href): HTMLElement {
-  const failed = 'Not copied, take it from where you opened it'
+  const failed = 'Not copied: use the link from the message in which you got it'
   return el('span', { class: 'note-button' }, copyButton(url, 'the link to this page', 'Copy link', failed))
 }
 
@@ -134,14 +134,14 @@ async function authenticatorNear(): Promise<boolean> {
 function advice(error: unknown, outcome: string): string {
   const name = error instanceof Error ? error.name : ''
   if (name === 'InvalidStateError')
-    return 'This device or security key already holds a passkey of yours for this service.'
+    return 'This device or security key already holds one of your passkeys for this service.'
   if (name === 'SecurityError')
-    return 'This address is not the one the passkey belongs to. Open the service at its own address.'
+    return 'The passkey does not belong to this address. Open the service at its own address.'
   if (name === 'NotSupportedError')
-    return `This device cannot make the kind of passkey that is needed. ${outcome}`
+    return `This device cannot create the required kind of passkey. ${outcome}`
   if (name === 'AbortError') return `The passkey prompt was stopped or timed out. ${outcome}`
   if (name === 'NotAllowedError') {
-    return `The passkey prompt was closed or timed out, or no passkey of yours is on this device. ${outcome} Try again.`
+    return `The passkey prompt was closed or timed out, or none of your passkeys is on this device. ${outcome} Try again.`
   }
   return `The passkey did not work. ${outcome} Try again, or use another way.`
 }

@@ -5,11 +5,11 @@ import { day } from '../dom/moment.ts'
 import { notice } from '../dom/notice.ts'
 import { callerName } from '../show/caller-text.ts'
 
-export const NONE_ALLOWED = 'None of your ways of confirming is allowed here.'
+export const NONE_ALLOWED = 'None of your factors is allowed here.'
 
 /** The way out for a person without a working factor: adding a factor needs a proof with an existing one (T34). */
 export const NEW_LINK =
-  'Ask the operator of this service for a new link; “countersign user invite <your e-mail address> --renew” prints it.'
+  'Ask the owner who invited you, or the operator of this service: the operator’s command “countersign user invite <your e-mail address> --renew” prints a new sign-in link.'
 
 /** Says `why` the person has nothing to confirm with, and what to do next. */
 export function addPasskey(why: string): HTMLElement {
@@ -38,9 +38,9 @@ export function lostFactors(factors: Factors): HTMLElement | undefined {
     ...lost.flatMap(({ name, suspended_at }): Child[] => [
       'your passkey ',
       callerName(name),
-      ' is suspended since ',
+      ' has been suspended since ',
       suspended_at !== null && day(suspended_at),
-      ': its counter went backwards, which can mean a copy. ',
+      ': its counter went backwards, so a copy of it may exist. ',
     ]),
     lost.length === 0 && 'your codes are switched off: too many wrong ones were entered. ',
     lockedOut ? `You have nothing else to confirm with. ${NEW_LINK}` : 'It no longer works; remove it.',

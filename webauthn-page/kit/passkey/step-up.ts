@@ -34,7 +34,7 @@ export async function stepUp(
     passkey && passkeyProof(options, finish),
     code && codeProof(finish, !passkey),
     methods.length > 0 && !passkey && !code && openElsewhere(url),
-    methods.length === 0 && p(`No other passkey or code of yours can confirm this. ${NEW_LINK}`),
+    methods.length === 0 && p(`You have no other passkey or code that can confirm this. ${NEW_LINK}`),
     buttonRow(button('Cancel', 'quiet', () => finish())),
   ])
   stopPrompt()

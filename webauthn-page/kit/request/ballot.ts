@@ -32,7 +32,7 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
   const slot = noticeSlot()
   code.input.addEventListener('keydown', (event) => {
     if (event instanceof KeyboardEvent && event.key === 'Enter')
-      slot.show('info', 'a code alone does not say what you decide. Press the button that does.')
+      slot.show('info', 'a code alone does not say what you decide. Press Approve or Reject.')
   })
   const buttons: HTMLElement[] = []
   let running = false
@@ -77,7 +77,7 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
       work: (totp: string | undefined) => Promise<void>,
       took: (error: unknown) => Promise<boolean>,
     ): Promise<void> {
-      if (running) return announce('Still waiting for the first press. Nothing more was started.')
+      if (running) return announce('The first press is still in progress. Nothing else was started.')
       if (held !== undefined) return announce(held)
       slot.clear()
       const totp = method() === 'totp' ? readCode(code) : undefined

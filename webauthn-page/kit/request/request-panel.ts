@@ -35,8 +35,8 @@ function body(review: Review, decide: (review: Review) => HTMLElement, person: W
 function finalSentence(review: Review): string {
   if (review.status !== 'expired') return 'The decision is recorded.'
   return review.cancelled === true
-    ? 'The request was withdrawn. Nothing was signed and nothing is left to do.'
-    : 'The request expired without a decision. Nothing was signed; the caller has to ask again.'
+    ? 'The request was withdrawn. Nothing was signed, and you need not do anything.'
+    : 'The request expired without a decision. Nothing was signed; the caller must make a new request.'
 }
 
 /** Explains why the person may not decide, and what they can do. */
@@ -44,14 +44,14 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   const lacking = LACKING[why_not ?? '']
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
-    return p('Your vote is recorded. This page follows the votes of the others; you may close it.')
+    return p('Your vote is recorded. This page shows the votes of the others as they come; you may close it.')
   if (why_not === 'not_confirmed')
     return p(
-      'This request counts only people whom the operator of this service confirmed, and you are not confirmed yet. The operator runs “countersign user confirm”.',
+      'Only people whom the operator of this service has confirmed may decide this request, and you are not confirmed yet. The operator runs “countersign user confirm”.',
     )
   return p(
     sandbox === true
-      ? 'A sandbox request decides itself.'
+      ? 'A sandbox request is decided automatically.'
       : 'You can follow this request here, but not decide it.',
   )
 }
@@ -59,7 +59,7 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
 const LACKING: Partial<Record<string, string>> = {
   passkey_required: 'This request must be decided with a passkey.',
   authenticator_refused:
-    'This request counts only passkeys on authenticators whose make is proven, and none of yours is one.',
+    'This request accepts only passkeys on authenticators of a verified model, and you have none.',
   method_not_enrolled: NONE_ALLOWED,
 }
 
@@ -87,7 +87,7 @@ function receiptView(review: Review, decision: Decision, person: WritePerson): H
     signedReceipt(review, decision),
     p(
       link(`/verify#${review.id}`, 'Check this receipt'),
-      ' in a browser; anyone may, without signing in. For programs: ',
+      ' in a browser: anyone can, without signing in. For programs: ',
       link(`/api/v1/approvals/${review.id}/verify`, 'the check as JSON'),
       '.',
     ),

@@ -80,7 +80,7 @@ function briefOnPhones(heading: string): HTMLElement {
 function sameAddressNote(): HTMLElement {
   return notice(
     'warning',
-    'this request came from the address you are at now. Decide only if you know why, and only by your own hand.',
+    'this request came from your current network address. Decide only if you know why, and only yourself.',
   )
 }
 
@@ -114,8 +114,8 @@ function evidence(review: Review): HTMLElement {
 export function signedFacts(review: Review): HTMLElement {
   const lede =
     review.status === 'expired'
-      ? 'It was to be signed together with what the caller wrote. Nothing was signed.'
-      : 'Signed together with everything the caller wrote.'
+      ? 'It would have been signed together with the caller’s text. Nothing was signed.'
+      : 'Signed together with the caller’s whole text.'
   return panel(
     'card',
     'Stated by Countersign',
@@ -151,7 +151,7 @@ function callersWord({ reversibility, audience: meant }: Review): ([string, ...C
   return [
     reversibility === undefined
       ? undefined
-      : ['Undoing it', REVERSIBILITY_WORDS[reversibility], ' ', kind('says the caller')],
+      : ['Reversibility', REVERSIBILITY_WORDS[reversibility], ' ', kind('says the caller')],
     meant === undefined
       ? undefined
       : ['Meant for', el('bdi', { class: 'mono' }, callerText(meant)), ' ', kind('says the caller')],
@@ -175,7 +175,7 @@ function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]]
 
 /** The row that says which passkeys count. */
 function authenticatorsFact(rule: 'attested' | string[]): [string, ...Child[]] {
-  const proven = kind('only authenticators whose make is proven')
+  const proven = kind('only authenticators of a verified model')
   return ['Passkeys', ...(rule === 'attested' ? [] : [...inLine(rule), ' ']), proven]
 }
 
@@ -193,6 +193,6 @@ function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ..
   const stoodIn = votes.find(({ mine, delegate }) => mine && delegate !== undefined)
   if (stoodIn !== undefined) return [['You decided for', mono(stoodIn.approver)]]
   if (approver === null)
-    return [['Your part', 'You may look at this request; you are not one of its approvers.']]
+    return [['Your part', 'You may read this request, but you are not one of its approvers.']]
   return [['Your reference', mono(approver), ' ', kind('stands for you in receipts')]]
 }

@@ -61,4 +61,4 @@ export function revokedKeyNote(asker: { key_revoked?: boolean | undefined }): HT
 }
 
 export const REVOKED_KEY =
-  'This API key was revoked after it asked. Reject this unless you know that it should still happen.'
+  'This API key was revoked after it made the request. Reject the request unless you know that it should still be carried out.'

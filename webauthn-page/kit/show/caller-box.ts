@@ -44,7 +44,7 @@ export function callerBox({ action, context, contextJson, keyName, actionId }: C
     rows.length + others.length === 0
       ? note('The caller gave no further details.')
       : exactDetails(contextJson),
-    el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of what the caller wrote'),
+    el('p', { class: 'caller-box-end', 'aria-hidden': 'true' }, 'End of the caller’s text'),
   )
   const folds = box.querySelectorAll<HTMLDetailsElement>('.tree details:not([open])')
   if (folds.length > 0) box.querySelector('.caller-rows, .other-rows')?.before(openAll(folds))

@@ -49,10 +49,10 @@ function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
 }
 
 const HIDDEN_MEANS =
-  'This text holds characters that are normally invisible or pile up on others; they are shown in brackets.'
+  'This text contains characters that are normally invisible or stack on others; they are shown in brackets.'
 const ENCODED = /\bxn--\w/i
 const ENCODED_MEANS =
-  '“xn--” stands for letters of other alphabets. Opened in a browser, the address can look like another one.'
+  '“xn--” stands for letters of other alphabets. In a browser the address can look like a different one.'
 
 type Warning = readonly [name: string, sentence: string | HTMLElement]
 
