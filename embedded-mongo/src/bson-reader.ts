@@ -1,19 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import {
-  Binary,
-  BSONRegExp,
-  BSONSymbol,
-  Decimal128,
-  Double,
-  Int32,
-  Long,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  Timestamp,
-} from 'bson'
+import { Binary, BSONRegExp, Double, Int32, Long, ObjectId } from 'bson'
 import { MongoError } from './semantics/mongo-error.ts'
-import { type BsonDocument, type BsonValue, bsonUndefined, JavaScriptCode } from './semantics/values.ts'
+import type { BsonDocument, BsonValue } from './semantics/values.ts'
 
 /**
  * The deepest nesting of a document. MongoDB allows 180, but every part of the store recurses over documents,
@@ -79,15 +67,12 @@ export function readDocument(
 /** Bytes of a value, for the types of fixed size. */
 const FIXED_WIDTHS: ReadonlyMap<number, number> = new Map([
   [0x01, 8],
-  [0x06, 0],
   [0x07, 12],
   [0x08, 1],
   [0x09, 8],
   [0x0a, 0],
   [0x10, 4],
-  [0x11, 8],
   [0x12, 8],
-  [0x13, 16],
 ])
 
 class BsonReader {
@@ -141,9 +126,9 @@ class BsonReader {
   #skip(type: number): void {
     const width = FIXED_WIDTHS.get(type)
     if (width !== undefined) this.#take(width)
-    else if (type === 0x02 || type === 0x0d || type === 0x0e) this.#take(this.#int32())
+    else if (type === 0x02) this.#take(this.#int32())
     else if (type === 0x05) this.#take(this.#int32() + 1)
-    else if (type === 0x03 || type === 0x04 || type === 0x0f) this.#take(this.#int32() - 4)
+    else if (type === 0x03 || type === 0x04) this.#take(this.#int32() - 4)
     else this.#value(type, 1)
   }
 
@@ -183,8 +168,6 @@ class BsonReader {
         return this.#array(depth + 1)
       case 0x05:
         return this.#binary()
-      case 0x06:
-        return bsonUndefined
       case 0x07:
         return new ObjectId(Uint8Array.prototype.slice.call(this.#bytes, this.#take(12), this.offset))
       case 0x08:
@@ -197,31 +180,8 @@ class BsonReader {
         return new Int32(this.#int32())
       case 0x12:
         return this.#long()
-      default:
-        return this.#rareValue(type, depth)
-    }
-  }
-
-  #rareValue(type: number, depth: number): BsonValue {
-    switch (type) {
       case 0x0b:
         return new BSONRegExp(this.#cstring(), this.#cstring())
-      case 0x0d:
-        return new JavaScriptCode(this.#string())
-      case 0x0e:
-        return new BSONSymbol(this.#string())
-      case 0x0f:
-        return this.#codeWithScope(depth)
-      case 0x11: {
-        const i = this.#bytes.readUInt32LE(this.#take(4))
-        return new Timestamp({ i, t: this.#bytes.readUInt32LE(this.#take(4)) })
-      }
-      case 0x13:
-        return new Decimal128(Uint8Array.prototype.slice.call(this.#bytes, this.#take(16), this.offset))
-      case 0x7f:
-        return new MaxKey()
-      case 0xff:
-        return new MinKey()
       default:
         throw invalid(`element type 0x${type.toString(16).padStart(2, '0')} is unknown or not supported`)
     }
@@ -265,15 +225,6 @@ class BsonReader {
     const subtype = this.#byte()
     const start = this.#take(length)
     return new Binary(Uint8Array.prototype.slice.call(this.#bytes, start, this.offset), subtype)
-  }
-
-  #codeWithScope(depth: number): JavaScriptCode {
-    const start = this.offset
-    const size = this.#int32()
-    const code = this.#string()
-    const scope = this.document(depth + 1)
-    if (this.offset !== start + size) throw invalid('code with scope does not end where its length says')
-    return new JavaScriptCode(code, scope)
   }
 
   #string(): string {

@@ -1,7 +1,7 @@
 import type { Binary } from 'bson'
 import { MAX_DEPTH } from './bson-reader.ts'
 import { MongoError } from './semantics/mongo-error.ts'
-import type { BsonDocument, BsonValue, JavaScriptCode } from './semantics/values.ts'
+import type { BsonDocument, BsonValue } from './semantics/values.ts'
 
 /** The scratch buffer is kept between calls up to this size, so one huge document does not pin its memory. */
 const KEPT_BYTES = 1 << 20
@@ -102,10 +102,10 @@ class BsonWriter {
       this.#bytes(value)
       return 0x03
     }
-    return this.#taggedValue(value, depth)
+    return this.#taggedValue(value)
   }
 
-  #taggedValue(value: Tagged, depth: number): number {
+  #taggedValue(value: Tagged): number {
     switch (value._bsontype) {
       case 'ObjectId':
         this.#bytes(value.id)
@@ -121,40 +121,13 @@ class BsonWriter {
       case 'Long':
         this.#words(value.low, value.high)
         return 0x12
-      case 'Timestamp':
-        this.#words(value.low, value.high)
-        return 0x11
-      case 'Decimal128':
-        this.#bytes(value.bytes)
-        return 0x13
       case 'BSONRegExp':
         this.#cstring(value.pattern)
         this.#cstring(value.options)
         return 0x0b
-      case 'BSONSymbol':
-        this.#string(value.value)
-        return 0x0e
-      case 'JavaScript':
-        return this.#code(value, depth)
       case 'Undefined':
         return 0x06
-      case 'MinKey':
-        return 0xff
-      case 'MaxKey':
-        return 0x7f
     }
-  }
-
-  #code(value: JavaScriptCode, depth: number): number {
-    if (value.scope === undefined) {
-      this.#string(value.code)
-      return 0x0d
-    }
-    const start = this.#room(4)
-    this.#string(value.code)
-    this.document(value.scope, depth + 1)
-    this.buffer.writeInt32LE(this.length - start, start)
-    return 0x0f
   }
 
   #binary(value: Binary): number {

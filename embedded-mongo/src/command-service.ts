@@ -7,21 +7,12 @@ import {
   dropDatabase,
   dropIndexes,
   listCollections,
-  listDatabases,
   listIndexes,
 } from './commands/catalog-commands.ts'
 import type { Command, CommandCall, Reply } from './commands/command.ts'
 import { CommandFields } from './commands/command-fields.ts'
 import { readGenericArguments } from './commands/generic-arguments.ts'
-import {
-  aggregate,
-  count,
-  distinct,
-  endSessions,
-  find,
-  getMore,
-  killCursors,
-} from './commands/read-commands.ts'
+import { aggregate, count, endSessions, find, getMore, killCursors } from './commands/read-commands.ts'
 import { authenticate, buildInfo, hello, legacyHello, ping } from './commands/server-commands.ts'
 import { findAndModify, insert, remove, update } from './commands/write-commands.ts'
 import {
@@ -58,7 +49,7 @@ interface Job {
 }
 
 /** Commands that only read and leave nothing behind, so a full disk does not concern them. */
-const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate', 'distinct'])
+const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate'])
 
 /** Commands with which a driver opens a connection, even during a read; if one is refused, the driver drops its pool. */
 const GREETINGS: ReadonlySet<string> = new Set(['hello', 'isMaster', 'ismaster'])
@@ -256,14 +247,12 @@ const commandTable: ReadonlyMap<string, Command> = new Map([
   ['listIndexes', listIndexes],
   ['dropIndexes', dropIndexes],
   ['listCollections', listCollections],
-  ['listDatabases', listDatabases],
   ['insert', insert],
   ['find', find],
   ['getMore', getMore],
   ['killCursors', killCursors],
   ['aggregate', aggregate],
   ['count', count],
-  ['distinct', distinct],
   ['update', update],
   ['delete', remove],
   ['findAndModify', findAndModify],

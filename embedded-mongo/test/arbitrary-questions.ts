@@ -1,6 +1,6 @@
 import { Double, Int32 } from 'bson'
 import fc from 'fast-check'
-import { type BsonDocument, type BsonValue, bsonUndefined } from '../src/semantics/values.ts'
+import type { BsonDocument, BsonValue } from '../src/semantics/values.ts'
 
 function doc(fields: Record<string, BsonValue>): BsonDocument {
   return new Map(Object.entries(fields))
@@ -9,7 +9,6 @@ function doc(fields: Record<string, BsonValue>): BsonDocument {
 /** Few, so that documents and questions meet. */
 const scalar = fc.constantFrom<BsonValue>(
   null,
-  bsonUndefined,
   true,
   '',
   'a',
@@ -33,22 +32,19 @@ export const documents = fc.array(aDocument, { minLength: 1, maxLength: 30, size
 export const changes = fc.array(fc.record({ at: fc.nat(29), to: fc.option(aDocument, { freq: 3 }) }), {
   maxLength: 6,
 })
-/** MongoDB refuses "undefined" in a query. */
-const operand = scalar.filter((candidate) => candidate !== bsonUndefined)
 const comparison = fc
-  .tuple(fc.constantFrom('$eq', '$gt', '$gte', '$lt', '$lte', '$ne'), operand)
-  .map(([op, operand]) => doc({ [op]: operand }))
-const several = fc.array(operand, { maxLength: 3 })
+  .tuple(fc.constantFrom('$eq', '$gt', '$gte', '$lt', '$lte', '$ne'), scalar)
+  .map(([op, wanted]) => doc({ [op]: wanted }))
+const several = fc.array(scalar, { maxLength: 3 })
 const condition = fc.oneof(
-  { weight: 3, arbitrary: operand },
+  { weight: 3, arbitrary: scalar },
   { weight: 5, arbitrary: comparison },
-  fc.tuple(operand, operand).map(([low, high]) => doc({ $gt: low, $lte: high })),
+  fc.tuple(scalar, scalar).map(([low, high]) => doc({ $gt: low, $lte: high })),
   fc.tuple(fc.constantFrom('$in', '$nin', '$all'), several).map(([op, values]) => doc({ [op]: values })),
   fc.boolean().map((exists) => doc({ $exists: exists })),
   comparison.map((negated) => doc({ $not: negated })),
   comparison.map((element) => doc({ $elemMatch: element })),
-  fc.tuple(operand, several).map(([least, values]) => doc({ $gte: least, $in: values })),
-  fc.constantFrom('int', 'string', 'null').map((name) => doc({ $type: name })),
+  fc.tuple(scalar, several).map(([least, values]) => doc({ $gte: least, $in: values })),
 )
 /** Mostly about one field, so that questions meet indexes. */
 const aField = fc.constantFrom('a', 'a', 'a', ...fields)
@@ -76,8 +72,8 @@ const CONDITIONS: BsonDocument[] = [
   doc({ a: doc({ $gt: new Int32(2) }) }),
   doc({ b: doc({ $exists: true }) }),
   doc({ a: doc({ $exists: true }) }),
-  doc({ a: doc({ $type: 'int' }) }),
-  doc({ b: doc({ $type: 'string' }) }),
+  doc({ a: doc({ $lt: new Int32(3) }) }),
+  doc({ b: doc({ $gte: '' }) }),
   doc({ c: null }),
   doc({ a: doc({ $lte: null }) }),
   doc({ 'c.d': doc({ $in: [new Int32(1), 'a'] }) }),

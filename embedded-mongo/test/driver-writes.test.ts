@@ -1,4 +1,3 @@
-import { Timestamp } from 'mongodb'
 import { describe, expect, it } from 'vitest'
 import { useItems } from './items.ts'
 import { refusal } from './support.ts'
@@ -69,7 +68,6 @@ describe('update', () => {
     ['a part of _id that begins with $', { '_id.$gt': 1 }, { $set: { a: 1 } }, 52],
     ['an _id of $set', {}, { $set: { _id: { a: [{ $b: 1 }] } } }, 52],
     ['an _id of $setOnInsert', {}, { $setOnInsert: { '_id.$a': 1 } }, 52],
-    ['an _id of $rename', { 'z.$gt': 1 }, { $rename: { z: '_id' } }, 52],
     ['an _id of a replacement', {}, { _id: { $a: 1, b: 1 } }, 52],
     ['an array of $push', {}, { $push: { _id: 1 } }, 53],
   ])('refuses an upsert by %s', async (_name, q, u, code) => {
@@ -96,25 +94,6 @@ describe('update', () => {
     })
     expect(reply).toMatchObject({ n: 0, nModified: 0, writeErrors: [{ code: 14 }] })
     expect(await items().countDocuments({ n: 2 })).toBe(2)
-  })
-
-  it('puts the time in the place of an empty timestamp, except in _id and below', async () => {
-    const empty = Timestamp.fromBits(0, 0)
-    const stamps = store().db.collection<{
-      _id: Timestamp | number
-      a?: Timestamp
-      b?: Timestamp
-      c?: object
-    }>('stamps')
-    await stamps.insertOne({ _id: empty, a: empty, b: empty, c: { d: empty, e: [empty] } })
-    await stamps.replaceOne({ _id: 1 }, { a: empty }, { upsert: true })
-    await stamps.updateOne({ _id: 2 }, { $set: { a: empty } }, { upsert: true })
-    const [inserted, replaced, set] = await stamps.find().toArray()
-    expect(inserted).toMatchObject({ _id: empty, c: { d: empty, e: [empty] } })
-    expect(set?.a).toEqual(empty)
-    const given = [inserted?.a, inserted?.b, replaced?.a].map((stamp) => stamp?.toBigInt())
-    expect(new Set(given).size).toBe(3)
-    for (const stamp of given) expect(Number((stamp ?? 0n) >> 32n)).toBeGreaterThan(Date.now() / 1000 - 600)
   })
 
   it('judges $expr by the clock of the store', async () => {

@@ -34,14 +34,13 @@ describe('a disk that fails', () => {
       })
     }
     // What only reads is not refused, and sees nothing of a write beside it that was undone.
-    const [write, found, count, kinds] = await Promise.allSettled([
+    const [write, found, count] = await Promise.allSettled([
       items.insertOne({ _id: 4 }),
       items.find().toArray(),
       items.countDocuments(),
-      items.distinct('_id'),
     ])
     expect(write.status).toBe('rejected')
-    expect([found, count, kinds]).toMatchObject([{ value: [{ _id: 1 }] }, { value: 1 }, { value: [1] }])
+    expect([found, count]).toMatchObject([{ value: [{ _id: 1 }] }, { value: 1 }])
     // Nor is a new connection, which a driver opens whenever two of its calls meet.
     const [writer, caller] = await Promise.all([0, 1].map(() => RawClient.open(store.server.socketPath)))
     for (let round = 0; round < 10; round += 1) {

@@ -204,7 +204,6 @@ describe('refused commands', () => {
         { find: 'x', collation: { locale: 'en' } },
         { find: 'x', collation: { locale: 'simple', strength: 1 } },
         { count: 'x', collation: { locale: 'fr' } },
-        { distinct: 'x', key: 'a', collation: {} },
         { aggregate: 'x', pipeline: [], cursor: {}, collation: { locale: 'en', strength: 2 } },
         { findAndModify: 'x', remove: true, collation: { locale: 'en' } },
         { createIndexes: 'x', indexes: [{ key: { a: 1 }, name: 'a_1', collation: { locale: 'en' } }] },
@@ -265,7 +264,7 @@ describe('refused commands', () => {
     expect(writeErrors).toMatchObject([{ code: 72, errmsg: expect.stringContaining('no collation but') }])
   })
 
-  it.each([{ find: 'x' }, { distinct: 'x', key: 'a' }, { aggregate: 'x', pipeline: [], cursor: {} }])(
+  it.each([{ find: 'x' }, { count: 'x' }, { aggregate: 'x', pipeline: [], cursor: {} }])(
     'takes the collation simple in %j',
     async (command) => {
       expect(

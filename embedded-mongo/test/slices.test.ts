@@ -105,7 +105,6 @@ describe('a statement over many documents', () => {
     ['a count without an index', () => items().countDocuments({ state: 'none' })],
     ['a search that finds nothing', () => items().find({ state: 'none' }).toArray()],
     ['a sort without an index', () => items().find().sort({ n: 1, _id: -1 }).toArray()],
-    ['distinct values', () => items().distinct('n')],
     [
       'a pipeline',
       () =>
@@ -350,13 +349,11 @@ describe('a write that is not durable yet', () => {
     const [write, ...reads] = await Promise.all([
       ask('insert', insert('written')),
       ask('sorted', { ...find('written'), sort: { n: 1 } }),
-      ask('kinds', { distinct: 'written', key: 'n' }),
       ask('count', { count: 'written' }),
     ])
     expect(write).toMatchObject({ ok: 0, code: 1 })
     expect(reads).toMatchObject([
       { ok: 1, cursor: { firstBatch: [{ n: 1 }] } },
-      { ok: 1, values: [1] },
       { ok: 1, n: 1 },
     ])
   })

@@ -1,4 +1,4 @@
-import { Int32, Long } from 'bson'
+import { Int32 } from 'bson'
 import { encodeBson } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
 import { CollectionIndex } from '../engine/collection-index.ts'
@@ -8,7 +8,6 @@ import { compileFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from '../semantics/values.ts'
 import { type Command, type CommandCall, cursorBatchSize, namespaceOf, openCursor } from './command.ts'
-import { readSelection, selectRecords } from './selection.ts'
 
 /** Options of MongoDB's `create` that change what a collection is; the store has plain collections only. */
 const KINDS_OF_COLLECTION = [
@@ -82,53 +81,6 @@ export const listCollections: Command = {
     const namespace = `${call.database}.$cmd.listCollections`
     return openCursor(call, found, { namespace, batchSize: cursorBatchSize(call) })
   },
-}
-
-export const listDatabases: Command = {
-  fields: new Set(['listDatabases', 'nameOnly', 'filter', 'authorizedDatabases']),
-  *run(call) {
-    // Every client may see every database, so `authorizedDatabases` changes nothing.
-    call.fields.flag('authorizedDatabases')
-    const nameOnly = call.fields.flag('nameOnly')
-    const wanted = call.fields.document('filter') ?? new Map()
-    const filter = compileFilter(wanted)
-    const isSized = !nameOnly || [...wanted.keys()].some((name) => name !== 'name')
-    const databases: BsonDocument[] = []
-    let total = 0
-    for (const name of call.engine.databases()) {
-      const size = isSized ? yield* bytesOf(call, name) : 0
-      const description = new Map<string, BsonValue>([
-        ['name', name],
-        ...(isSized
-          ? ([
-              ['sizeOnDisk', Long.fromNumber(size)],
-              ['empty', false],
-            ] as const)
-          : []),
-      ])
-      if (!filter.matches(description, call.now)) continue
-      databases.push(nameOnly ? new Map([['name', name]]) : description)
-      total += size
-    }
-    const reply = new Map<string, BsonValue>([['databases', databases]])
-    if (nameOnly) return reply
-    return reply
-      .set('totalSize', Long.fromNumber(total))
-      .set('totalSizeMb', Long.fromNumber(Math.floor(total / (1024 * 1024))))
-  },
-}
-
-/** Sums the bytes of a database's documents. All databases share one file, so other space in it is not told apart. */
-function* bytesOf(call: CommandCall, database: string): Steps<number> {
-  let bytes = 0
-  for (const collection of call.engine.collectionsOf(database)) {
-    if (collection.dropped) continue
-    for (const record of selectRecords(collection, readSelection(call.fields, undefined, collection), call)) {
-      if (record === undefined) yield
-      else bytes += record.body.length
-    }
-  }
-  return bytes
 }
 
 function describe(collection: Collection, database: string): BsonDocument {

@@ -127,7 +127,7 @@ export class CommandFields {
 
 /** Returns the number if it is whole and exact in a double, else undefined. */
 export function integerOf(value: BsonValue | undefined): number | undefined {
-  if (!isNumber(value) || value._bsontype === 'Decimal128') return undefined
+  if (!isNumber(value)) return undefined
   const number = value._bsontype === 'Long' ? value.toNumber() : value.value
   return Number.isSafeInteger(number) ? number : undefined
 }

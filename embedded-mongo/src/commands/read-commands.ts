@@ -3,8 +3,6 @@ import { pickFields } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
 import type { Steps } from '../engine/slice.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
-import { valuesAtPath } from '../semantics/field-paths.ts'
-import { encodeValue } from '../semantics/key-encoding.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import { countValue } from '../semantics/numbers.ts'
 import { compilePipeline, groupOf } from '../semantics/pipeline.ts'
@@ -63,9 +61,7 @@ export const find: Command = {
     const partial = call.fields.flag('allowPartialResults')
     const projection = call.fields.document('projection')
     const project =
-      projection === undefined || projection.size === 0
-        ? undefined
-        : compileProjection(projection, selection.filter, call.now)
+      projection === undefined || projection.size === 0 ? undefined : compileProjection(projection)
     const batchSize = call.fields.count('batchSize')
     const singleBatch = call.fields.flag('singleBatch')
     const found = collection === undefined ? [] : selectRecords(collection, { ...selection, partial }, call)
@@ -148,26 +144,6 @@ export const count: Command = {
     const selection = readSelection(call.fields, call.fields.document('query'), collection, { limit, skip })
     const found = collection === undefined ? 0 : yield* countRecords(collection, selection, call)
     return new Map([['n', countValue(found)]])
-  },
-}
-
-export const distinct: Command = {
-  fields: new Set(['distinct', 'key', 'query', 'collation', 'hint']),
-  *run(call) {
-    const collection = call.engine.collection(namespaceOf(call, 'distinct'))
-    const key = call.fields.required('key', call.fields.text('key'))
-    const selection = readSelection(call.fields, call.fields.document('query'), collection)
-    const seen = new Map<string, BsonValue>()
-    if (collection !== undefined) {
-      for (const record of selectRecords(collection, selection, call)) {
-        if (record === undefined) yield
-        for (const value of record === undefined ? [] : valuesAtPath(record.document, key)) {
-          const encoded = encodeValue(value)
-          if (!seen.has(encoded)) seen.set(encoded, value)
-        }
-      }
-    }
-    return new Map([['values', [...seen.values()]]])
   },
 }
 

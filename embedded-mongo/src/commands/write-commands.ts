@@ -7,7 +7,7 @@ import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
 import type { CompiledFilter } from '../semantics/filter.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { checkInsertedId, stamped, withId } from '../semantics/new-document.ts'
+import { checkInsertedId, withId } from '../semantics/new-document.ts'
 import { compileProjection, type Project } from '../semantics/projection.ts'
 import { compileUpdate } from '../semantics/update.ts'
 import { seedFromFilter } from '../semantics/upsert-seed.ts'
@@ -29,7 +29,7 @@ export const insert: Command = {
     const writeErrors = yield* runStatements(documents, call, (document) => {
       checkInsertedId(document.get('_id'))
       // Another client may have dropped the collection meanwhile.
-      call.engine.ensureCollection(namespace).insert(stamped(withId(document), call.now))
+      call.engine.ensureCollection(namespace).insert(withId(document))
       inserted += 1
       return undefined
     })
@@ -308,7 +308,7 @@ export const findAndModify: Command = {
     const selection = readSelection(call.fields, query, collection, { limit: 1 })
     const none = call.fields.flag('upsert')
     const record = collection && (yield* selectOne(collection, selection, call, { none }))
-    const project = projectionOf(call, selection.filter)
+    const project = projectionOf(call)
     const outcome = call.fields.flag('remove')
       ? removeRecord(collection, record)
       : modify(call, namespace, selection, record)
@@ -334,10 +334,10 @@ function checkCombination({ fields }: CommandCall): void {
   }
 }
 
-function projectionOf({ fields, now }: CommandCall, filter: CompiledFilter): Project | undefined {
+function projectionOf({ fields }: CommandCall): Project | undefined {
   const projection = fields.document('fields')
   if (projection === undefined || projection.size === 0) return undefined
-  return compileProjection(projection, filter, now)
+  return compileProjection(projection)
 }
 
 function removeRecord(collection: Collection | undefined, record: StoreRecord | undefined): Outcome {

@@ -1,15 +1,15 @@
-import { type FieldOperator, type OperatorFactory, shownId } from './change-path.ts'
+import { type OperatorFactory, shownId } from './change-path.ts'
 import { compareValues, equalValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { dbRefFields } from './field-paths.ts'
 import { compileFilter } from './filter.ts'
-import { linearScanLimit, membership } from './filter-tests.ts'
+import { linearScanLimit } from './filter-tests.ts'
 import { encodeValue } from './key-encoding.ts'
 import { mongoError } from './mongo-error.ts'
 import { integerValue } from './numbers.ts'
-import { type BsonDocument, type BsonValue, documentOf, isDocument, isNumber, isRegex } from './values.ts'
+import { type BsonValue, documentOf, isDocument, isRegex } from './values.ts'
 
-/** $push, with $each, $position, $sort and $slice. */
+/** $push, with $each, $sort and $slice. */
 export const pushOperator: OperatorFactory = (_path, argument) => {
   const extend = parsePush(argument)
   return {
@@ -74,31 +74,19 @@ function parseAdditions(argument: BsonValue): readonly BsonValue[] {
 }
 
 /** $pull: removes the elements a value equals or a condition matches. */
-export const pullOperator: OperatorFactory = (_path, argument) => cullOperator('$pull', pullTest(argument))
-
-/** $pullAll: removes the elements equal to any of the values. */
-export const pullAllOperator: OperatorFactory = (_path, argument) => {
-  if (!Array.isArray(argument)) {
-    throw mongoError(
-      'BadValue',
-      `$pullAll requires an array argument but was given a ${shownTypeOf(argument)}`,
-    )
-  }
-  return cullOperator('$pullAll', membership(argument))
-}
-
-type ElementTest = (element: BsonValue, now: Date) => boolean
-
-function cullOperator(name: '$pull' | '$pullAll', isCulled: ElementTest): FieldOperator {
+export const pullOperator: OperatorFactory = (_path, argument) => {
+  const isPulled = pullTest(argument)
   return {
     onMissing: 'skip',
     apply: (current, { now }) => {
       if (current === undefined) return undefined
-      if (!Array.isArray(current)) throw mongoError('BadValue', `Cannot apply ${name} to a non-array value`)
-      return current.filter((element) => !isCulled(element, now))
+      if (!Array.isArray(current)) throw mongoError('BadValue', 'Cannot apply $pull to a non-array value')
+      return current.filter((element) => !isPulled(element, now))
     },
   }
 }
+
+type ElementTest = (element: BsonValue, now: Date) => boolean
 
 const logicalOperators = new Set(['$and', '$or', '$nor'])
 
@@ -118,31 +106,12 @@ function pullTest(argument: BsonValue): ElementTest {
   return (element, now) => filter.matches(documentOf(['', element]), now)
 }
 
-/** $pop: 1 drops the last element, -1 the first. */
-export const popOperator: OperatorFactory = (_path, argument) => {
-  const end = integerValue(argument)
-  if (end !== 1n && end !== -1n) {
-    throw mongoError('FailedToParse', `$pop expects 1 or -1, found: ${describeValue(argument)}`)
-  }
-  return {
-    onMissing: 'skip',
-    apply: (current, { path }) => {
-      if (current === undefined) return undefined
-      if (!Array.isArray(current)) {
-        const shown = shownTypeOf(current)
-        throw mongoError('TypeMismatch', `Path '${path}' contains an element of non-array type '${shown}'`)
-      }
-      return end === 1n ? current.slice(0, -1) : current.slice(1)
-    },
-  }
-}
-
 /** Builds the new array from the old one. */
 type Extend = (current: readonly BsonValue[]) => BsonValue[]
 
-const clauses = new Set(['$each', '$slice', '$sort', '$position'])
+const clauses = new Set(['$each', '$slice', '$sort'])
 
-/** Parses the argument of `$push`: a value, or `{$each: […], $position, $sort, $slice}`, applied in that order. */
+/** Parses the argument of `$push`: a value, or `{$each: […], $sort, $slice}`, applied in that order. */
 function parsePush(argument: BsonValue): Extend {
   if (!isDocument(argument) || !argument.has('$each')) return (current) => [...current, argument]
   for (const name of argument.keys()) {
@@ -155,12 +124,11 @@ function parsePush(argument: BsonValue): Extend {
       `The argument to $each in $push must be an array but it was of type: ${shownTypeOf(each)}`,
     )
   }
-  const position = integerClause(argument, '$position')
-  const slice = integerClause(argument, '$slice')
+  const slice = parseSlice(argument.get('$slice'))
   const sort = argument.get('$sort')
   const comparator = sort === undefined ? undefined : parsePushSort(sort)
   return (current) => {
-    const result = inserted(current, each, position)
+    const result = [...current, ...each]
     if (comparator) result.sort(comparator)
     if (slice === undefined) return result
     if (slice === 0) return []
@@ -168,24 +136,13 @@ function parsePush(argument: BsonValue): Extend {
   }
 }
 
-function inserted(
-  current: readonly BsonValue[],
-  each: readonly BsonValue[],
-  position: number | undefined,
-): BsonValue[] {
-  if (position === undefined || position >= current.length) return [...current, ...each]
-  const at = position >= 0 ? position : Math.max(0, current.length + position)
-  return [...current.slice(0, at), ...each, ...current.slice(at)]
-}
-
-function integerClause(argument: BsonDocument, name: '$slice' | '$position'): number | undefined {
-  const value = argument.get(name)
+function parseSlice(value: BsonValue | undefined): number | undefined {
   if (value === undefined) return undefined
   const integer = integerValue(value)
   if (integer === undefined) {
     throw mongoError(
       'BadValue',
-      `The value for ${name} must be an integer value but was given type: ${shownTypeOf(value)}`,
+      `The value for $slice must be an integer value but was given type: ${shownTypeOf(value)}`,
     )
   }
   // Beyond any array's length the exact number does not matter.
@@ -195,21 +152,21 @@ function integerClause(argument: BsonDocument, name: '$slice' | '$position'): nu
 
 type Comparator = (left: BsonValue, right: BsonValue) => number
 
+/** Sorts embedded documents by their fields, named without dots; an element without the field counts as null. */
 function parsePushSort(sort: BsonValue): Comparator {
-  if (!isNumber(sort) && !isDocument(sort)) {
+  if (!isDocument(sort) || sort.size === 0) {
     throw mongoError(
       'BadValue',
-      'The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields',
+      'The $sort is invalid: this store takes {field: 1/-1} to sort embedded documents',
     )
   }
-  const parts = isDocument(sort)
-    ? Array.from(sort, ([path, value]) => ({ path: sortPath(path), direction: directionOf(value) }))
-    : [{ path: [], direction: directionOf(sort) }]
-  if (parts.length === 0)
-    throw mongoError('BadValue', 'The $sort pattern is empty when it should be a set of fields.')
+  const parts = Array.from(sort, ([name, value]) => ({
+    name: sortField(name),
+    direction: directionOf(value),
+  }))
   return (left, right) => {
-    for (const { path, direction } of parts) {
-      const result = compareValues(fieldOf(left, path), fieldOf(right, path))
+    for (const { name, direction } of parts) {
+      const result = compareValues(fieldOf(left, name), fieldOf(right, name))
       if (result !== 0) return result * direction
     }
     return 0
@@ -223,21 +180,12 @@ function directionOf(value: BsonValue): 1 | -1 {
   throw mongoError('BadValue', 'The $sort element value must be either 1 or -1')
 }
 
-function sortPath(path: string): string[] {
-  if (path === '') throw mongoError('BadValue', 'The $sort field cannot be empty')
-  const parts = path.split('.')
-  if (parts.includes('')) {
-    throw mongoError('BadValue', `The $sort field is a dotted field but has an empty part: ${path}`)
-  }
-  return parts
+function sortField(name: string): string {
+  if (name === '') throw mongoError('BadValue', 'The $sort field cannot be empty')
+  if (name.includes('.')) throw mongoError('NotImplemented', `this store has no $sort by a path: ${name}`)
+  return name
 }
 
-/** The value an element sorts by: null where the field is missing or the element is no document. */
-function fieldOf(element: BsonValue, path: readonly string[]): BsonValue {
-  let value: BsonValue | undefined = element
-  for (const [depth, part] of path.entries()) {
-    if (isDocument(value)) value = value.get(part)
-    else value = depth > 0 && Array.isArray(value) && /^\d+$/.test(part) ? value[Number(part)] : undefined
-  }
-  return value ?? null
+function fieldOf(element: BsonValue, name: string): BsonValue {
+  return isDocument(element) ? (element.get(name) ?? null) : null
 }

@@ -78,53 +78,6 @@ export class DocumentDraft {
     this.#document = this.#inDocument(this.#document, { path, operator, context }, 0)
   }
 
-  /** Moves a field; a missing source changes nothing. Throws MongoError 2 if either path runs through an array, or 28. */
-  rename(from: readonly string[], to: readonly string[]): void {
-    const source = this.#follow(from)
-    const blocked = source.container
-    if (blocked !== undefined && source.value === undefined && !isViable(blocked, source.name)) {
-      throw mongoError(
-        'PathNotViable',
-        `cannot use the part (${from[source.depth - 1] ?? ''} of ${from.join('.')}) to traverse the element ` +
-          `({${from[source.depth - 1] ?? ''}: ${describeValue(blocked)}})`,
-      )
-    }
-    const { value } = source
-    if (value === undefined) return
-    if (source.array !== undefined) throw this.#inArrayError('source', from, source.array)
-    const target = this.#follow(to)
-    if (target.array !== undefined) throw this.#inArrayError('destination', to, target.array)
-    this.change(to, { onMissing: 'create', apply: () => value })
-    this.change(from, { onMissing: 'ignore', apply: () => undefined })
-  }
-
-  /** Walks a path as far as it goes; returns where it ends, the value there, and the name of the first array on it. */
-  #follow(path: readonly string[]): {
-    value: BsonValue | undefined
-    container: BsonValue | undefined
-    name: string
-    depth: number
-    array: string | undefined
-  } {
-    let container: BsonValue = this.#document
-    let array: string | undefined
-    for (const [depth, name] of path.entries()) {
-      if (Array.isArray(container)) array ??= path[depth - 1] ?? ''
-      const value = childOf(container, name)
-      if (value === undefined || depth === path.length - 1) return { value, container, name, depth, array }
-      container = value
-    }
-    return { value: undefined, container: undefined, name: '', depth: 0, array }
-  }
-
-  #inArrayError(end: 'source' | 'destination', path: readonly string[], array: string): Error {
-    const id = shownId(this.#before)
-    return mongoError(
-      'BadValue',
-      `The ${end} field cannot be an array element, '${path.join('.')}' in doc with ${id} has an array field called '${array}'`,
-    )
-  }
-
   #inDocument(document: BsonDocument, change: PathChange, depth: number): BsonDocument {
     const name = change.path[depth] ?? ''
     const current = document.get(name)

@@ -1,7 +1,7 @@
 import { compareValues } from './compare.ts'
 import { describeValue } from './describe-value.ts'
 import { splitFieldPath } from './field-paths.ts'
-import { MongoError } from './mongo-error.ts'
+import { MongoError, mongoError } from './mongo-error.ts'
 import { isZero } from './numbers.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isNumber } from './values.ts'
 
@@ -15,16 +15,16 @@ interface ExpressionContext {
 export type CompiledExpression = (context: ExpressionContext) => BsonValue | undefined
 
 /**
- * Compiles an aggregation expression: "$path", "$$NOW", literals, documents and arrays of expressions, the comparisons below,
- * $literal, $and, $or and $not.
- * Throws MongoError 168 for any other operator, 17276 for any other variable.
+ * Compiles an aggregation expression: "$path", "$$NOW", a constant, or a comparison.
+ * Throws MongoError 168 for any other operator, 17276 for any other variable, 238 for documents and arrays of expressions.
  */
 export function compileExpression(value: BsonValue): CompiledExpression {
   if (typeof value === 'string' && value.startsWith('$')) return compileReference(value)
-  if (Array.isArray(value)) return compileArray(value)
+  if (Array.isArray(value)) throw mongoError('NotImplemented', 'this store has no arrays of expressions')
   if (!isDocument(value)) return () => value
   const first = value.keys().next().value
-  return first?.startsWith('$') ? compileOperator(first, value) : compileDocument(value)
+  if (first?.startsWith('$')) return compileComparison(first, value)
+  throw mongoError('NotImplemented', 'this store has no documents of expressions')
 }
 
 function compileReference(reference: string): CompiledExpression {
@@ -55,56 +55,22 @@ function valueOnPath(value: BsonValue, path: readonly string[], depth: number): 
     .filter((item) => item !== undefined)
 }
 
-function compileArray(items: readonly BsonValue[]): CompiledExpression {
-  const compiled = items.map(compileExpression)
-  return (context) => compiled.map((item) => item(context) ?? null)
-}
-
-function compileDocument(document: BsonDocument): CompiledExpression {
-  const fields = Array.from(
-    document,
-    ([name, value]) => [checkedFieldName(name), compileExpression(value)] as const,
-  )
-  return (context) => {
-    const result: BsonDocument = new Map()
-    for (const [name, evaluate] of fields) {
-      const value = evaluate(context)
-      if (value !== undefined) result.set(name, value)
-    }
-    return result
-  }
-}
-
-function checkedFieldName(name: string): string {
-  if (name.startsWith('$'))
-    throw new MongoError(16410, `FieldPath field names may not start with '$': ${name}`)
-  if (name.includes('.')) throw new MongoError(16412, "FieldPath field names may not contain '.'.")
-  return name
-}
-
-function compileOperator(name: string, document: BsonDocument): CompiledExpression {
+function compileComparison(name: string, document: BsonDocument): CompiledExpression {
   if (document.size !== 1) {
     throw new MongoError(
       15983,
       `an object representing an expression must have exactly one field: ${describeValue(document)}`,
     )
   }
-  const argument = document.get(name) ?? null
-  if (name === '$literal') return () => argument
   const accepts = comparisons.get(name)
-  if (!accepts && name !== '$and' && name !== '$or' && name !== '$not') {
+  if (!accepts)
     throw new MongoError(168, `Unrecognized expression '${name}': this store has no such operator`)
+  const argument = document.get(name) ?? null
+  const [left, right, ...surplus] = (Array.isArray(argument) ? argument : [argument]).map(compileExpression)
+  if (left === undefined || right === undefined || surplus.length > 0) {
+    const given = Array.isArray(argument) ? argument.length : 1
+    throw new MongoError(16020, `Expression ${name} takes exactly 2 arguments. ${given} were passed in.`)
   }
-  const operands = (Array.isArray(argument) ? argument : [argument]).map(compileExpression)
-  if (name === '$and') return (context) => operands.every((operand) => isTruthy(operand(context)))
-  if (name === '$or') return (context) => operands.some((operand) => isTruthy(operand(context)))
-  const [left = missing, right = missing] = operands
-  const arity = accepts ? 2 : 1
-  if (operands.length !== arity) {
-    const takes = `Expression ${name} takes exactly ${arity} arguments. ${operands.length} were passed in.`
-    throw new MongoError(16020, takes)
-  }
-  if (!accepts) return (context) => !isTruthy(left(context))
   return (context) => accepts(compareValues(present(left(context)), present(right(context))))
 }
 
@@ -117,8 +83,6 @@ const comparisons = new Map<string, (order: number) => boolean>([
   ['$lt', (order) => order < 0],
   ['$lte', (order) => order <= 0],
 ])
-
-const missing: CompiledExpression = () => undefined
 
 function present(value: BsonValue | undefined): BsonValue {
   return value === undefined ? bsonUndefined : value

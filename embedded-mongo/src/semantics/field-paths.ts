@@ -1,4 +1,3 @@
-import { compareValues } from './compare.ts'
 import { MongoError } from './mongo-error.ts'
 import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
 
@@ -97,18 +96,4 @@ function visitLeafArray(array: BsonValue[], walk: Walk, outerIndex: number): boo
     }
   }
   return walk.visit(array, outerIndex)
-}
-
-/**
- * Returns every value that `distinct` counts at a path, in ascending order, as MongoDB takes those of one document:
- * arrays at the end are opened once, missing values are left out.
- */
-export function valuesAtPath(document: BsonDocument, path: string): BsonValue[] {
-  const values: BsonValue[] = []
-  walkPath(document, path.split('.'), 'whole', (value) => {
-    if (Array.isArray(value)) for (const item of value) values.push(item)
-    else if (value !== undefined) values.push(value)
-    return false
-  })
-  return values.sort((left, right) => compareValues(left, right))
 }

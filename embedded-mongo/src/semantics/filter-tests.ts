@@ -1,8 +1,7 @@
 import { compareValues, equalValues } from './compare.ts'
-import { typeNameOf } from './describe-value.ts'
 import type { Comparison, PlainTest, RegexTest } from './filter-tree.ts'
 import { encodeValue, typeRank } from './key-encoding.ts'
-import { isNaNNumber, truncateToInt64 } from './numbers.ts'
+import { isNaNNumber } from './numbers.ts'
 import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** The state of one run of a filter: the store's clock, and the array index for the positional `$` (-1: none). */
@@ -24,10 +23,6 @@ export function compileTest(test: PlainTest): ValueTest {
       return inTest(test.values, test.regexes)
     case 'exists':
       return (value) => value !== undefined
-    case 'type':
-      return (value) => value !== undefined && test.types.has(typeNameOf(value))
-    case 'mod':
-      return (value) => modMatches(value, test.divisor, test.remainder)
     case 'regex':
       return (value) => regexMatches(value, test)
     case 'size':
@@ -38,8 +33,8 @@ export function compileTest(test: PlainTest): ValueTest {
 }
 
 /**
- * Comparisons hold only within one type rank (type bracketing), except that everything is below MaxKey and above
- * MinKey, and that null also stands for a missing field. NaN is neither above nor below any number.
+ * Comparisons hold only within one type rank (type bracketing), except that null also stands for a missing field. NaN is
+ * neither above nor below any number.
  */
 function comparisonTest(op: Comparison, wanted: BsonValue): ValueTest {
   const rank = typeRank(wanted)
@@ -47,8 +42,8 @@ function comparisonTest(op: Comparison, wanted: BsonValue): ValueTest {
   const wantedIsNaN = isNumber(wanted) && isNaNNumber(wanted)
   const accepts = acceptedOrders[op]
   return (value) => {
-    if (value === undefined) return wanted === null ? includesEqual : beyondEnds(op, rank)
-    if (typeRank(value) !== rank) return beyondEnds(op, rank)
+    if (value === undefined) return wanted === null && includesEqual
+    if (typeRank(value) !== rank) return false
     if (op !== 'eq' && isNumber(value) && (wantedIsNaN || isNaNNumber(value))) {
       return includesEqual && wantedIsNaN && isNaNNumber(value)
     }
@@ -64,14 +59,6 @@ const acceptedOrders: Record<Comparison, (result: number) => boolean> = {
   lte: (result) => result <= 0,
 }
 
-const minKeyRank = 1
-const maxKeyRank = 127
-
-function beyondEnds(op: Comparison, wantedRank: number): boolean {
-  if (wantedRank === maxKeyRank) return op === 'lt' || op === 'lte'
-  return wantedRank === minKeyRank && (op === 'gt' || op === 'gte')
-}
-
 /** Up to this many values are compared one by one. */
 export const linearScanLimit = 8
 
@@ -85,7 +72,7 @@ function inTest(values: readonly BsonValue[], regexes: readonly RegexTest[]): Va
 }
 
 /** Compiles a check whether a value equals one of `values`. */
-export function membership(values: readonly BsonValue[]): (value: BsonValue) => boolean {
+function membership(values: readonly BsonValue[]): (value: BsonValue) => boolean {
   if (values.length <= linearScanLimit) {
     return (value) => values.some((wanted) => equalValues(value, wanted))
   }
@@ -96,16 +83,9 @@ export function membership(values: readonly BsonValue[]): (value: BsonValue) => 
 function regexMatches(value: BsonValue | undefined, regex: RegexTest): boolean {
   if (typeof value === 'string') return regex.compiled.test(value)
   if (value === null || typeof value !== 'object' || !('_bsontype' in value)) return false
-  if (value._bsontype === 'BSONSymbol') return regex.compiled.test(value.value)
   return (
     value._bsontype === 'BSONRegExp' && value.pattern === regex.pattern && value.options === regex.options
   )
-}
-
-function modMatches(value: BsonValue | undefined, divisor: bigint, remainder: bigint): boolean {
-  if (!isNumber(value)) return false
-  const dividend = truncateToInt64(value)
-  return dividend !== undefined && dividend % divisor === remainder
 }
 
 /** `$elemMatch`: passes if an element passes the test. */

@@ -1,4 +1,3 @@
-import type { BsonTypeName } from './describe-value.ts'
 import type { CompiledExpression } from './expression.ts'
 import type { BsonValue } from './values.ts'
 
@@ -36,8 +35,6 @@ export type PlainTest =
   | { readonly op: Comparison; readonly value: BsonValue }
   | { readonly op: 'in'; readonly values: readonly BsonValue[]; readonly regexes: readonly RegexTest[] }
   | { readonly op: 'exists' }
-  | { readonly op: 'type'; readonly types: ReadonlySet<BsonTypeName> }
-  | { readonly op: 'mod'; readonly divisor: bigint; readonly remainder: bigint }
   | RegexTest
   | { readonly op: 'size'; readonly size: bigint }
 

@@ -50,7 +50,7 @@ function compileNode(node: FilterNode): DocumentTest {
   })
 }
 
-/** Inside `$elemMatch: {$gt: …}` and arrayFilters the conditions test the element itself, not a path in it. */
+/** Inside `$elemMatch: {$gt: …}` the conditions test the element itself, not a path in it. */
 function compileForValue(node: FilterNode): ValueTest {
   return compileTree(node, (leaf) => (leaf.kind === 'field' ? compileAnyTest(leaf.test) : () => false))
 }

@@ -1,5 +1,4 @@
 import { identicalValues } from './compare.ts'
-import type { BsonTypeName } from './describe-value.ts'
 import { isIndexComponent } from './field-paths.ts'
 import type { CompiledFilter } from './filter.ts'
 import { compileTest } from './filter-tests.ts'
@@ -29,8 +28,6 @@ type FieldNode = Extract<FilterNode, { kind: 'field' }>
 
 const undefinedRank = 2
 const nullRank = 5
-const textRank = 15
-const numberTypes = ['int', 'long', 'double', 'decimal'] as const
 
 /** More start points than this are not worth seeking one by one. */
 const maxPoints = 1_000
@@ -200,7 +197,7 @@ function spanOf(test: FieldTest): Span | undefined {
   const { value } = test
   const rank = typeRank(value)
   // A range from or to null holds for missing fields, which have the same key and are not in every index.
-  if (Array.isArray(value) || rank === 1 || rank === 127 || rank === nullRank) return undefined
+  if (Array.isArray(value) || rank === nullRank) return undefined
   const type = String.fromCharCode(rank)
   const key = encodeValue(value)
   if (test.op === 'gt' || test.op === 'gte') {
@@ -237,13 +234,6 @@ function pointsSatisfy(test: FieldTest, wanted: FieldTest): boolean {
   if (wanted.op === 'exists' && spanOf(test)) return true
   const points = pointsOf(test)
   if (!points || points.includes(null)) return false
-  // A point stands for all values that equal it: 1 also for 1.0 and Long 1.
-  if (wanted.op === 'type' && !points.every((point) => holdsEveryTwin(wanted.types, point))) return false
   const accepts = compileTest(wanted)
   return points.every((point) => accepts(point, { now: new Date(0), arrayIndex: -1 }))
-}
-
-function holdsEveryTwin(types: ReadonlySet<BsonTypeName>, point: BsonValue): boolean {
-  if (isNumber(point)) return numberTypes.every((name) => types.has(name))
-  return typeRank(point) !== textRank || (types.has('string') && types.has('symbol'))
 }

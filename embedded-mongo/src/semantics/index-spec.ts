@@ -189,7 +189,7 @@ function parsePartial(value: BsonValue | undefined): CompiledFilter | undefined 
   return partial
 }
 
-const partialTests = new Set(['eq', 'gt', 'gte', 'lt', 'lte', 'in', 'exists', 'type'])
+const partialTests = new Set(['eq', 'gt', 'gte', 'lt', 'lte', 'in', 'exists'])
 
 /** MongoDB takes only positive conditions in a partial index (manual, "Partial Indexes"). */
 function checkPartialNode(node: FilterNode): void {

@@ -1,4 +1,4 @@
-import type { Binary, Timestamp } from 'bson'
+import type { Binary } from 'bson'
 import { exactNumber } from './numbers.ts'
 import type { BsonDocument, BsonNumber, BsonValue } from './values.ts'
 
@@ -9,24 +9,18 @@ const end = '\x00'
 const TWO_32 = 2 ** 32
 
 const taggedRanks = {
-  MinKey: 1,
   Undefined: 2,
   Int32: 10,
   Double: 10,
   Long: 10,
-  Decimal128: 10,
-  BSONSymbol: 15,
   Binary: 30,
   ObjectId: 35,
-  Timestamp: 47,
   BSONRegExp: 50,
-  JavaScript: 60,
-  MaxKey: 127,
 } as const
 
 /**
  * Returns the rank of a value's type in BSON order (manual, "Comparison/Sort Order"). Types of one rank compare by
- * value: the four number types together, strings with symbols. Code with a scope ranks after plain code.
+ * value: the three number types.
  */
 export function typeRank(value: BsonValue): number {
   if (value === null) return 5
@@ -35,7 +29,6 @@ export function typeRank(value: BsonValue): number {
   if (value instanceof Map) return 20
   if (Array.isArray(value)) return 25
   if (value instanceof Date) return 45
-  if (value._bsontype === 'JavaScript') return value.scope ? 65 : 60
   return taggedRanks[value._bsontype]
 }
 
@@ -80,20 +73,13 @@ function encodeTagged(value: Tagged): string {
     case 'Int32':
     case 'Double':
     case 'Long':
-    case 'Decimal128':
       return encodeNumber(value)
-    case 'BSONSymbol':
-      return encodeText(value.value)
     case 'ObjectId':
       return Buffer.from(value.id).toString('latin1')
     case 'Binary':
       return encodeBinary(value)
-    case 'Timestamp':
-      return encodeTimestamp(value)
     case 'BSONRegExp':
       return encodeText(value.pattern) + encodeText(value.options)
-    case 'JavaScript':
-      return encodeText(value.code) + (value.scope ? encodeDocument(value.scope) : '')
     default:
       return ''
   }
@@ -113,10 +99,6 @@ function encodeBinary(value: Binary): string {
     String.fromCharCode(value.sub_type) +
     Buffer.from(value.value()).toString('latin1')
   )
-}
-
-function encodeTimestamp(value: Timestamp): string {
-  return encodeUint32(value.high >>> 0) + encodeUint32(value.low >>> 0)
 }
 
 function encodeUint32(value: number): string {

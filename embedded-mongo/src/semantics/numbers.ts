@@ -1,4 +1,4 @@
-import { type Decimal128, Int32, Long } from 'bson'
+import { Int32, Long } from 'bson'
 import { type BsonNumber, type BsonValue, isNumber } from './values.ts'
 
 const nan: ExactNumber = { kind: 'nan' }
@@ -15,7 +15,7 @@ export function longToBigInt(value: Long): bigint {
 export function exactNumber(value: BsonNumber): ExactNumber {
   if (value._bsontype === 'Int32') return { kind: 'finite', coefficient: BigInt(value.value), exponent: 0 }
   if (value._bsontype === 'Long') return { kind: 'finite', coefficient: longToBigInt(value), exponent: 0 }
-  return value._bsontype === 'Decimal128' ? exactDecimal(value) : exactDouble(value.value)
+  return exactDouble(value.value)
 }
 
 function exactDouble(value: number): ExactNumber {
@@ -36,25 +36,14 @@ function exactDouble(value: number): ExactNumber {
   return { kind: 'finite', coefficient: signed * 5n ** BigInt(-binaryExponent), exponent: binaryExponent }
 }
 
-/** True for NaN in either floating type. */
+/** True for NaN. */
 export function isNaNNumber(value: BsonNumber): boolean {
-  if (value._bsontype === 'Double') return Number.isNaN(value.value)
-  return value._bsontype === 'Decimal128' && exactDecimal(value).kind === 'nan'
+  return value._bsontype === 'Double' && Number.isNaN(value.value)
 }
 
 /** True for a zero of any number type and sign. */
 export function isZero(value: BsonNumber): boolean {
-  if (value._bsontype === 'Int32' || value._bsontype === 'Double') return value.value === 0
-  if (value._bsontype === 'Long') return value.high === 0 && value.low === 0
-  const exact = exactDecimal(value)
-  return exact.kind === 'finite' && exact.coefficient === 0n
-}
-
-type Finite = Extract<ExactNumber, { kind: 'finite' }>
-
-function decimalMagnitude(value: Finite): number {
-  const digits = value.coefficient.toString().length
-  return (value.coefficient < 0n ? digits - 1 : digits) + value.exponent
+  return value._bsontype === 'Long' ? value.high === 0 && value.low === 0 : value.value === 0
 }
 
 /** Returns the value as an integer if it is exactly one; undefined for fractions, NaN, infinities and non-numbers. */
@@ -63,28 +52,14 @@ export function integerValue(value: BsonValue | undefined): bigint | undefined {
   if (value._bsontype === 'Int32') return BigInt(value.value)
   const exact = exactNumber(value)
   if (exact.kind !== 'finite') return undefined
-  const truncated = truncateFinite(exact)
-  return truncated.exact ? truncated.integer : undefined
-}
-
-/** The value without its fraction as an int64, or undefined if it is not finite or does not fit. */
-export function truncateToInt64(value: BsonNumber): bigint | undefined {
-  const exact = exactNumber(value)
-  if (exact.kind !== 'finite' || decimalMagnitude(exact) > 20) return undefined
-  const { integer } = truncateFinite(exact)
-  return integer >= minInt64 && integer <= maxInt64 ? integer : undefined
-}
-
-function truncateFinite(value: Finite): { integer: bigint; exact: boolean } {
-  if (value.exponent >= 0) return { integer: value.coefficient * 10n ** BigInt(value.exponent), exact: true }
-  const divisor = 10n ** BigInt(-value.exponent)
-  return { integer: value.coefficient / divisor, exact: value.coefficient % divisor === 0n }
+  if (exact.exponent >= 0) return exact.coefficient
+  const divisor = 10n ** BigInt(-exact.exponent)
+  return exact.coefficient % divisor === 0n ? exact.coefficient / divisor : undefined
 }
 
 /** The value as a double, rounded if need be. */
 export function toDouble(value: BsonNumber): number {
-  if (value._bsontype === 'Int32' || value._bsontype === 'Double') return value.value
-  return value._bsontype === 'Long' ? Number(longToBigInt(value)) : Number(value.toString())
+  return value._bsontype === 'Long' ? Number(longToBigInt(value)) : value.value
 }
 
 /** Int32 if it fits, else Long, else undefined (int64 overflow). */
@@ -105,30 +80,9 @@ export function countValue(count: number): Int32 | Long {
 
 /**
  * A number without rounding: `coefficient × 10^exponent`, an infinity, or NaN.
- * Every int32, int64, double and decimal128 has one such form.
+ * Every int32, int64 and double has one such form.
  */
 export type ExactNumber =
   | { readonly kind: 'finite'; readonly coefficient: bigint; readonly exponent: number }
   | { readonly kind: 'infinite'; readonly negative: boolean }
   | { readonly kind: 'nan' }
-
-const exponentBias = 6176
-const maxCoefficient = 10n ** 34n - 1n
-
-/** Reads a decimal128 (IEEE 754-2008, binary integer significand). Non-canonical coefficients count as zero. */
-function exactDecimal(value: Decimal128): ExactNumber {
-  let bits = 0n
-  for (let index = 15; index >= 0; index--) bits = (bits << 8n) | BigInt(value.bytes[index] ?? 0)
-  const negative = bits >> 127n === 1n
-  const combination = (bits >> 122n) & 0x1fn
-  if (combination === 0x1fn) return { kind: 'nan' }
-  if (combination === 0x1en) return { kind: 'infinite', negative }
-  if (combination >> 3n === 3n) {
-    // The large-coefficient form always exceeds 34 digits, so the standard reads it as zero.
-    return { kind: 'finite', coefficient: 0n, exponent: Number((bits >> 111n) & 0x3fffn) - exponentBias }
-  }
-  const magnitude = bits & ((1n << 113n) - 1n)
-  const coefficient = magnitude > maxCoefficient ? 0n : magnitude
-  const exponent = Number((bits >> 113n) & 0x3fffn) - exponentBias
-  return { kind: 'finite', coefficient: negative ? -coefficient : coefficient, exponent }
-}

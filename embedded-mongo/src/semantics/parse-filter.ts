@@ -1,23 +1,15 @@
-import { type BsonTypeName, describeValue, typeNames, typeNumberOf } from './describe-value.ts'
+import { describeValue } from './describe-value.ts'
 import { compileExpression, isTruthy } from './expression.ts'
 import { dbRefFields } from './field-paths.ts'
 import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree.ts'
 import { MongoError, mongoError } from './mongo-error.ts'
-import { exactNumber, integerValue, truncateToInt64 } from './numbers.ts'
+import { integerValue } from './numbers.ts'
 import { compileRegex } from './regex.ts'
-import {
-  type BsonDocument,
-  type BsonNumber,
-  type BsonValue,
-  bsonUndefined,
-  isDocument,
-  isNumber,
-  isRegex,
-} from './values.ts'
+import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isNumber, isRegex } from './values.ts'
 
 /**
  * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr, $comment. Allowed on a
- * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex ($options) $not $all $size $elemMatch. Throws
+ * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $regex ($options) $not $all $size $elemMatch. Throws
  * MongoError 2 for anything else, as MongoDB does for unknown operators.
  */
 export function parseFilter(filter: BsonDocument): FilterNode {
@@ -104,8 +96,6 @@ const operatorParsers = new Map<string, OperatorParser>([
   ['$in', (path, value) => field(path, parseIn('$in', value))],
   ['$nin', (path, value) => negate(field(path, parseIn('$nin', value)))],
   ['$exists', parseExists],
-  ['$type', (path, value) => field(path, parseTypes(path, value))],
-  ['$mod', (path, value) => field(path, parseMod(value))],
   ['$regex', (path, value, all) => field(path, parseRegex(value, all.get('$options')))],
   ['$size', (path, value) => field(path, parseSize(value))],
   ['$not', (path, value) => negate(parseNegated(path, value))],
@@ -149,22 +139,12 @@ function parseNegated(path: string, value: BsonValue): FilterNode {
 
 function parseAll(path: string, value: BsonValue): FilterNode {
   if (!Array.isArray(value)) throw mongoError('BadValue', '$all needs an array')
-  const first = value[0]
-  if (first === undefined) return { kind: 'never' }
-  if (isDocument(first) && first.keys().next().value === '$elemMatch') {
-    return { kind: 'and', children: value.map((item) => parseAllElemMatch(path, item)) }
-  }
+  if (value.length === 0) return { kind: 'never' }
   const children = value.map((item): FilterNode => {
     if (isOperatorDocument(item)) throw mongoError('BadValue', 'no $ expressions in $all')
     return parseValue(path, item)
   })
   return { kind: 'and', children }
-}
-
-function parseAllElemMatch(path: string, item: BsonValue): FilterNode {
-  const argument = isDocument(item) && item.size === 1 ? item.get('$elemMatch') : undefined
-  if (argument === undefined) throw mongoError('BadValue', '$all/$elemMatch has to be consistent')
-  return parseElemMatch(path, argument)
 }
 
 /** Parses conditions on the elements themselves (`{$gte: 1}`) or on fields of document elements (`{b: 1}`, `{$or: …}`). */
@@ -243,59 +223,4 @@ function parseSize(value: BsonValue): FieldTest {
     throw mongoError('BadValue', `Failed to parse $size. Cannot represent as a 32-bit integer: ${shown}`)
   }
   return { op: 'size', size }
-}
-
-/** $mod: [divisor, remainder], fractions cut off. */
-function parseMod(value: BsonValue): FieldTest {
-  if (!Array.isArray(value)) throw mongoError('BadValue', 'malformed mod, needs to be an array')
-  const [divisorValue, remainderValue, ...surplus] = value
-  if (divisorValue === undefined || remainderValue === undefined) {
-    throw mongoError('BadValue', 'malformed mod, not enough elements')
-  }
-  if (surplus.length > 0) throw mongoError('BadValue', 'malformed mod, too many elements')
-  const divisor = modOperand('divisor', divisorValue)
-  const remainder = modOperand('remainder', remainderValue)
-  if (divisor === 0n) throw mongoError('BadValue', 'divisor cannot be 0')
-  return { op: 'mod', divisor, remainder }
-}
-
-function modOperand(name: string, value: BsonValue): bigint {
-  if (!isNumber(value)) throw mongoError('BadValue', `malformed mod, ${name} not a number`)
-  const operand = truncateToInt64(value)
-  if (operand === undefined) {
-    throw mongoError(
-      'BadValue',
-      `malformed mod, ${name} value is invalid :: caused by :: ${outOfRange(value)}`,
-    )
-  }
-  return operand
-}
-
-function outOfRange(value: BsonNumber): string {
-  if (exactNumber(value).kind === 'finite') return 'Out of bounds coercing to integral value'
-  return 'Unable to coerce NaN/Inf to integral type'
-}
-
-const namesByAlias = new Map(typeNames.map((name) => [String(name), name]))
-const namesByNumber = new Map(typeNames.map((name) => [typeNumberOf(name), name]))
-
-/** $type: an alias or number, or an array of them; "number" means all four number types. */
-function parseTypes(path: string, value: BsonValue): FieldTest {
-  const wanted = Array.isArray(value) ? value : [value]
-  if (wanted.length === 0) throw mongoError('FailedToParse', `${path} must match at least one type`)
-  return { op: 'type', types: new Set(wanted.flatMap(typesNamedBy)) }
-}
-
-function typesNamedBy(value: BsonValue): BsonTypeName[] {
-  if (value === 'number') return ['int', 'long', 'double', 'decimal']
-  if (typeof value === 'string') {
-    const name = namesByAlias.get(value)
-    if (!name) throw mongoError('BadValue', `Unknown type name alias: ${value}`)
-    return [name]
-  }
-  if (!isNumber(value)) throw mongoError('TypeMismatch', 'type must be represented as a number or a string')
-  const number = integerValue(value)
-  const name = number === undefined ? undefined : namesByNumber.get(Number(number))
-  if (!name) throw mongoError('BadValue', `Invalid numerical type code: ${describeValue(value)}`)
-  return [name]
 }

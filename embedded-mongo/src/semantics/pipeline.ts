@@ -1,10 +1,9 @@
 import { Int32 } from 'bson'
-import { describeValue } from './describe-value.ts'
 import { compileExpression } from './expression.ts'
 import { compileFilter } from './filter.ts'
 import { encodeValue } from './key-encoding.ts'
 import { MongoError } from './mongo-error.ts'
-import { countValue, integerValue } from './numbers.ts'
+import { countValue } from './numbers.ts'
 import { type BsonDocument, type BsonValue, documentOf, isDocument } from './values.ts'
 
 /** Runs compiled stages over documents; `now` is the store's clock. */
@@ -14,13 +13,11 @@ type Stage = (documents: readonly BsonDocument[], now: Date) => BsonDocument[]
 
 const stageCompilers = new Map<string, (argument: BsonValue) => Stage>([
   ['$match', compileMatch],
-  ['$skip', compileSkip],
-  ['$limit', compileLimit],
   ['$group', compileGroup],
 ])
 
 /**
- * Compiles an aggregation pipeline of $match, $skip, $limit and $group.
+ * Compiles an aggregation pipeline of $match and $group.
  * Throws MongoError 40324 for any other stage (40573 for a change stream), 40323 for a malformed one, and what the stages throw.
  */
 export function compilePipeline(stages: readonly BsonValue[]): Pipeline {
@@ -51,26 +48,6 @@ function compileMatch(argument: BsonValue): Stage {
     throw new MongoError(15959, 'the match filter must be an expression in an object')
   const filter = compileFilter(argument)
   return (documents, now) => documents.filter((document) => filter.matches(document, now))
-}
-
-function compileSkip(argument: BsonValue): Stage {
-  const count = stageCount('$skip', 5107200, argument)
-  return (documents) => documents.slice(count)
-}
-
-function compileLimit(argument: BsonValue): Stage {
-  const count = stageCount('$limit', 5107201, argument)
-  if (count === 0) throw new MongoError(15958, 'the limit must be positive')
-  return (documents) => documents.slice(0, count)
-}
-
-function stageCount(stage: string, code: number, argument: BsonValue): number {
-  const count = integerValue(argument)
-  if (count !== undefined && count >= 0n) return Number(count)
-  throw new MongoError(
-    code,
-    `invalid argument to ${stage} stage: Expected a non-negative number in: ${stage}: ${describeValue(argument)}`,
-  )
 }
 
 /**

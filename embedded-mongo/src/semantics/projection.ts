@@ -1,8 +1,8 @@
-import type { CompiledFilter } from './filter.ts'
-import { MongoError } from './mongo-error.ts'
-import type { ProjectionBranch, ProjectionNode } from './parse-projection.ts'
-import { parseProjection } from './parse-projection.ts'
-import { type BsonDocument, type BsonValue, isDocument } from './values.ts'
+import { describeValue } from './describe-value.ts'
+import { isTruthy } from './expression.ts'
+import { dbRefFields, splitFieldPath } from './field-paths.ts'
+import { MongoError, mongoError } from './mongo-error.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber } from './values.ts'
 
 /** Projects one document into a new one. */
 export interface Project {
@@ -11,95 +11,101 @@ export interface Project {
   fields?: ReadonlySet<string>
 }
 
+/** What a projection does with the fields of a document: a branch holds projections of an embedded document's fields. */
+type Branch = Map<string, 'include' | 'exclude' | Branch>
+
 /**
- * Compiles a `find` projection: inclusion or exclusion, nested paths, $elemMatch and `path.$`. `filter` is the query, which
- * `path.$` needs; `now` is the store's clock for `$$NOW`.
- * Throws MongoError with MongoDB's codes (see `parse-projection.ts`); the result throws 51246 or 51247 when
- * `path.$` finds no element.
+ * Compiles a `find` projection: inclusion or exclusion, by name or dotted path (manual, "Project Fields to Return").
+ * Throws MongoError with MongoDB's codes: 31253 and 31254 for mixing inclusion with exclusion, 31249 and 31250 for colliding
+ * paths, 168 for a computed field; 238 for the positional `path.$` and for projections of embedded documents.
  */
-export function compileProjection(
-  projection: BsonDocument,
-  filter?: CompiledFilter,
-  now: Date = new Date(),
-): Project {
-  const { isInclusion, root, positional } = parseProjection(projection, filter)
-  const project: Project = (document) => {
-    const result = projected(document, root, isInclusion)
-    // `$elemMatch` fields come after the stored fields, in the order of the projection.
-    for (const [name, node] of root.children) {
-      const stored = document.get(name)
-      if (node.kind !== 'elemMatch' || !Array.isArray(stored)) continue
-      const { arrayIndex } = node.filter.matchDetail(document, now)
-      const found = arrayIndex === undefined ? undefined : stored[arrayIndex]
-      if (found !== undefined) result.set(name, [found])
-    }
-    return positional && filter ? keepMatched(result, positional, document, filter, now) : result
+export function compileProjection(projection: BsonDocument): Project {
+  const root: Branch = new Map()
+  let isInclusion: boolean | undefined
+  for (const [path, value] of projection) {
+    const included = isIncluded(path, value)
+    addAtPath(root, path, included ? 'include' : 'exclude')
+    if (path === '_id') continue
+    if (isInclusion === !included) throw mixed(path, included)
+    isInclusion = included
   }
-  const kinds = [...root.children].map(([, { kind }]) => kind)
-  if (isInclusion && !positional && kinds.every((kind) => kind === 'include' || kind === 'exclude')) {
-    const included = [...root.children].filter(([, { kind }]) => kind === 'include')
-    project.fields = new Set(included.map(([name]) => name))
+  isInclusion ??= root.get('_id') === 'include'
+  const isIdNamed = root.has('_id')
+  if (isInclusion && !isIdNamed) root.set('_id', 'include')
+  if (!isInclusion && root.get('_id') === 'include') root.delete('_id')
+  const project: Project = (document) => projected(document, root, isInclusion)
+  const kinds = [...root.values()]
+  if (isInclusion && kinds.every((kind) => typeof kind === 'string')) {
+    project.fields = new Set([...root].filter(([, kind]) => kind === 'include').map(([name]) => name))
   }
   return project
 }
 
-function projected(document: BsonDocument, branch: ProjectionBranch, isInclusion: boolean): BsonDocument {
+function isIncluded(path: string, value: BsonValue): boolean {
+  if (isDocument(value) && !value.keys().next().value?.startsWith('$')) {
+    throw mongoError('NotImplemented', `a document as projection is not supported by this store: ${path}`)
+  }
+  if (typeof value !== 'boolean' && !isNumber(value)) {
+    const shown = `${path}: ${describeValue(value)}`
+    throw mongoError(
+      'InvalidPipelineOperator',
+      `Unrecognized expression ${shown}: this store computes no fields`,
+    )
+  }
+  if (path.split('.').includes('$')) {
+    throw mongoError('NotImplemented', `the positional projection is not supported by this store: ${path}`)
+  }
+  return isTruthy(value)
+}
+
+function mixed(path: string, included: boolean): MongoError {
+  return included
+    ? new MongoError(31253, `Cannot do inclusion on field ${path} in exclusion projection`)
+    : new MongoError(31254, `Cannot do exclusion on field ${path} in inclusion projection`)
+}
+
+function addAtPath(root: Branch, path: string, kind: 'include' | 'exclude'): void {
+  const parts = checkedParts(path)
+  const last = parts.pop() ?? ''
+  let branch = root
+  for (const part of parts) {
+    const existing = branch.get(part)
+    if (typeof existing === 'string') {
+      throw new MongoError(31249, `Path collision at ${path} remaining portion ${last}`)
+    }
+    const next: Branch = existing ?? new Map()
+    branch.set(part, next)
+    branch = next
+  }
+  if (branch.has(last)) throw new MongoError(31250, `Path collision at ${path}`)
+  branch.set(last, kind)
+}
+
+function checkedParts(path: string): string[] {
+  if (path === '') throw new MongoError(40352, 'FieldPath cannot be constructed with empty string')
+  if (path.endsWith('.')) throw new MongoError(40353, "FieldPath must not end with a '.'.")
+  return splitFieldPath(path, dbRefFields)
+}
+
+function projected(document: BsonDocument, branch: Branch, isInclusion: boolean): BsonDocument {
   const result: BsonDocument = new Map()
   for (const [name, value] of document) {
-    const kept = projectedValue(value, branch.children.get(name), isInclusion)
+    const kind = branch.get(name)
+    const kept =
+      typeof kind === 'object' ? embedded(value, kind, isInclusion) : plain(value, kind, isInclusion)
     if (kept !== undefined) result.set(name, kept)
   }
   return result
 }
 
-function projectedValue(
-  value: BsonValue,
-  node: ProjectionNode | undefined,
-  isInclusion: boolean,
-): BsonValue | undefined {
-  if (!node) return isInclusion ? undefined : value
-  if (node.kind === 'include') return value
-  return node.kind === 'branch' ? embedded(value, node, isInclusion) : undefined
+function plain(value: BsonValue, kind: 'include' | 'exclude' | undefined, isInclusion: boolean) {
+  return (kind === undefined ? !isInclusion : kind === 'include') ? value : undefined
 }
 
-function embedded(value: BsonValue, branch: ProjectionBranch, isInclusion: boolean): BsonValue | undefined {
+function embedded(value: BsonValue, branch: Branch, isInclusion: boolean): BsonValue | undefined {
   if (isDocument(value)) return projected(value, branch, isInclusion)
   if (Array.isArray(value)) {
     return value.map((item) => embedded(item, branch, isInclusion)).filter((item) => item !== undefined)
   }
   return isInclusion ? undefined : value
-}
-
-/** Cuts the first array on the path of `path.$` down to the element the query matched. */
-function keepMatched(
-  projected: BsonDocument,
-  path: readonly string[],
-  document: BsonDocument,
-  filter: CompiledFilter,
-  now: Date,
-): BsonDocument {
-  const { matched, arrayIndex } = filter.matchDetail(document, now)
-  if (!matched) {
-    throw new MongoError(51246, "positional operator '.$' couldn't find a matching element in the array")
-  }
-  return arrayIndex === undefined ? projected : keepElement(projected, path, 0, arrayIndex)
-}
-
-function keepElement(
-  document: BsonDocument,
-  path: readonly string[],
-  depth: number,
-  index: number,
-): BsonDocument {
-  const name = path[depth]
-  const value = name === undefined ? undefined : document.get(name)
-  if (name === undefined || value === undefined) return document
-  if (Array.isArray(value)) {
-    const element = value[index]
-    if (element === undefined) throw new MongoError(51247, "positional operator '.$' element mismatch")
-    return new Map(document).set(name, [element])
-  }
-  return isDocument(value)
-    ? new Map(document).set(name, keepElement(value, path, depth + 1, index))
-    : document
 }

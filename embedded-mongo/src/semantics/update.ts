@@ -1,23 +1,15 @@
 import { compileArrayFilters, type PositionalContext, resolvePath } from './array-filters.ts'
-import {
-  addToSetOperator,
-  popOperator,
-  pullAllOperator,
-  pullOperator,
-  pushOperator,
-} from './array-operators.ts'
+import { addToSetOperator, pullOperator, pushOperator } from './array-operators.ts'
 import { DocumentDraft, type OperatorFactory } from './change-path.ts'
 import { equalValues, identicalValues } from './compare.ts'
 import { describeValue, shownTypeOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
-import { idFirst, stamped } from './new-document.ts'
+import { idFirst } from './new-document.ts'
 import { inPathOrder, isDynamicPath, parseUpdatePath } from './update-paths.ts'
 import {
   currentDateOperator,
   incOperator,
   maxOperator,
-  minOperator,
-  mulOperator,
   setOperator,
   unsetOperator,
 } from './value-operators.ts'
@@ -79,7 +71,7 @@ function compileReplacement(replacement: BsonDocument, options: UpdateOptions): 
   }
   return {
     replacement: true,
-    apply: (document, { now }) => {
+    apply: (document) => {
       const id = document.get('_id')
       const given = replacement.get('_id')
       if (id !== undefined && given !== undefined && !equalValues(id, given)) {
@@ -90,8 +82,8 @@ function compileReplacement(replacement: BsonDocument, options: UpdateOptions): 
       }
       const doc =
         id === undefined || given !== undefined
-          ? idFirst(stamped(replacement, now))
-          : new Map([['_id', id], ...stamped(replacement, now)])
+          ? idFirst(replacement)
+          : new Map([['_id', id], ...replacement])
       const changed = !identicalValues(document, doc)
       return { doc: changed ? doc : document, changed }
     },
@@ -153,15 +145,11 @@ const operators = new Map<string, OperatorFactory>([
   ['$setOnInsert', setOperator],
   ['$unset', unsetOperator],
   ['$inc', incOperator],
-  ['$mul', mulOperator],
-  ['$min', minOperator],
   ['$max', maxOperator],
   ['$currentDate', currentDateOperator],
   ['$push', pushOperator],
   ['$addToSet', addToSetOperator],
   ['$pull', pullOperator],
-  ['$pullAll', pullAllOperator],
-  ['$pop', popOperator],
 ])
 
 /**
@@ -172,7 +160,7 @@ function parseOperatorUpdate(update: BsonDocument): PathUpdate[] {
   const changes: PathUpdate[] = []
   for (const [name, argument] of update) {
     const factory = operators.get(name)
-    if (!factory && name !== '$rename') {
+    if (!factory) {
       throw mongoError(
         'FailedToParse',
         `Unknown modifier: ${name}. Expected a valid update modifier or pipeline-style update specified as an array`,
@@ -185,8 +173,7 @@ function parseOperatorUpdate(update: BsonDocument): PathUpdate[] {
           `{$mod: {<field>: ...}} not {${name}: ${describeValue(argument)}}`,
       )
     }
-    const parsed = factory ? parseFields(name, argument, factory) : parseRenames(argument)
-    for (const change of parsed) changes.push(change)
+    changes.push(...parseFields(name, argument, factory))
   }
   return inPathOrder(changes)
 }
@@ -201,43 +188,4 @@ function parseFields(name: string, fields: BsonDocument, factory: OperatorFactor
       apply: (draft, resolved) => draft.change(resolved, operator),
     }
   })
-}
-
-/** Throws MongoError 2 if the paths of a `$rename` overlap, are positional, or the target is no string. */
-function parseRenames(fields: BsonDocument): PathUpdate[] {
-  return Array.from(fields).flatMap(([source, target]): PathUpdate[] => {
-    const { from, to } = parseRename(source, target)
-    return [
-      // Reserves the source: no other operator may touch it.
-      { path: from, onInsertOnly: false, apply: () => undefined },
-      { path: to, onInsertOnly: false, apply: (draft) => draft.rename(from, to) },
-    ]
-  })
-}
-
-function parseRename(source: string, target: BsonValue): { from: string[]; to: string[] } {
-  const shown = `${source}: ${describeValue(target)}`
-  if (typeof target !== 'string')
-    throw mongoError('BadValue', `The 'to' field for $rename must be a string: ${shown}`)
-  if (target.includes('\0'))
-    throw mongoError('BadValue', "The 'to' field for $rename cannot contain an embedded null byte")
-  const from = parseUpdatePath(source)
-  const to = parseUpdatePath(target)
-  if (source === target)
-    throw mongoError('BadValue', `The source and target field for $rename must differ: ${shown}`)
-  if (isPrefix(from, to) || isPrefix(to, from)) {
-    throw mongoError(
-      'BadValue',
-      `The source and target field for $rename must not be on the same path: ${shown}`,
-    )
-  }
-  if (isDynamicPath(from))
-    throw mongoError('BadValue', `The source field for $rename may not be dynamic: ${source}`)
-  if (isDynamicPath(to))
-    throw mongoError('BadValue', `The destination field for $rename may not be dynamic: ${target}`)
-  return { from, to }
-}
-
-function isPrefix(left: readonly string[], right: readonly string[]): boolean {
-  return left.every((part, depth) => part === right[depth])
 }

@@ -1,16 +1,4 @@
-import type {
-  Binary,
-  BSONRegExp,
-  BSONSymbol,
-  Decimal128,
-  Double,
-  Int32,
-  Long,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  Timestamp,
-} from 'bson'
+import type { Binary, BSONRegExp, Double, Int32, Long, ObjectId } from 'bson'
 
 /**
  * A BSON document. A Map keeps insertion order even for integer-like names and gives `__proto__` no power.
@@ -19,9 +7,8 @@ import type {
 export type BsonDocument = Map<string, BsonValue>
 
 /**
- * Every BSON value, losslessly: int32, double, int64 and decimal128 stay apart (`Int32`, `Double`, `Long`,
- * `Decimal128`), a UTC datetime is a `Date`, and BSON's own "undefined" (type 6) is `bsonUndefined`,
- * so that JavaScript's `undefined` always means "the field is missing".
+ * Every BSON value of this store, losslessly: int32, double and int64 stay apart (`Int32`, `Double`, `Long`), a UTC datetime is
+ * a `Date`. JavaScript's `undefined` always means "the field is missing".
  */
 export type BsonValue =
   | string
@@ -33,50 +20,32 @@ export type BsonValue =
   | Int32
   | Double
   | Long
-  | Decimal128
   | ObjectId
   | Binary
-  | Timestamp
   | BSONRegExp
-  | BSONSymbol
-  | JavaScriptCode
   | BsonUndefined
-  | MinKey
-  | MaxKey
 
-/** The four number types. */
-export type BsonNumber = Int32 | Double | Long | Decimal128
+/** The three number types. */
+export type BsonNumber = Int32 | Double | Long
 
-/** BSON type 6, deprecated but storable. Use the one instance `bsonUndefined`. */
+/** What sorts below null: the index key of an empty array, and a missing value in an expression. Never stored. */
 class BsonUndefined {
   readonly _bsontype = 'Undefined'
 }
 
-/** The only instance of BSON type 6 ("undefined"). */
+/** The only instance of that value. */
 export const bsonUndefined = new BsonUndefined()
-
-/** JavaScript code (BSON type 13) or, with a scope, BSON type 15. Stored and compared, never run. */
-export class JavaScriptCode {
-  readonly _bsontype = 'JavaScript'
-  readonly code: string
-  readonly scope: BsonDocument | undefined
-
-  constructor(code: string, scope?: BsonDocument) {
-    this.code = code
-    this.scope = scope
-  }
-}
 
 /** True for an embedded (or top-level) document. */
 export function isDocument(value: BsonValue | undefined): value is BsonDocument {
   return value instanceof Map
 }
 
-/** True for int32, double, int64 and decimal128. */
+/** True for int32, double and int64. */
 export function isNumber(value: BsonValue | undefined): value is BsonNumber {
   if (value === null || typeof value !== 'object' || !('_bsontype' in value)) return false
   const tag = value._bsontype
-  return tag === 'Int32' || tag === 'Double' || tag === 'Long' || tag === 'Decimal128'
+  return tag === 'Int32' || tag === 'Double' || tag === 'Long'
 }
 
 /** True for a stored regular expression. */

@@ -1,5 +1,5 @@
-import { Binary, BSONRegExp, Decimal128, Double, EJSON, Int32, Long, ObjectId } from 'bson'
-import { type BsonDocument, type BsonValue, JavaScriptCode } from '../../src/semantics/values.ts'
+import { Binary, BSONRegExp, Double, EJSON, Int32, Long, ObjectId } from 'bson'
+import type { BsonDocument, BsonValue } from '../../src/semantics/values.ts'
 
 /**
  * Readers of the tagged forms of canonical Extended JSON. Not `EJSON.parse`: it also takes `{$regex, $options}`
@@ -9,7 +9,6 @@ const tagged = new Map<string, (content: unknown) => BsonValue>([
   ['$numberInt', (content) => new Int32(Number(content))],
   ['$numberLong', (content) => Long.fromString(String(content))],
   ['$numberDouble', (content) => new Double(Number(content))],
-  ['$numberDecimal', (content) => Decimal128.fromString(String(content))],
   ['$oid', (content) => new ObjectId(String(content))],
   ['$date', (content) => dateOf(content)],
   [
@@ -55,8 +54,6 @@ export function shown(value: BsonValue | undefined): unknown {
   if (value === undefined) return '(missing)'
   if (value instanceof Map) return Array.from(value, ([name, item]) => [name, shown(item)])
   if (Array.isArray(value)) return { array: value.map(shown) }
-  if (value instanceof JavaScriptCode)
-    return { code: value.code, scope: value.scope ? shown(value.scope) : null }
   if (
     value !== null &&
     typeof value === 'object' &&
@@ -72,4 +69,3 @@ export function shown(value: BsonValue | undefined): unknown {
 export const int = (value: number): Int32 => new Int32(value)
 export const double = (value: number): Double => new Double(value)
 export const long = (value: bigint | number): Long => Long.fromBigInt(BigInt(value))
-export const decimal = (value: string): Decimal128 => Decimal128.fromString(value)

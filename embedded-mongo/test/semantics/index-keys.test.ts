@@ -101,7 +101,7 @@ describe('index keys', () => {
 
   it('collide for numbers of different types', () => {
     const shape = spec({ a: 1 }, { unique: true })
-    expect(indexKeys(doc({ a: 1 }), shape)).toEqual(indexKeys(doc({ a: { $numberDecimal: '1.0' } }), shape))
+    expect(indexKeys(doc({ a: 1 }), shape)).toEqual(indexKeys(doc({ a: { $numberDouble: '1.0' } }), shape))
   })
 })
 

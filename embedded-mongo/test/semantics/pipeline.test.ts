@@ -22,32 +22,28 @@ describe('expressions', () => {
     ['$a.b', { a: { b: 1 } }, 1],
     ['$a.b', { a: [{ b: 1 }, { c: 2 }, 5, [{ b: 3 }]] }, [1]],
     ['$$NOW', {}, date(1767225600000)],
-    [{ $literal: '$a' }, {}, '$a'],
-    [{ x: '$a', y: '$b', z: 1 }, { a: 1 }, { x: 1, z: 1 }],
-    [['$a', '$b'], { a: 1 }, [1, null]],
     [{ $eq: ['$a', null] }, {}, false],
     [{ $gt: ['$a', null] }, {}, false],
     [{ $lt: ['$a', null] }, {}, true],
     [{ $lt: [1, 'x'] }, {}, true],
     [{ $eq: [1, double('1.0')] }, {}, true],
     [{ $ne: [1, 2] }, {}, true],
-    [{ $gte: ['$a', [1]] }, { a: [1, 2] }, true],
-    [{ $lte: [{ b: 1 }, { b: 2 }] }, {}, true],
-    [{ $and: [] }, {}, true],
-    [{ $or: [] }, {}, false],
-    [{ $and: [1, 'x', []] }, {}, true],
-    [{ $or: [0, null, '$missing', false] }, {}, false],
-    [{ $not: ['$a'] }, { a: 0 }, true],
-    [{ $not: '$a' }, { a: '' }, false],
+    [{ $gte: ['$a', '$b'] }, { a: [1, 2], b: [1] }, true],
+    [{ $lte: ['$a', '$b'] }, { a: { c: 1 }, b: { c: 2 } }, true],
   ])('%j on %j', (expression, document, expected) => {
     expect(evaluate(expression, document)).toEqual(shown(bson(expected)))
   })
 
   it.each<[unknown, number, string]>([
     [{ $foo: 1 }, 168, "Unrecognized expression '$foo'"],
+    [{ $literal: 1 }, 168, "Unrecognized expression '$literal'"],
+    [{ $and: [] }, 168, "Unrecognized expression '$and'"],
+    [{ $not: ['$a'] }, 168, "Unrecognized expression '$not'"],
+    [{ x: '$a' }, 238, 'no documents of expressions'],
+    [['$a'], 238, 'no arrays of expressions'],
+    [{ $eq: [1, 2, 3] }, 16020, 'takes exactly 2 arguments. 3 were passed in.'],
     [{ $eq: [1, 2], $ne: [1, 2] }, 15983, 'must have exactly one field'],
     [{ $eq: [1] }, 16020, 'takes exactly 2 arguments. 1 were passed in.'],
-    [{ $not: [1, 2] }, 16020, 'takes exactly 1 arguments'],
     [{ $add: [1, 2] }, 168, "Unrecognized expression '$add'"],
     [{ $subtract: [2, 1] }, 168, "Unrecognized expression '$subtract'"],
     [{ $ifNull: ['$a', 1] }, 168, "Unrecognized expression '$ifNull'"],
@@ -60,8 +56,6 @@ describe('expressions', () => {
     ['$$ROOT', 17276, 'undefined variable: ROOT'],
     ['$$CURRENT.a', 17276, 'undefined variable: CURRENT.a'],
     ['$$NOW.a', 17276, 'undefined variable: NOW.a'],
-    [{ a: 1, $b: 1 }, 16410, "may not start with '$'"],
-    [{ 'a.b': 1 }, 16412, "may not contain '.'"],
   ])('refuses %j with code %i', (expression, code, message) => {
     expect(() => compileExpression(bson(expression))).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(message) }),
@@ -78,12 +72,6 @@ const orders = [
 
 describe('pipelines', () => {
   it.each<[string, object[], object[], object[]]>([
-    [
-      '$match, $skip and $limit',
-      [{ $match: { _id: { $gt: 1 } } }, { $skip: 1 }, { $limit: 1 }],
-      orders,
-      [{ _id: 3, k: 'x', n: long('2') }],
-    ],
     ['countDocuments', [{ $match: {} }, { $group: { _id: 1, n: { $sum: 1 } } }], orders, [{ _id: 1, n: 4 }]],
     ['a group of nothing', [{ $match: { k: 'z' } }, { $group: { _id: 1, n: { $sum: 1 } } }], orders, []],
     [
@@ -95,12 +83,6 @@ describe('pipelines', () => {
         { _id: 'y', n: 1 },
         { _id: null, n: 1 },
       ],
-    ],
-    [
-      '$group by several',
-      [{ $group: { _id: { k: '$k' } } }, { $limit: 2 }],
-      orders,
-      [{ _id: { k: 'x' } }, { _id: { k: 'y' } }],
     ],
     [
       '$group joins numbers of different types',
@@ -116,11 +98,10 @@ describe('pipelines', () => {
     [{ $changeStream: {} }, 40573, 'only supported on replica sets'],
     [{ $lookup: {} }, 40324, "Unrecognized pipeline stage name: '$lookup'"],
     [{}, 40323, 'exactly one field'],
-    [{ $match: {}, $limit: 1 }, 40323, 'exactly one field'],
     [{ $match: 1 }, 15959, 'must be an expression in an object'],
-    [{ $limit: 0 }, 15958, 'the limit must be positive'],
-    [{ $limit: -1 }, 5107201, 'Expected a non-negative number'],
-    [{ $skip: 'x' }, 5107200, '$skip'],
+    [{ $skip: 1 }, 40324, "Unrecognized pipeline stage name: '$skip'"],
+    [{ $limit: 1 }, 40324, "Unrecognized pipeline stage name: '$limit'"],
+    [{ $match: {}, $group: {} }, 40323, 'exactly one field'],
     [{ $sort: { a: 1 } }, 40324, "Unrecognized pipeline stage name: '$sort'"],
     [{ $project: { a: 1 } }, 40324, "Unrecognized pipeline stage name: '$project'"],
     [{ $count: 'n' }, 40324, "Unrecognized pipeline stage name: '$count'"],

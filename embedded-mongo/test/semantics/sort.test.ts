@@ -57,7 +57,7 @@ describe('sorting', () => {
       { a: 1 },
       [
         { a: { $numberLong: '3' } },
-        { a: { $numberDecimal: '2.5' } },
+        { a: { $numberDouble: '2.5' } },
         { a: 2 },
         { a: { $numberDouble: '2.75' } },
       ],

@@ -1,12 +1,12 @@
-import { Binary, BSONRegExp, BSONSymbol, Double, Long, MaxKey, MinKey, ObjectId, Timestamp } from 'bson'
+import { Binary, BSONRegExp, Double, Long, ObjectId } from 'bson'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareValues, equalValues, identicalValues } from '../../src/semantics/compare.ts'
 import { encodeValue, invertKey } from '../../src/semantics/key-encoding.ts'
 import { exactNumber } from '../../src/semantics/numbers.ts'
-import { type BsonValue, bsonUndefined, isNumber, JavaScriptCode } from '../../src/semantics/values.ts'
+import { type BsonValue, bsonUndefined, isNumber } from '../../src/semantics/values.ts'
 import { arbitraryNumber, arbitraryValue } from './arbitrary-values.ts'
-import { bson, decimal, double, int, long } from './bson-literals.ts'
+import { bson, double, int, long } from './bson-literals.ts'
 
 function byteOrder(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0
@@ -80,7 +80,6 @@ describe('compareValues', () => {
 
   it('orders the types as the manual does', () => {
     const ordered: BsonValue[] = [
-      new MinKey(),
       bsonUndefined,
       null,
       double(Number.NaN),
@@ -92,7 +91,6 @@ describe('compareValues', () => {
       double(Number.POSITIVE_INFINITY),
       '',
       'a',
-      new BSONSymbol('b'),
       new Map(),
       new Map([['a', int(1)]]),
       [],
@@ -104,9 +102,7 @@ describe('compareValues', () => {
       true,
       new Date(-1),
       new Date(0),
-      new Timestamp({ t: 1, i: 1 }),
       new BSONRegExp('a'),
-      new MaxKey(),
     ]
     for (const [index, value] of ordered.entries()) {
       for (const [other, against] of ordered.entries()) {
@@ -117,15 +113,8 @@ describe('compareValues', () => {
 
   it.each<[string, BsonValue, BsonValue, -1 | 0 | 1]>([
     ['int32 equals double', int(1), double(1), 0],
-    ['int32 equals int64 and decimal', long(1), decimal('1.00'), 0],
     ['an int64 beyond 2^53 is not the double next to it', long(2n ** 53n + 1n), double(2 ** 53), 1],
     ['the largest int64 is below 2^63', long(2n ** 63n - 1n), double(2 ** 63), -1],
-    ['the double 0.1 is a little more than the decimal 0.1', double(0.1), decimal('0.1'), 1],
-    ['0.5 is the same in binary and decimal', double(0.5), decimal('0.50'), 0],
-    ['negative zero equals zero', double(-0), decimal('-0E+3'), 0],
-    ['NaN equals NaN of the other type', double(Number.NaN), decimal('NaN'), 0],
-    ['NaN is below minus infinity', double(Number.NaN), decimal('-Infinity'), -1],
-    ['a symbol equals the same string', new BSONSymbol('x'), 'x', 0],
     ['strings order by code point, not by UTF-16 unit', '\uffff', '\u{10000}', -1],
     ['field order matters', bson({ a: 1, b: 2 }), bson({ b: 2, a: 1 }), -1],
     ['a field of a lower type comes first, whatever its name', bson({ b: 1 }), bson({ a: 'x' }), -1],
@@ -141,13 +130,6 @@ describe('compareValues', () => {
       -1,
     ],
     ['binary subtypes count', new Binary(new Uint8Array([0]), 0), new Binary(new Uint8Array([0]), 4), -1],
-    [
-      'timestamps are unsigned',
-      new Timestamp({ t: 0x7fffffff, i: 0 }),
-      new Timestamp({ t: 0x80000000, i: 0 }),
-      -1,
-    ],
-    ['a date is not a timestamp', new Date(2 ** 40), new Timestamp({ t: 0, i: 1 }), -1],
     ['true is not 1', true, int(1), 1],
   ])('%s', (_name, left, right, expected) => {
     expect(compareValues(left, right)).toBe(expected)
@@ -157,12 +139,9 @@ describe('compareValues', () => {
   it('tells identical from equal by number type', () => {
     expect(equalValues(int(1), double(1))).toBe(true)
     expect(identicalValues(int(1), double(1))).toBe(false)
-    expect(identicalValues(decimal('1.0'), decimal('1.00'))).toBe(false)
     expect(identicalValues(double(0), double(-0))).toBe(false)
     expect(identicalValues(new Double(Number.NaN), new Double(Number.NaN))).toBe(true)
     expect(identicalValues(Long.ONE, long(1))).toBe(true)
-    const scoped = (value: BsonValue) => new JavaScriptCode('f', new Map([['a', value]]))
-    expect(identicalValues(scoped(int(1)), scoped(double(1)))).toBe(false)
     expect(identicalValues(bson({ a: [1] }), new Map([['a', [double(1)]]]))).toBe(false)
   })
 })
