@@ -182,7 +182,7 @@ export function waitingAgents({ agents = 0 }: Answer<'pending'>): string | undef
 export function pendingRow(row: PendingRow, length: number): { lines: Piece[][]; action: CardPart[] } {
   const lines = [
     ...(row.high_impact ? [[bold('⚠️ High impact')]] : []),
-    [bold('API key: '), words(shortLine(row.requested_by, NAME_LENGTH) || 'no name')],
+    [bold('Requested by: '), words(shortLine(row.requested_by, NAME_LENGTH) || 'no name')],
     [bold('Requested action'), italic(' · written by the caller')],
   ]
   return { lines, action: framed(row.action, length) }

@@ -93,13 +93,10 @@ export function decisionLinks({ status, audience, voted, sandbox, links }: CardV
   ]
 }
 
-/** Says how many approvals there are. Returns undefined where the heading says everything. */
-function quorumWords({ status, quorum: { approved, needed }, waits_for }: CardView): string | undefined {
-  if (status.kind !== 'pending') {
-    return needed > 1 ? `${approved} of ${needed} needed approvals were given.` : undefined
-  }
-  // Where several people may decide, the line of names says so.
-  if (needed === 1) return waits_for.length > 1 ? undefined : 'one decides.'
+/** Says how many approvals there are. Returns undefined where one is enough: a line of names says who may give it. */
+function quorumWords({ status, quorum: { approved, needed } }: CardView): string | undefined {
+  if (needed === 1) return undefined
+  if (status.kind !== 'pending') return `${approved} of ${needed} needed approvals were given.`
   return `${approved} of ${needed}. One rejection rejects.`
 }
 
@@ -133,8 +130,7 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
   return [
     ...nameLines('On behalf of: ', view.on_behalf_of),
     ...nameLines('Vote by: ', view.voted_by),
-    [bold('API key: '), words(shortLine(key_name, NAME_LENGTH) || 'no name')],
-    [bold('Account: '), words(shortLine(account_name, NAME_LENGTH) || 'no name')],
+    [bold('Requested by: '), words(lineOf(key_name)), words(' of '), words(lineOf(account_name))],
     ...(view.reversibility === undefined
       ? []
       : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
@@ -142,7 +138,11 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
 }
 
 function nameLines(label: string, name: string | undefined): Piece[][] {
-  return name === undefined ? [] : [[bold(label), words(shortLine(name, NAME_LENGTH) || 'no name')]]
+  return name === undefined ? [] : [[bold(label), words(lineOf(name))]]
+}
+
+function lineOf(name: string): string {
+  return shortLine(name, NAME_LENGTH) || 'no name'
 }
 
 function badges(view: CardView): Piece[][] {
@@ -177,7 +177,10 @@ function peopleLines({ status, quorum, approvals, waits_for }: CardView): Piece[
   ])
   if (status.kind !== 'pending' || approvals.length + waits_for.length < 2) return voted
   const left = waits_for.length - MOST_NAMES
-  const names = waits_for.slice(0, MOST_NAMES).map((person) => shortLine(personWord(person), NAME_LENGTH))
+  const reader = waits_for.filter(({ you }) => you)
+  const others = waits_for.filter(({ you }) => !you)
+  const named = [...reader.map(() => 'you'), ...others.map(({ name }) => shortLine(name, NAME_LENGTH))]
+  const names = named.slice(0, MOST_NAMES)
   const more = left > 0 ? `${waits_for.length} people, among them ` : ''
   const said = names.join(quorum.needed === 1 ? ' or ' : ', ')
   return [...voted, [bold('Waits for: '), words(`${more}${said}`)]]
@@ -190,8 +193,9 @@ function personWord({ name, you }: { name: string; you?: true }): string {
 function timeLines({ status, expires_at }: CardView): Piece[][] {
   switch (status.kind) {
     case 'pending':
+      return [[bold('Expires at: '), moment(expires_at)]]
     case 'expired':
-      return [[bold('Open until: '), moment(expires_at)]]
+      return [[bold('Expired at: '), moment(expires_at)]]
     case 'approved':
     case 'rejected':
       return decisionLines(status)
@@ -270,7 +274,7 @@ function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
   const parts = [
     ours(
       [bold(`🔔 ${heading}`), italic(` · ${by}`)],
-      [bold('Open until: '), moment(expires_at)],
+      [bold('Expires at: '), moment(expires_at)],
       ACTION_TITLE,
     ),
     ...framed(action, ACTION_LENGTH),

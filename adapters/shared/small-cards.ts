@@ -110,14 +110,14 @@ function statusLines({ status, ...view }: ConsentView): Piece[][] {
       return [
         asked,
         [bold('The key may: '), words(view.scopes.map((scope) => SCOPE_WORDS[scope]).join('; '))],
-        [bold('Open until: '), moment(view.expires_at)],
+        [bold('Expires at: '), moment(view.expires_at)],
       ]
     case 'approved':
       return [...answered('Approved: ', status), asked]
     case 'rejected':
       return [...(status.by_owner === undefined ? [] : answered('Rejected: ', status.by_owner)), asked]
     case 'expired':
-      return [[bold('Open until: '), moment(view.expires_at)], asked]
+      return [[bold('Expired at: '), moment(view.expires_at)], asked]
     case 'collected':
       return [
         [bold('Collected: '), moment(status.at)],

@@ -134,7 +134,7 @@ function rowParts(row: PendingRow, index: number, length: number): Part[] {
   const first = [
     bold(`${index + 1}. `),
     link('Open the approval page', row.url),
-    words(' · open until '),
+    words(' · expires at '),
     moment(row.expires_at),
   ]
   return [section(first, ...drawLines(lines)), ...drawParts(action)]

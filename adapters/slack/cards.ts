@@ -67,7 +67,7 @@ export function renderCard(view: CardView): SlackMessage {
 }
 
 /**
- * Draws the action, then who asks and until when, then the rest: a phone shows only the first lines of a long card. The
+ * Draws the action, who requests it and until when, then the buttons, all on a phone's screen; the context follows. The
  * caller's text stands below a line of ours that names its author; another line of ours ends the last frame (T44).
  */
 function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
@@ -78,7 +78,8 @@ function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
     header(cardHeading(view)),
     richText(drawParts(open && badges.length > 0 ? [ours(...badges), ...action] : action)),
     richText(drawParts([ours(...(open ? [] : badges), ...warnings, ...lines), ...comment])),
-    ...(details.length > 0 ? [{ type: 'divider' } as const, richText(drawParts(details))] : []),
+    ...(open ? [actionButtons(view)] : []),
+    ...(details.length > 0 ? [richText(drawParts(details))] : []),
     ...(end === undefined ? [] : [note(end)]),
     ...(open ? openEnd(view) : closedEnd(view)),
   ]
@@ -86,7 +87,6 @@ function cardBlocks(view: CardView, size: BoxSize): types.KnownBlock[] {
 
 function openEnd(view: CardView): types.KnownBlock[] {
   return [
-    actionButtons(view),
     note(`Nothing is decided in Slack: buttons open the page. ${view.request_id}`),
     ...(view.invite_to_link ? [note(CHAT.invitation)] : []),
   ]

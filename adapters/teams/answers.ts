@@ -101,7 +101,7 @@ function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMessage {
 
 function drawRow(row: PendingRow, index: number, length: number): CardElement[] {
   const { lines, action } = pendingRow(row, length)
-  const first = [words(`Request ${index + 1} · open until: `), moment(row.expires_at)]
+  const first = [words(`Request ${index + 1} · expires at: `), moment(row.expires_at)]
   const link = openUrl(`Open request ${index + 1}`, row.url)
   return [...apartFromAbove(drawParts([ours(first, ...lines), ...action])), buttons(link)]
 }

@@ -42,7 +42,7 @@ describe('the card of an agent that asks for a key', () => {
       cardText(drawTeams(view(sampleBootstrap())).card),
     ]) {
       expect(text).toContain('ask people for approvals in the name of your account; read their outcome')
-      expect(text).toContain('Open until: ')
+      expect(text).toContain('Expires at: ')
     }
   })
 

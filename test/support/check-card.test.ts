@@ -32,7 +32,7 @@ const card = (changes: object = {}) => ({
   card: { type: 'AdaptiveCard', version: '1.5', fallbackText: 'x', body: [rich(run('x'))], ...changes },
 })
 const times = (count: number, make: () => object) => Array.from({ length: count }, make)
-const dated = (at: string, before = '**Open until:** ') => ({
+const dated = (at: string, before = '**Expires at:** ') => ({
   type: 'TextBlock',
   text: `${before}{{TIME(${at})}} · {{DATE(${at},SHORT)}}`,
   wrap: true,

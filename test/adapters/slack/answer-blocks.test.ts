@@ -33,7 +33,7 @@ describe('what waits', () => {
     const message = drawn(pending([row(), row({ high_impact: true, action: 'Pay 300 EUR' })]))
     const shown = shownText(message.blocks)
     expect(shown).toContain('2 requests wait for you')
-    expect(shown).toContain('API key: deploy-bot\nRequested action · written by the caller')
+    expect(shown).toContain('Requested by: deploy-bot\nRequested action · written by the caller')
     expect(shown).toContain('Pay 300 EUR')
     expect(shown.match(/High impact/g)).toHaveLength(1)
     expect(JSON.stringify(message.blocks)).toContain(`"url":"${row().url}"`)

@@ -91,13 +91,13 @@ describe('the six states of a card', () => {
     const progress = '1 of 2. One rejection rejects.'
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(progress)
     expect(shownText(renderCard(viewCard(request, TO_ANA)).blocks)).toContain(
-      '\nApproved by: Ben Okafor\nWaits for: You',
+      '\nApproved by: Ben Okafor\nWaits for: you',
     )
-    expect(shownText(renderCard(viewCard(request, TO_CHANNEL)).blocks)).not.toMatch(/Ben|Ana|You/)
+    expect(shownText(renderCard(viewCard(request, TO_CHANNEL)).blocks)).not.toMatch(/Ben|Ana|You|you/)
     const named = shownText(renderCard(viewCard(request, { ...TO_CHANNEL, namesInChannels: true })).blocks)
     expect(named).toContain('\nApproved by: Ben Okafor\nWaits for: Ana Pereira')
     expect(shownText(renderCard(viewCard(sampleRequest(), TO_ANA)).blocks)).toContain(
-      '\nWaits for: You or Ben Okafor',
+      '\nWaits for: you or Ben Okafor',
     )
     const mine = renderCard(viewCard(request, TO_BEN)).blocks
     expect(mine[0]).toMatchObject({ text: { text: 'You approved. Waiting for others' } })

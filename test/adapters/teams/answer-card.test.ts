@@ -82,9 +82,9 @@ describe('what waits', () => {
     const message = drawn({ kind: 'pending', rows, more: 1, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
     const shown = cardText(message.card)
-    expect(shown).toMatch(/^⏳ 3 requests wait for you\nRequest 1 · open until: /)
+    expect(shown).toMatch(/^⏳ 3 requests wait for you\nRequest 1 · expires at: /)
     expect(shown).toContain(
-      '\n⚠️ High impact\nAPI key: ops-agent-prod\nRequested action · written by the caller\n',
+      '\n⚠️ High impact\nRequested by: ops-agent-prod\nRequested action · written by the caller\n',
     )
     expect(shown).toContain('\n… 1 more request, not shown here.')
     const framed = cardLines(message.card).filter(({ ground }) => ground === 'emphasis')
@@ -178,7 +178,7 @@ it.each(HOSTILE)('T42: shows names and actions such as $text literally', ({ text
     expect(markdown.map((line) => line.text)).toEqual(
       answer.kind === 'help'
         ? ['Countersign in Teams']
-        : ['⏳ One request waits for you', expect.stringMatching(/^Request 1 · open until: \{\{TIME\(/)],
+        : ['⏳ One request waits for you', expect.stringMatching(/^Request 1 · expires at: \{\{TIME\(/)],
     )
   }
 })

@@ -106,21 +106,32 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
   const TWO = { ...sampleRequest().requirement, quorum: 2 }
   it.each([
     ['a usual request', sampleRequest({}, USUAL_CONTEXT)],
+    ['the request of the pictures', sampleRequest()],
+    ['what cannot be undone', sampleRequest({ reversibility: 'irreversible' }, USUAL_CONTEXT)],
     ['one of two votes', sampleRequest({ requirement: TWO, votes: [sampleVote()] }, USUAL_CONTEXT)],
-  ])('of %s fit a phone’s screen, in Teams and in Slack', async (_name, request) => {
-    const view = viewCard(request, TO_ANA)
-    const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
-    onTestFinished(() => page.close())
-    const drawn = [pageOf(drawBlocks(slackCard(view).blocks, 'light'), 'light')]
-    for (const html of [...drawn, cardPage([renderCard(view).card], 'light')]) {
-      await page.setContent(html)
-      expect((await page.locator('body').boundingBox())?.height).toBeLessThan(844)
-      expect(await overflow(page)).toBe(0)
-    }
-    // What is to be decided and the way there, before anything that need not be read first.
-    const reject = await page.getByRole('link', { name: 'Reject…' }).boundingBox()
-    expect(reject?.y).toBeLessThan(844 / 2)
-  })
+  ])(
+    'of %s have their buttons at the top of a phone’s screen, in Teams and in Slack',
+    async (_name, request) => {
+      const view = viewCard(request, TO_ANA)
+      const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
+      onTestFinished(() => page.close())
+      const slack = pageOf(drawBlocks(slackCard(view).blocks, 'light'), 'light')
+      const teams = cardPage([renderCard(view).card], 'light')
+      for (const { html, most } of [
+        { html: slack, most: 360 },
+        { html: teams, most: 844 / 2 },
+      ]) {
+        await page.setContent(html)
+        expect(await overflow(page)).toBe(0)
+        const top =
+          (await page.locator('body > :not(script)').first().boundingBox())?.y ?? expect.unreachable()
+        for (const name of ['Approve…', 'Reject…']) {
+          const button = (await page.getByText(name).boundingBox()) ?? expect.unreachable()
+          expect(button.y + button.height - top).toBeLessThanOrEqual(most)
+        }
+      }
+    },
+  )
 
   it('hold a word longer than the line as it was written, and leave it to the client to break it', async () => {
     const word = 'x'.repeat(250)
@@ -143,7 +154,7 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
   it('give our moments in the reader’s own zone', async () => {
     const { page } = await show([EVERY_CARD[0]?.card ?? {}], 'light', 360)
     const shown = await page.locator('.card').innerText()
-    expect(shown).toContain('Open until: 23:15 · Mon, 14 Sept 2026')
+    expect(shown).toContain('Expires at: 23:15 · Mon, 14 Sept 2026')
     expect(shown).not.toContain('{{')
     await page.close()
   })
@@ -172,7 +183,7 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     expect(await page.evaluate('drawn.complaints')).toEqual([])
     expect([...new Set(await page.evaluate<string[]>('drawn.markdown'))]).toEqual([
       'Approve or reject this action?',
-      '**Open until:** 23:15 · Mon, 14 Sept 2026',
+      '**Expires at:** 23:15 · Mon, 14 Sept 2026',
       '**Asked:** 22:15 · Mon, 14 Sept 2026',
     ])
     expect(await page.locator('.card a, .card img, .card script, .card iframe, .card at').count()).toBe(0)

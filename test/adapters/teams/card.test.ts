@@ -88,7 +88,7 @@ describe('the six states of a card', () => {
     const expires_at = new Date('2026-09-14T14:15:00.789Z')
     const shown = cardText(drawn(sampleRequest({ expires_at }), TO_ANA))
     expect(shown).toContain(
-      '\nOpen until: {{TIME(2026-09-14T14:15:00Z)}} · {{DATE(2026-09-14T14:15:00Z,SHORT)}}\n',
+      '\nExpires at: {{TIME(2026-09-14T14:15:00Z)}} · {{DATE(2026-09-14T14:15:00Z,SHORT)}}\n',
     )
     expect(shown).not.toMatch(/to decide|\d (h|min)\b/)
   })
@@ -97,9 +97,9 @@ describe('the six states of a card', () => {
     const two = { ...sampleRequest().requirement, quorum: 2 }
     const request = sampleRequest({ requirement: two, votes: [sampleVote()] })
     expect(cardText(drawn(request, TO_ANA))).toContain(
-      '\nVotes: 1 of 2. One rejection rejects.\nApproved by: Ben Okafor\nWaits for: You\n',
+      '\nVotes: 1 of 2. One rejection rejects.\nApproved by: Ben Okafor\nWaits for: you\n',
     )
-    expect(cardText(drawn(request, TO_CHANNEL))).not.toMatch(/Ben|Ana|You/)
+    expect(cardText(drawn(request, TO_CHANNEL))).not.toMatch(/Ben|Ana|You|you/)
     expect(cardText(drawn(request, TO_BEN))).toMatch(/^You approved\. Waiting for others\n/)
     expect(titles(drawn(request, TO_BEN))).toEqual(['Open the approval page', 'Details', 'Refresh'])
   })
@@ -208,7 +208,7 @@ describe('what stands where', () => {
       'Other fields',
       'Risk findings',
       'End of the caller',
-      'API key: ',
+      'Requested by: ',
     ])
       expect(ground(part)).toBeUndefined()
     expect(ground('⚠️ High impact')).toBe('attention')

@@ -128,7 +128,7 @@ describe('callers’ text', () => {
 })
 
 const OUR_HEADINGS =
-  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn|\*\*(Open until|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
+  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn|\*\*(Expires at|Expired at|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
 const OUR_TITLES = /^(Approve…|Reject…|Details|More details|Refresh|Open the approval page)$/
 const OUR_LINES = [
   /^⚠️ (Hidden characters|Two directions|Look-alike letters)\. /,
@@ -148,11 +148,10 @@ describe('names', () => {
     expect(message.text).not.toMatch(/:\/\/|[*_~]\S/)
     // What the caller asks for stands between the only quotation marks.
     expect(message.text).toMatch(/^[^“”"]*“[^“”"]*”$/)
-    const key = cardLines(message.card).find((line) => line.text.startsWith('API key: '))
+    const key = cardLines(message.card).find((line) => line.text.startsWith('Requested by: '))
     expect(key).toMatchObject({ type: 'RichTextBlock' })
-    expect(key?.text.slice(0, 60)).toBe(
-      `API key: ${apart(name.replace(/\s+/g, ' ').trim()) || 'no name'}`.slice(0, 60),
-    )
+    const drawn = apart(name.replace(/\s+/g, ' ').trim()) || 'no name'
+    expect(key?.text.slice(0, 60)).toBe(`Requested by: ${drawn} of ${drawn}`.slice(0, 60))
   })
 })
 

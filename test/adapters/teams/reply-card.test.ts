@@ -76,7 +76,7 @@ describe('a reminder', () => {
     for (const part of [
       'the caller asks again\n',
       '\n… 1 240 more characters on the approval page',
-      'Open until: {{TIME(2026-09-14T14:15:00Z)}}',
+      'Expires at: {{TIME(2026-09-14T14:15:00Z)}}',
     ])
       expect(shown).toContain(part)
     expect(message.card.actions?.map(({ title }) => title)).toEqual(['Open the approval page'])
