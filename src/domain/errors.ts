@@ -40,14 +40,14 @@ export const REFUSALS = {
     'No user has the e-mail address in `X-Approver-Email`, or the operator has not confirmed that it is theirs; check it, or run `countersign user confirm`.',
   ],
   not_pending: [409, 'The request is no longer pending[; its status is {status}]. Nothing was changed.'],
-  not_approved: [409, 'The request is not approved: its status is {status}. Do not go ahead.'],
+  not_approved: [409, 'The request is not approved: its status is {status}. Do not proceed.'],
   already_consumed: [
     409,
-    'This approval was used before; find out what that did before you ask for a new one.',
+    'This approval was used before; check what that use did before you request a new approval.',
   ],
   mismatch: [
     409,
-    'The {field} of what you are about to do is not what was approved. Do not go ahead; ask for a new approval.',
+    'The {field} of your action differs from the approved one. Do not proceed; make a new request.',
   ],
   no_eligible_approver: [
     422,
@@ -71,20 +71,23 @@ export const REFUSALS = {
   ],
   too_many_waits: [429, 'Too many open waits; close one, or poll every 3 seconds.'],
   // deciding
-  sandbox_request: [409, 'A sandbox request decides itself, so no one can decide on it; use a live key.'],
+  sandbox_request: [
+    409,
+    'A sandbox request is decided automatically, so no one can decide it; use a live key.',
+  ],
   already_voted: [409, 'You have already decided on this request; there is nothing more to do.'],
   vote_key_revoked: [
     409,
-    'An earlier vote was made under a signing key that was revoked since, so this request cannot be approved; withdraw it and ask again.',
+    'The signing key of an earlier vote has been revoked, so this request cannot be approved; withdraw it and make a new one.',
   ],
   passkey_required: [
     403,
-    'This request must be decided with a passkey; you have one, or the policy demands it.',
+    'This request must be decided with a passkey, because you have one or the policy requires it.',
   ],
-  method_not_enrolled: [403, 'You have not enrolled this way of proving presence; use another one.'],
+  method_not_enrolled: [403, 'You have not set up this factor; use another one.'],
   batch_changed: [
     409,
-    'Some of these requests changed meanwhile; nothing was recorded. Look at them and start again.',
+    'Some of these requests have changed; nothing was recorded. Review them and start again.',
   ],
   challenge_invalid: [
     400,
@@ -93,7 +96,7 @@ export const REFUSALS = {
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded. Try again.'],
   passkey_suspended: [
     403,
-    'This passkey is suspended, because its counter went backwards: there may be a copy of it. Use another passkey or a code, then remove this one. Without either, ask the operator for a new link (`countersign user invite <your e-mail address> --renew`).',
+    'This passkey is suspended, because its counter went backwards: a copy of it may exist. Use another passkey or a code, then remove this one. Without either, ask the operator for a new sign-in link (`countersign user invite <your e-mail address> --renew`).',
   ],
   user_handle_missing: [
     403,
@@ -101,15 +104,15 @@ export const REFUSALS = {
   ],
   not_confirmed: [
     403,
-    'This request counts only people whom the operator confirmed, also as delegates; ask the operator to run `countersign user confirm` for you.',
+    'This request accepts only approvers and delegates whom the operator confirmed; ask the operator to run `countersign user confirm` for you.',
   ],
   authenticator_refused: [
     403,
-    'This account counts only passkeys whose authenticator proved its make; use or add one that the policy permits. Its owner knows which.',
+    'This account requires a passkey with a verified authenticator model; use or add one that the policy permits. Ask the account owner which.',
   ],
   totp_refused: [
     403,
-    'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+    'The code is wrong or was already used; wait for the next one. If that one fails too, check the clock of your phone.',
   ],
   totp_locked: [429, 'Too many wrong codes; wait {retry_after} or use a passkey.'],
   totp_disabled: [
@@ -117,24 +120,24 @@ export const REFUSALS = {
     'Codes are switched off after too many failures; sign in with a passkey and set them up again.',
   ],
   // people
-  sign_in_failed: [401, 'Signing in failed; check what you entered.'],
+  sign_in_failed: [401, 'Signing in failed; check your input and try again.'],
   unknown_browser: [
     403,
-    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
   ],
   enrollment_invalid: [
     410,
-    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
+    'This link has expired or was already used; sign in if you have signed up; otherwise ask for a new one.',
   ],
   email_taken: [409, 'Another person already has this e-mail address; use another one.'],
   proof_required: [403, 'Confirm with a passkey or a code first.'],
-  last_factor: [409, 'This is your last way to sign in; add another one first.'],
+  last_factor: [409, 'This is your last factor; add another one first.'],
   passkey_exists: [409, 'This passkey is already registered; nothing was changed.'],
   identity_taken: [409, 'This chat identity is linked to another person; unlink it there first.'],
   identity_limit: [409, 'You have reached the limit of 10 chat identities; remove one first.'],
   chat_link_invalid: [
     404,
-    'This link has expired, was already used or was cut short; ask for a new one in chat.',
+    'This link has expired, was already used or is incomplete; ask for a new one in chat.',
   ],
   chat_link_not_yours: [403, 'Another person asked for this link in chat; sign in as that person.'],
   member_exists: [409, 'This person is already a member, or already invited; nothing was changed.'],
@@ -150,12 +153,12 @@ export const REFUSALS = {
   ],
   passkey_limit: [409, 'You have reached the limit of 20 passkeys; remove one first.'],
   totp_exists: [409, 'Codes are already set up; remove them first.'],
-  totp_not_started: [409, 'Start the set-up of codes first.'],
+  totp_not_started: [409, 'Start setting up codes first.'],
   // bootstrap
   slow_down: [429, 'Poll every 3 seconds; wait {retry_after}.'],
   code_verifier_refused: [
     403,
-    'This bootstrap was begun with a `code_challenge`; send its verifier in the header `X-Code-Verifier`.',
+    'This bootstrap was started with a `code_challenge`; send its verifier in the header `X-Code-Verifier`.',
   ],
   wrong_matching_code: [403, 'This is not the matching code of this request. {detail}'],
   // keys
@@ -164,10 +167,10 @@ export const REFUSALS = {
   webhook_limit: [409, 'The account has reached the limit of 20 webhooks; delete one first.'],
   webhook_rotated: [
     409,
-    'The secret was rotated at the same moment; take the new one from the person who did it, or rotate again.',
+    'Someone else rotated the secret at the same moment; get the new one from them, or rotate again.',
   ],
-  webhook_gone: [409, 'Its webhook was deleted or is switched off; switch it on first.'],
-  delivery_in_progress: [409, 'This delivery is still on its way; wait until it has ended.'],
+  webhook_gone: [409, 'The webhook of this delivery was deleted or is switched off; switch it on first.'],
+  delivery_in_progress: [409, 'This delivery is still in progress; wait until it is finished.'],
   test_in_progress: [409, 'A test of this account is still running; wait for its answer.'],
   // chat apps
   install_cancelled: [
@@ -180,7 +183,7 @@ export const REFUSALS = {
   ],
   install_limit: [
     409,
-    'This workspace serves 500 accounts already; let another one leave it under Integrations first.',
+    'This workspace already has 500 accounts; remove it from another account under Integrations first.',
   ],
   install_failed: [502, 'The app was not installed. {detail}'],
   chat_token_refused: [
@@ -189,7 +192,7 @@ export const REFUSALS = {
   ],
   chat_sender_refused: [
     403,
-    'This bot does not serve that channel, tenant or service address; its operator names those it serves.',
+    'This bot does not serve that channel, tenant or service address; ask its operator which ones it serves.',
   ],
   chat_body_too_large: [413, 'The activity is larger than 256 KiB; send less.'],
   chat_keys_unavailable: [
@@ -199,7 +202,7 @@ export const REFUSALS = {
   // ours
   storage_unavailable: [
     503,
-    'The store does not answer or accepts no writes right now; send the same again after {retry_after}.',
+    'The store does not respond or accepts no writes right now; send the same again after {retry_after}.',
   ],
   storage_damaged: [
     503,

@@ -44,13 +44,13 @@ const open = { access: { by: [] }, limited: false } as const
 const serviceOperations = operations('Service', {
   'get /healthz': {
     id: 'isAlive',
-    summary: 'Does the process answer?',
+    summary: 'Liveness check',
     ...open,
-    answers: { '200': { schema: aliveAnswer, description: 'It does.' } },
+    answers: { '200': { schema: aliveAnswer, description: 'The process is alive.' } },
   },
   'get /readyz': {
     id: 'isReady',
-    summary: 'Can it do its work?',
+    summary: 'Readiness check',
     ...open,
     answers: { '200': { schema: readyAnswer, description: 'The store answers.' } },
     refusals: ['storage_unavailable'],
@@ -146,7 +146,7 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
-Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if what they hold keeps the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name. Answers may gain fields.
+Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if their content follows the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name. Answers may gain fields.
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 
@@ -173,9 +173,9 @@ All answers of limited operations have \`X-RateLimit-Limit\`, \`X-RateLimit-Rema
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 
 const TAGS = [
-  { name: 'Approvals', description: 'For applications and agents: ask, wait, read.' },
-  { name: 'Receipts', description: 'For everyone: verify what was decided.' },
-  { name: 'Deciding', description: 'For approvers: see what is asked, approve or reject.' },
+  { name: 'Approvals', description: 'For callers: make requests, wait, read.' },
+  { name: 'Receipts', description: 'For everyone: verify decisions.' },
+  { name: 'Deciding', description: 'For approvers: read requests, approve or reject.' },
   {
     name: 'Bootstrap',
     description:
@@ -185,7 +185,7 @@ const TAGS = [
   {
     name: 'Members and policy',
     description:
-      'For owners: who works in the account, and who decides. For people who are invited: join, decline, leave.',
+      'For owners: the members of the account, and its policy. For people who are invited: join, decline, leave.',
   },
   {
     name: 'Webhooks',
@@ -194,7 +194,7 @@ const TAGS = [
   {
     name: 'Events',
     description:
-      'What this service posts to receivers: callbacks of single requests, and events to the webhooks of the account. The same event can come more than once, always with the same `webhook-id`, and events can come in another order than they happened.',
+      'The calls that this service makes to receivers: callbacks of single requests, and events to the webhooks of the account. The same event can come more than once, always with the same `webhook-id`, and events can arrive in any order.',
   },
   { name: 'Signing in', description: 'Sessions of people.' },
   { name: 'Enrolment', description: 'Signing up by a one-time link.' },
@@ -202,7 +202,7 @@ const TAGS = [
     name: 'Own factors',
     description: 'Passkeys and one-time codes. Every change needs a fresh proof by a factor the person has.',
   },
-  { name: 'Own profile', description: 'Name, default time, and who decides for the person for a while.' },
+  { name: 'Own profile', description: 'Name, default expiry, and delegate.' },
   {
     name: 'Chat',
     description:
@@ -210,8 +210,7 @@ const TAGS = [
   },
   {
     name: 'Notifications',
-    description:
-      'Browsers that show what waits for a person (Web Push). They are notified; deciding takes the page.',
+    description: 'Browsers that notify a person of pending requests (Web Push). Deciding needs the page.',
   },
   { name: 'Service', description: 'Health and this document.' },
 ]
@@ -221,7 +220,7 @@ const SECURITY_SCHEMES: Record<string, ZodOpenApiSecuritySchemeObject> = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'sa_live_… or sa_test_…',
-    description: 'An API key. Keys that begin with `sa_test_` run everything dry: no person is asked.',
+    description: 'An API key. Requests of keys that begin with `sa_test_` are dry-runs: no person is asked.',
   },
   internalToken: {
     type: 'http',
@@ -241,7 +240,7 @@ const SECURITY_SCHEMES: Record<string, ZodOpenApiSecuritySchemeObject> = {
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description:
-      'A session JWT, good for 15 minutes; signing in and `POST /api/v1/session/refresh` give it out.',
+      'A session JWT, valid for 15 minutes; signing in and `POST /api/v1/session/refresh` return it.',
   },
   sessionCookie: {
     type: 'apiKey',

@@ -115,13 +115,13 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     await person.page.getByText('9 of 10').waitFor()
     await signOut(person)
     await signIn(person, backup)
-    await person.page.getByText('Signing in failed; check what you entered.').waitFor()
+    await person.page.getByText('Signing in failed; check your input and try again.').waitFor()
 
     const stranger = await suite.visit()
     await signIn(stranger, backupCodes[1] ?? '')
     await stranger.page
       .getByText(
-        'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+        'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
       )
       .waitFor()
   })

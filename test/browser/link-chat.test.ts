@@ -152,7 +152,7 @@ describeInBrowser('linking a chat account', () => {
     await expect
       .poll(() => page.getByRole('alert').innerText())
       .toBe(
-        'Not done: The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+        'Not done: The code is wrong or was already used; wait for the next one. If that one fails too, check the clock of your phone.',
       )
     await button('Confirm and link').click()
     await prove()

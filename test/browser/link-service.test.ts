@@ -123,7 +123,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await stranger.page.goto('/signin')
     await stranger.page.getByText('Use a code instead').click()
     await signIn()
-    await stranger.page.getByText('Codes sign in only on a browser that was enrolled before').waitFor()
+    await stranger.page.getByText('Codes sign you in only in a browser where you signed up before').waitFor()
 
     await open(stranger, await linkFor('U5', 'browser'))
     await stranger.page.getByRole('button', { name: 'Trust this browser' }).click()

@@ -37,7 +37,7 @@ describeInBrowser('a person’s own account page', () => {
     expect(await passkeys(person).locator('.entry-name').allInnerTexts()).toEqual(['Security key'])
 
     await page.getByRole('button', { name: 'Remove the passkey Security key' }).click()
-    await page.getByText('This is your last way to sign in; add another one first.').waitFor()
+    await page.getByText('This is your last factor; add another one first.').waitFor()
     expect(await passkeys(person).locator('.entry-name').count()).toBe(1)
   })
 

@@ -40,7 +40,7 @@ export const accountBody = z
     name: givenName.optional(),
     names_in_channels: flag
       .optional()
-      .meta({ description: 'Cards in channels name people; else they show references.' }),
+      .meta({ description: 'Cards in channels name people; otherwise they show references.' }),
   })
   .meta({ id: 'AccountChange' })
 
@@ -78,9 +78,7 @@ const historyDecision = z.strictObject({
   decision: outcomeField,
   method: methodField,
   approver: approverField,
-  delegate: approverField
-    .optional()
-    .meta({ description: 'Who acted, when a delegate stood in for the approver.' }),
+  delegate: approverField.optional().meta({ description: 'The delegate, if one acted for the approver.' }),
 })
 
 const historyRow = z
@@ -121,7 +119,7 @@ export const withdrawalBody = z
 
 export const withdrawnAnswer = z
   .strictObject({
-    withdrawn: z.array(idField('req')).meta({ description: 'Those that were pending until then.' }),
+    withdrawn: z.array(idField('req')).meta({ description: 'The requests that were still pending.' }),
   })
   .meta({ id: 'Withdrawn' })
 
@@ -137,7 +135,7 @@ export const accountAnswer = z
   .strictObject({
     id: idField('acc'),
     name: z.string(),
-    role: z.enum(['owner', 'approver', 'auditor']).meta({ description: 'Of the person who asks.' }),
+    role: z.enum(['owner', 'approver', 'auditor']).meta({ description: 'The role of the signed-in person.' }),
     owner: z.strictObject({
       id: idField('usr'),
       name: z.string(),
@@ -145,7 +143,7 @@ export const accountAnswer = z
       approver: approverField,
     }),
     created_at: timeField,
-    names_in_channels: z.boolean().meta({ description: 'Do cards in channels name people?' }),
+    names_in_channels: z.boolean().meta({ description: 'True: cards in channels name people.' }),
     quota,
     policy: policyAnswer.optional().meta({ description: 'For the owner alone.' }),
   })
@@ -237,9 +235,9 @@ export const accountOperations = operations('Account', {
   },
   'get /api/v1/account/requests': {
     id: 'listHistory',
-    summary: 'Look through the requests of an account, newest first',
+    summary: 'List the requests of an account, newest first',
     description:
-      'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading makes the decision of a dry-run that is due.',
+      'Owners and auditors see all of them, approvers those that name them or on which they voted. A page can hold fewer than `limit` and not be the last one. Reading decides a dry-run that is due.',
     parameters: { query: historyQuery },
     answers: { '200': { schema: historyAnswer, description: 'One page.' } },
     refusals: ['not_found'],
@@ -247,16 +245,16 @@ export const accountOperations = operations('Account', {
   'post /api/v1/account/requests/withdraw': {
     id: 'withdrawRequests',
     summary: 'Withdraw requests of my account that are pending',
-    description: `By its owner: what a stolen key asked, or a person who was removed could still decide. 1 to ${MOST_WITHDRAWN} requests; what is unknown, foreign or over is left as it is.`,
+    description: `For its owner: requests of a stolen key, or those that a removed person could still decide. 1 to ${MOST_WITHDRAWN} requests; unknown, foreign and ended ones are left as they are.`,
     body: {
       schema: withdrawalBody,
     },
-    answers: { '200': { schema: withdrawnAnswer, description: 'Withdrawn, as by their callers.' } },
+    answers: { '200': { schema: withdrawnAnswer, description: 'The withdrawn requests.' } },
   },
   'get /api/v1/account/requests/export': {
     id: 'exportHistory',
-    summary: 'Take the requests of an account as a file',
-    description: `Everything the list would show with these filters. ${AS_FILE}`,
+    summary: 'Download the requests of an account as a file',
+    description: `All entries that the list would show with these filters. ${AS_FILE}`,
     parameters: { query: historyExportQuery },
     ...FILE,
   },

@@ -34,7 +34,10 @@ const keyPolicyBody = z
     },
     { error: 'must be an object or null' },
   )
-  .meta({ id: 'NewKeyPolicy', description: 'Narrows the policy of the account; null: that alone holds.' })
+  .meta({
+    id: 'NewKeyPolicy',
+    description: 'Narrows the policy of the account; null: only that of the account applies.',
+  })
 
 export const changeKeyBody = z
   .object({
@@ -46,7 +49,7 @@ export const changeKeyBody = z
   .meta({ id: 'ChangeApiKey' })
 
 const keyPrefix = z.string().meta({
-  description: 'The leading characters, to tell keys apart.',
+  description: 'The first characters, to tell keys apart.',
   example: 'sa_live_4ivxdq',
 })
 
@@ -57,7 +60,7 @@ const keyPolicy = z
     passkey_only: z.literal(true).optional(),
     high_impact: z.literal(true).optional(),
   })
-  .meta({ id: 'KeyPolicy', description: 'What the key adds to the policy of the account; it only narrows.' })
+  .meta({ id: 'KeyPolicy', description: 'The restrictions that the key adds to the policy of the account.' })
 
 /** The record of an API key; the key itself is stored only as a keyed hash. */
 const keyAnswer = z
@@ -82,7 +85,7 @@ export const createdKeyAnswer = z
     raw_key: z
       .string()
       .regex(/^sa_(?:live|test)_[0-9A-Za-z]{49}$/)
-      .meta({ description: 'The key itself, shown this once.' }),
+      .meta({ description: 'The key itself, shown only once.' }),
     key: keyAnswer,
     ignored_fields: ignoredFields,
   })
@@ -135,23 +138,23 @@ export const apiKeyOperations = operations('Account', {
     summary: 'List API keys',
     limited: false,
     answers: {
-      '200': { schema: keyListAnswer, description: 'All keys of the account, revoked ones too.' },
+      '200': { schema: keyListAnswer, description: 'All keys of the account, including revoked ones.' },
     },
   },
   'post /api/v1/account/api-keys': {
     id: 'createApiKey',
     summary: 'Make an API key',
     description:
-      'To rotate a key, make a new one, switch over, revoke the old one: both work meanwhile. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
+      'To rotate a key, make a new one, switch over, revoke the old one: both work in the meantime. Without `scopes` the key gets all three. An account has at most 100 keys that are not revoked. The session needs a recent proof of presence: signing in is one, and `POST /api/v1/session/proof` gives one.',
     body: { schema: newKeyBody },
-    answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown this once.' } },
+    answers: { '201': { schema: createdKeyAnswer, description: 'The key, shown only once.' } },
     refusals: ['key_limit', 'proof_required'],
   },
   'patch /api/v1/account/api-keys/{id}': {
     id: 'changeApiKey',
     summary: 'Change an API key',
     description:
-      'From its next request on. Another `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: of its approvers those named, the larger quorum, and every demand of either. With a sandbox key no approver is asked, so approvers and quorum have no effect there; its requests do show as high impact.',
+      'Applies from its next request on. Changing `policy` or `source_control` needs a proof (step-up `key.change`, target: the key id); a name does not. `policy` narrows that of the account: only the named approvers, the larger quorum, and all rules of both. With a sandbox key no approver is asked, so approvers and quorum have no effect there; its requests still show as high impact.',
     parameters: { path: idInPath('key', 'Key id.') },
     body: {
       schema: changeKeyBody,
@@ -163,7 +166,7 @@ export const apiKeyOperations = operations('Account', {
   'delete /api/v1/account/api-keys/{id}': {
     id: 'revokeApiKey',
     summary: 'Revoke an API key',
-    description: 'At once and for ever: requests that use it, open waits included, get 401.',
+    description: 'Immediate and permanent: requests that use it, including open waits, get 401.',
     parameters: { path: idInPath('key', 'Key id.') },
     answers: { '200': { schema: revokedKeyAnswer, description: 'Revoked.' } },
     refusals: ['not_found'],

@@ -20,7 +20,7 @@ const ACTION_LENGTH = 500
 const action = callerText
   .refine((text) => codePointLength(text) <= ACTION_LENGTH, `must not exceed ${ACTION_LENGTH} characters`)
   .meta({
-    description: 'What is to be approved, in words; at most 500 characters.',
+    description: 'The action to be approved, in words; at most 500 characters.',
     example: 'Pay $120.00 to ACME Corp, invoice 4711',
   })
 
@@ -69,11 +69,11 @@ export const createBody = z
       .optional()
       .meta({ description: 'Receives one signed POST with the decision; https: in production.' }),
     audience: text
-      .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters without blanks')
+      .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters without spaces')
       .optional()
       .meta({
         description:
-          'For whom the decision is meant, such as the service that will act on it: shown, and signed in the intent.',
+          'The intended recipient of the decision, such as the service that will act on it: shown, and signed in the intent.',
         example: 'https://payments.example.com',
       }),
     reversibility: z
@@ -81,7 +81,7 @@ export const createBody = z
       .optional()
       .meta({
         description:
-          'What the caller says of undoing the action: shown on page and card, and signed in the intent.',
+          'How far the caller says the action can be undone: shown on page and card, and signed in the intent.',
       }),
     sandbox_decision: outcome.optional().meta({ description: 'Sandbox keys only.' }),
     sandbox_auto_decide_seconds: z
@@ -194,7 +194,7 @@ export const createOperations = operations('Approvals', {
     answers: {
       '201': {
         schema: z.union([createdAnswer, sandboxCreatedAnswer]),
-        description: 'The request waits for its approver.',
+        description: 'The pending request.',
         headers: ['Idempotency-Replayed'],
         examples: { live_key: { value: exampleCreated }, sandbox_key: { value: exampleSandbox } },
       },

@@ -31,7 +31,7 @@ export const waitQuery = z.object({
     .min(1, 'must be at least 1')
     .max(60, 'must be at most 60')
     .default(25)
-    .meta({ description: 'Seconds to wait at most.' }),
+    .meta({ description: 'The longest time to wait, in seconds.' }),
 })
 
 /** `POST /api/v1/approvals/:id/consume`: what the caller is about to run. It is only compared, so only its form is checked. */
@@ -70,7 +70,7 @@ const expiredAnswer = z
   })
   .meta({
     id: 'ExpiredApproval',
-    description: 'The time ran out, or it was withdrawn: nothing was signed, so no `decision`.',
+    description: 'The request expired or was withdrawn: nothing was signed, so there is no `decision`.',
   })
 
 /** `GET /api/v1/approvals/:id`: the fields depend on the status (interface, endpoint 2). */
@@ -86,7 +86,7 @@ export const requestAnswer = z
         context: contextField,
         ...times,
         decision: decisionAnswer,
-        consumed_at: timeField.optional().meta({ description: 'When it was used up; absent until then.' }),
+        consumed_at: timeField.optional().meta({ description: 'When it was consumed; absent until then.' }),
         ...mark,
       })
       .meta({ id: 'ApprovedApproval', description: 'Approved, with its receipt.' }),
@@ -105,11 +105,11 @@ export const reminderAnswer = z
     request_id: idField('req'),
     push_sent: z.boolean().meta({
       description:
-        'False: no approver it waits for has a registered device, which is a browser registered for notifications or an identity in chat; they can still decide on the web page.',
+        'False: none of the approvers still to decide has a registered device, which is a browser registered for notifications or an identity in chat; they can still decide on the web page.',
     }),
     push_accepted: z.boolean().meta({
       description:
-        'True: a chat platform or a push service accepted a message of this reminder for at least one approver within three seconds. False beside `push_sent: true`: it may still arrive, was refused, or the approver has rejected so much of this key lately that it is silent towards them.',
+        'True: a chat platform or a push service accepted a message of this reminder for at least one approver within three seconds. False beside `push_sent: true`: it may still arrive, was refused, or this key is muted for the approver, who has rejected several of its requests lately.',
     }),
     reminded_at: timeField,
     ...mark,
@@ -125,7 +125,7 @@ export const consumedAnswer = z
     ...mark,
     ignored_fields: ignoredFields,
   })
-  .meta({ id: 'ConsumedApproval', description: 'In production, do not go ahead when `sandbox` is there.' })
+  .meta({ id: 'ConsumedApproval', description: 'In production, do not proceed if `sandbox` is present.' })
 
 /** Presents a request by its status: rejected without context and times, expired without context (interface, endpoint 2). */
 export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
@@ -199,15 +199,15 @@ data: ${JSON.stringify({
 `
 
 const EVENTS = [
-  'The stream begins with the request as it is now and sends it again whenever it looks different: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
-  'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 when the key was revoked meanwhile.',
-  'An `EventSource` reconnects by itself and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
+  'The stream begins with the current request and sends it again whenever it changes: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
+  'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 if the key was revoked in the meantime.',
+  'An `EventSource` reconnects automatically and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
   'The `EventSource` of browsers cannot send an `Authorization` header: use `fetch`, or a client that takes headers, on a server, since no key belongs in a page.',
 ].join('\n\n')
 
 const CONSUME = [
-  'Call it right before you carry out what was approved, and go ahead only on 200: of any number of calls one succeeds. Say in the body what you are about to do; each field that is there must equal what was approved, else `mismatch`, and nothing is used up. Without a body, or with `{}`, the approval is used as it stands; a body that holds other fields alone is refused.',
-  'In production also refuse an answer with `sandbox: true`: no approver was asked. Where an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
+  'Call it right before you carry out the approved action, and proceed only on 200: of any number of calls one succeeds. State in the body what you are about to do; each field that is present must equal the approved one, otherwise the call is refused with `mismatch` and nothing is consumed. Without a body, or with `{}`, the approval is consumed without a comparison; a body with only other fields is refused.',
+  'In production also refuse an answer with `sandbox: true`: no approver was asked. If an answer may get lost, send an `Idempotency-Key` that no other worker can have: a call with the key of the one that succeeded gets its answer again, with `Idempotency-Replayed`; any other gets `already_consumed`.',
 ].join('\n\n')
 
 export const approvalOperations = operations('Approvals', {
@@ -215,7 +215,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'listApprovals',
     summary: "List the key's own requests, newest first",
     description:
-      'A page can be short, or empty, and not be the last: requests change while they are read. Go on while `next_cursor` is not null.',
+      'A page can be short, or empty, without being the last: requests change while they are read. Continue while `next_cursor` is not null.',
     access: readers,
     parameters: { query: listQuery },
     answers: { '200': { schema: requestListAnswer, description: 'One page.' } },
@@ -224,17 +224,17 @@ export const approvalOperations = operations('Approvals', {
     id: 'getApproval',
     summary: 'Read a request',
     description:
-      'For the key that made the request, and for the internal token, which reads whatever the keys of the named user’s account made. Poll every 3 seconds, or use `wait`. Which fields there are depends on the status.',
+      'For the key that made the request, and for the internal token, which reads all requests of the named user’s account. Poll every 3 seconds, or use `wait`. The fields depend on the status.',
     access: readers,
     parameters: { path },
-    answers: { '200': { schema: requestAnswer, description: 'The request as it is now.' } },
+    answers: { '200': { schema: requestAnswer, description: 'The current request.' } },
     refusals: ['not_found'],
   },
   'get /api/v1/approvals/{id}/wait': {
     id: 'waitForDecision',
     summary: 'Wait for the decision',
     description:
-      'Answers like `GET /api/v1/approvals/{id}` the moment the request is no longer pending, else with the pending request when the time is up. At most 10 waits and streams of one key at a time; each counts as one read.',
+      'Answers like `GET /api/v1/approvals/{id}` as soon as the request is no longer pending, or with the pending request after `timeout` seconds. At most 10 waits and streams of one key at a time; each counts as one read.',
     access: readers,
     parameters: { path, query: waitQuery },
     answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },
@@ -253,7 +253,7 @@ export const approvalOperations = operations('Approvals', {
         type: 'text/event-stream',
         examples: { withdrawn: { value: exampleStream } },
       },
-      '204': { description: 'The state named by `Last-Event-ID` is final: do not come back.' },
+      '204': { description: 'The state named by `Last-Event-ID` is final: do not reconnect.' },
     },
     refusals: ['not_found', 'too_many_waits'],
   },
@@ -261,7 +261,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'remindApprover',
     summary: 'Remind the approver',
     description:
-      'Notifies the approver again; request and expiry stay as they are. One reminder a minute for a request; those that the service sends by itself do not count. For the key that made the request, and for the internal token in the named user’s account. On a pending sandbox request it does nothing and says so.',
+      'Notifies the approver again; request and expiry stay unchanged. One reminder a minute for a request; automatic ones do not count. For the key that made the request, and for the internal token in the named user’s account. On a pending sandbox request it has no effect, and the answer says so.',
     access: { by: ['key'] },
     parameters: { path },
     answers: { '200': { schema: reminderAnswer, description: 'Reminded.' } },
@@ -271,7 +271,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'cancelApproval',
     summary: 'Withdraw a request',
     description:
-      'A pending request becomes `expired` at once, with `cancelled: true`: it can no longer be decided, nothing is signed, no callback is sent; webhooks get `approval.expired`. Everything else, also a second time, is `not_pending`.',
+      'A pending request becomes `expired` at once, with `cancelled: true`: it can no longer be decided, nothing is signed, no callback is sent; webhooks get `approval.expired`. Any other request, including one already withdrawn, is refused with `not_pending`.',
     access: { by: ['key'], scope: 'approval:create' },
     parameters: { path },
     answers: { '200': { schema: expiredAnswer, description: 'Withdrawn.' } },
@@ -285,7 +285,7 @@ export const approvalOperations = operations('Approvals', {
     parameters: {
       path,
       header: idempotencyHeader(
-        'For one attempt to act, drawn at random: the call that used the approval up with it gets its answer again. Others must not have it.',
+        'For one attempt to act, chosen at random: a repeat of the call that consumed the approval gets its answer again. Keep it secret from other workers.',
       ),
     },
     body: {
@@ -296,7 +296,7 @@ export const approvalOperations = operations('Approvals', {
     answers: {
       '200': {
         schema: consumedAnswer,
-        description: 'Yours to carry out, this once.',
+        description: 'You may carry this out once.',
         headers: ['Idempotency-Replayed'],
       },
     },

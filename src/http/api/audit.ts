@@ -25,7 +25,7 @@ const filters = {
     description:
       'Only entries by this person, key or identity, or by this kind of actor; people and keys also by name.',
   }),
-  from: timeParameter('Only entries of that time and later. Entries then come in the order of their time.'),
+  from: timeParameter('Only entries of that time and later. The entries are then sorted by time.'),
   to: timeParameter('Only entries before that time.'),
   q: searchParameter(
     'Only entries that hold this text, in any case: type, actor, subject and details, people and keys also by name.',
@@ -43,10 +43,10 @@ const actor = z
   .strictObject({
     kind: z.enum(['api_key', 'internal', 'user', 'chat', 'cli', 'service', 'public']).meta({
       description:
-        'An API key, the internal token, a person, an identity on a chat platform, the command line, the service by itself, or the public (verification of a receipt).',
+        'An API key, the internal token, a person, an identity on a chat platform, the command line, the service itself, or the public (verification of a receipt).',
     }),
     id: z.string().optional().meta({ description: 'Of the key, the person or the identity.' }),
-    address: z.string().optional().meta({ description: 'Where the request came from.' }),
+    address: z.string().optional().meta({ description: 'The network address of the request.' }),
   })
   .meta({ id: 'AuditActor' })
 
@@ -58,7 +58,7 @@ const auditAnswer = z
     at: timeField,
     actor,
     subject: z.string().meta({
-      description: 'What it is about: the id of a request, key, person, session, webhook or delivery.',
+      description: 'The subject: the id of a request, key, person, session, webhook or delivery.',
       example: 'req_7h3k9m2p5q8r1s4t6v0w2x5y8z',
     }),
     detail: z
@@ -66,7 +66,7 @@ const auditAnswer = z
       .meta({ example: { decision: 'approved', method: 'passkey' } }),
     hash: hexField.meta({
       description:
-        'Hash of this record, which covers every record before it: with `seq` it is what `countersign audit check --expect` takes.',
+        'Hash of this record, which covers every record before it: with `seq` it is the argument of `countersign audit check --expect`.',
     }),
   })
   .meta({ id: 'AuditRecord' })
@@ -76,7 +76,7 @@ export const auditListAnswer = pageOf(auditAnswer)
     searched_to: searchedField,
     names: z.record(z.string(), z.string()).meta({
       description:
-        'What the people and API keys of these entries are called now, by id. The trail itself keeps ids.',
+        'Current names of the people and API keys of these entries, by id. The trail itself stores ids.',
       example: { usr_7h3k9m2p5q8r1s4t6v0w2x5y8z: 'Ana Pereira' },
     }),
   })
@@ -110,17 +110,17 @@ export function auditCells(record: Answer<typeof auditAnswer>): (string | number
 export const auditOperations = operations('Account', {
   'get /api/v1/account/audit': {
     id: 'listAudit',
-    summary: 'List what happened in the account, newest first',
+    summary: 'List the audit trail of the account, newest first',
     description:
-      'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers what concerns requests that name them, and themselves. A page can hold fewer than `limit` and not be the last one. Entries stay in it for good, each linked to the one before, so that a later change shows; the operator checks the whole with `countersign audit check`.',
+      'The audit trail, as far as it concerns this account. Owners and auditors see all of it, approvers only entries about themselves and about requests that name them. A page can hold fewer than `limit` and not be the last one. Entries are never removed. Each is linked to the one before, so that a later change shows; the operator checks the whole trail with `countersign audit check`.',
     parameters: { query: auditQuery },
     answers: { '200': { schema: auditListAnswer, description: 'One page.' } },
     refusals: ['not_found'],
   },
   'get /api/v1/account/audit/export': {
     id: 'exportAudit',
-    summary: 'Take the audit trail as a file',
-    description: `Everything the list would show with these filters, as it is being read. \`seq\` and \`hash\` of any entry are what \`countersign audit check --expect\` takes. ${AS_FILE}`,
+    summary: 'Download the audit trail as a file',
+    description: `All entries that the list would show with these filters, up to the moment of reading. \`seq\` and \`hash\` of any entry are the argument of \`countersign audit check --expect\`. ${AS_FILE}`,
     parameters: { query: auditExportQuery },
     ...FILE,
   },

@@ -57,7 +57,7 @@ const batchIntent = z
   .strictObject({
     typ: z.literal('human-approval/batch/v1'),
     aud: z.string(),
-    approver: approverField.meta({ description: 'Who acts; whose vote each one is says its own intent.' }),
+    approver: approverField.meta({ description: 'The person who acts; each intent says whose vote it is.' }),
     items: z
       .array(
         z.strictObject({
@@ -75,20 +75,21 @@ const batchIntent = z
   })
   .meta({
     id: 'BatchIntent',
-    description: 'What the person consents to: every request by the hash of its intent. Compare each one.',
+    description:
+      'The statement that the person consents to: every request by the hash of its intent. Compare each one.',
   })
 
 const batchOptionsAnswer = z
   .strictObject({
-    batch_id: hexField.meta({ description: 'Post it with the proof. Good for five minutes, once.' }),
+    batch_id: hexField.meta({ description: 'Post it with the proof. Valid once, for five minutes.' }),
     batch: batchIntent,
     intents: z
       .array(decisionOptionsAnswer.shape.intent)
       .meta({ description: 'One for each item, in the order of the items.' }),
     methods: z
       .array(z.enum(['passkey', 'totp']))
-      .meta({ description: 'Ways of proving presence that do for every item.' }),
-    options: requestOptions.optional().meta({ description: 'Where a passkey does.' }),
+      .meta({ description: 'Ways of proving presence that are accepted for every item.' }),
+    options: requestOptions.optional().meta({ description: 'Present if a passkey is accepted.' }),
   })
   .meta({
     id: 'BatchOptions',
@@ -137,12 +138,12 @@ export const batchOperations = operations('Deciding', {
   'post /api/v1/approvals/decisions/options': {
     id: 'startBatch',
     summary: 'Start deciding many requests with one gesture',
-    description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. When a request prevents it, nothing is started and \`ids\` names those it is about.`,
+    description: `States what the person will consent to for 1 to ${MAX_BATCH} requests, approvals and rejections mixed, and remembers what was shown of each for five minutes, for this person and this session. Needed before a passkey and before a one-time code alike. If a request prevents this, nothing is started, and \`ids\` names these requests.`,
     body: {
       schema: batchOptionsBody,
       example: { items: [{ id: ids[0], decision: 'approved' }] },
     },
-    answers: { '200': { schema: batchOptionsAnswer, description: 'What to confirm.' } },
+    answers: { '200': { schema: batchOptionsAnswer, description: 'The challenge to confirm.' } },
     refusals: [
       'not_found',
       'not_pending',
@@ -157,7 +158,7 @@ export const batchOperations = operations('Deciding', {
     id: 'decideBatch',
     summary: 'Approve or reject many requests with one gesture',
     description:
-      'By a signed-in person with one fresh proof of presence; never by an API key. Whatever comes of it, the batch is used up: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or lapsed, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, an earlier vote’s signing key was revoked (`vote_key_revoked`), or the person’s factors were changed (`not_signed_in`), that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
+      'By a signed-in person with one fresh proof of presence; never by an API key. The batch is used up whatever the outcome: after a refusal start again. Everything is read again first; if anything differs from what was shown (a request decided, withdrawn or expired, another vote, other rights or factors of the person), the whole batch is refused with `batch_changed` and nothing is recorded. A code is refused for the whole batch when one of its requests must be decided with a passkey. Then every vote is written by itself, high impact first, and each decision has its own receipt: a vote is complete without the others, so there is no transaction over all of them. When another person is faster in these last milliseconds, an earlier vote’s signing key was revoked (`vote_key_revoked`), or the person’s factors were changed (`not_signed_in`), that item has `error` in place of `vote` and the others stand; after a 5xx, read the requests again: each was either decided in full or not at all.',
     body: {
       schema: provenBatch,
     },

@@ -40,7 +40,7 @@ export const bootstrapBody = z
       example: 'you@example.com',
     }),
     client_name: clientName.meta({
-      description: 'Who asks: 1 to 60 printable characters. The owner sees it as unverified.',
+      description: 'The name of the agent: 1 to 60 printable characters. The owner sees it as unverified.',
       example: 'Release agent',
     }),
     code_challenge: text
@@ -68,11 +68,11 @@ export const startedAnswer = z
       .meta({ description: 'A secret: its holder can collect the key.' }),
     status: z.literal('pending'),
     message: z.string().meta({
-      description: 'For people. Holds the matching code, which the owner must get from you.',
+      description: 'For people. Contains the matching code, which the owner must get from you.',
       example: 'Ask the owner of the account to confirm the code BDWP-HQPK: …',
     }),
     expires_at: timeField,
-    interval: z.int().meta({ description: 'Seconds to leave between two polls.', example: 3 }),
+    interval: z.int().meta({ description: 'Seconds to wait between two polls.', example: 3 }),
     ignored_fields: ignoredFields,
   })
   .meta({ id: 'BootstrapStarted' })
@@ -89,7 +89,7 @@ const approved = z
       .regex(/^sa_live_[0-9A-Za-z]{49}$/)
       .meta({
         description:
-          'In that one answer only; keep it. Its scopes are `approval:create` and `approval:read`.',
+          'Only in that one answer; keep it. Its scopes are `approval:create` and `approval:read`.',
       }),
   })
   .meta({ id: 'BootstrapApproved' })
@@ -99,9 +99,9 @@ const expired = z
     status: z.literal('expired'),
     reason: z.enum(['not_answered', 'not_collected', 'already_collected']).meta({
       description:
-        'The owner did not answer in time; or consented, but the key was not asked for within an hour, or the owner lost the factor that consented before it was; or the key was given out before.',
+        'The owner did not answer in time; or consented, but the key was not collected within an hour, or the owner lost the consenting factor before that; or the key was already collected.',
     }),
-    message: z.string().meta({ description: 'For people: what happened, and what to do.' }),
+    message: z.string().meta({ description: 'For people: the reason, and what to do.' }),
   })
   .meta({ id: 'BootstrapExpired' })
 
@@ -119,7 +119,7 @@ export function presentStarted(
     status: 'pending',
     message:
       `Ask the owner of the account to confirm the code ${code}: signed in at ${baseUrl}/ they find this request, ` +
-      `if the account exists. It ends in ${BOOTSTRAP_MINUTES} minutes; poll its status every ${POLL_SECONDS} seconds.`,
+      `if the account exists. It expires in ${BOOTSTRAP_MINUTES} minutes; poll its status every ${POLL_SECONDS} seconds.`,
     expires_at: bootstrap.expires_at.toISOString(),
     interval: POLL_SECONDS,
   }
@@ -127,9 +127,9 @@ export function presentStarted(
 
 const ENDS: Readonly<Record<BootstrapEnd, string>> = {
   not_answered: `The owner did not answer within ${BOOTSTRAP_MINUTES} minutes. Start again.`,
-  not_collected: `The owner consented, but the key was not asked for within ${COLLECT_MINUTES} minutes, or the owner lost the factor that consented before it was, so none was made. Start again.`,
+  not_collected: `The owner consented, but the key was not collected within ${COLLECT_MINUTES} minutes, or the owner lost the consenting factor before that, so none was made. Start again.`,
   already_collected:
-    'The key was given out before. If it did not reach you, ask the owner to revoke it, and start again; begun with a code_challenge, a lost key is replaced within a minute.',
+    'The key was already collected. If it did not reach you, ask the owner to revoke it, and start again; with a code_challenge, a lost key is replaced within a minute.',
 }
 
 /** Presents a poll. A bootstrap that can no longer give out the key is `expired`, with the reason. */
@@ -145,7 +145,7 @@ const verifierHeader = z.object({
   'X-Code-Verifier': z
     .string()
     .optional()
-    .meta({ description: 'Needed where the bootstrap was begun with a `code_challenge`.' }),
+    .meta({ description: 'Required if the bootstrap was started with a `code_challenge`.' }),
 })
 
 const publicAccess = { by: [] }
@@ -155,19 +155,19 @@ export const bootstrapOperations = operations('Bootstrap', {
     id: 'startBootstrap',
     summary: 'Ask the owner of an account for an API key',
     description:
-      'The account must exist, but the answer does not tell whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, from any caller, whether or not the account exists: the sixth is refused, and none ends another. Also at most 20 a minute from one network address. The rate-limit headers tell the one of the two that has less left.',
+      'The account must exist, but the answer does not reveal whether it does. The owner compares the matching code in `message` with what you show them, and consents with a passkey or a one-time code. At most 5 in any hour for one e-mail address, from any caller, whether or not the account exists: the sixth is refused, and a new one does not end an earlier one. Also at most 20 a minute from one network address. The rate-limit headers describe whichever limit has less left.',
     access: publicAccess,
     body: {
       schema: bootstrapBody,
       example: { email: 'you@example.com', client_name: 'Release agent' },
     },
-    answers: { '202': { schema: startedAnswer, description: 'Asked; poll the status.' } },
+    answers: { '202': { schema: startedAnswer, description: 'Started; poll the status.' } },
   },
   'get /api/v1/bootstrap/{id}/status': {
     id: 'getBootstrapStatus',
-    summary: 'Has the owner consented?',
+    summary: 'Get consent status',
     description:
-      'Poll every 3 seconds. The first answer after approval is `approved`, holds the key and makes it; within an hour after consent it is never too late for that. From then on the answer is `expired`, with the `reason`. Only a caller with a `code_challenge` gets another key, within 60 seconds and while the first was never used; the first then stops working.',
+      'Poll every 3 seconds. The first answer after approval is `approved` and contains the key, which is made at that moment; it can be collected within an hour after consent. After that the answer is `expired`, with the `reason`. Only a caller with a `code_challenge` gets another key, within 60 seconds and while the first was never used; the first then stops working.',
     access: publicAccess,
     parameters: {
       path: z.object({

@@ -49,19 +49,20 @@ export const chatLinkAnswer = z
     id: idField('cln').meta({ description: 'The `target` of the step-up that confirms using it.' }),
     kind: z.enum(['link', 'browser', 'channel']).meta({
       description:
-        '`link`: link the identity to the person who is signed in. `browser`: make this browser a known one of the person it is linked to. `channel`: have a channel notified of every request of the account.',
+        '`link`: link the identity to the person who is signed in. `browser`: trust this browser for the person it is linked to. `channel`: have a channel notified of every request of the account.',
     }),
     platform: platformField,
-    person: z
-      .string()
-      .meta({ description: 'Who asked for the link, as the platform names them.', example: 'Ada' }),
+    person: z.string().meta({
+      description: 'The person who asked for the link, as the platform names them.',
+      example: 'Ada',
+    }),
     workspace: z.string().meta({ example: 'Acme' }),
     channel: channelName.optional(),
     expires_at: timeField,
   })
   .meta({
     id: 'ChatLink',
-    description: 'The names are the words of the platform and its users; they prove nothing.',
+    description: 'The names come from the platform and its users; they prove nothing.',
   })
 
 const identityAnswer = z
@@ -95,7 +96,7 @@ const channelAnswer = z
     unavailable: z
       .strictObject(troubleFields)
       .optional()
-      .meta({ description: 'It takes no cards now; the app was taken out of it, for one.' }),
+      .meta({ description: 'It refuses cards now, for example because the app was removed from it.' }),
   })
   .meta({ id: 'ChatChannel', description: 'A channel that is notified of every request of the account.' })
 
@@ -113,16 +114,16 @@ export const usedChatLinkAnswer = z
 const unavailable = z
   .array(
     z.strictObject({
-      tenant: tenant.nullable().meta({ description: 'Null while the platform did not name it.' }),
+      tenant: tenant.nullable().meta({ description: 'Null until the platform names it.' }),
       ...troubleFields,
     }),
   )
-  .meta({ description: 'Workspaces that take no cards of the account now.' })
+  .meta({ description: 'Workspaces that refuse cards of the account now.' })
 
 export const chatAppsAnswer = z
   .strictObject({
     slack: z.strictObject({
-      configured: z.boolean().meta({ description: 'Is Slack set up on this service?' }),
+      configured: z.boolean().meta({ description: 'True: Slack is set up on this service.' }),
       mode: z.enum(['one', 'many']).nullable().meta({
         description:
           '`one`: the operator connected one workspace, for all accounts. `many`: owners install the app at `/slack/install`.',
@@ -142,9 +143,9 @@ export const chatAppsAnswer = z
       unavailable: unavailable.optional(),
     }),
     teams: z.strictObject({
-      configured: z.boolean().meta({ description: 'Is Microsoft Teams set up on this service?' }),
+      configured: z.boolean().meta({ description: 'True: Microsoft Teams is set up on this service.' }),
       tenants: z.array(z.string()).meta({ description: 'The organisation the operator connected.' }),
-      name: z.string().optional().meta({ description: 'What the operator calls it.', example: 'Acme' }),
+      name: z.string().optional().meta({ description: 'Its name, as set by the operator.', example: 'Acme' }),
       unavailable: unavailable.optional(),
     }),
   })
@@ -216,18 +217,18 @@ function presentTrouble(trouble: ChatTrouble) {
 export const chatOperations = operations('Chat', {
   'post /api/v1/chat-links/look': {
     id: 'lookAtChatLink',
-    summary: 'Look at a one-time link from chat',
-    description: 'The token comes from the fragment of the link. Looking changes nothing.',
+    summary: 'Inspect a one-time link from chat',
+    description: 'The token comes from the fragment of the link. Inspecting changes nothing.',
     access: OWN_PAGE,
     body: { schema: lookAtChatLinkBody },
-    answers: { '200': { schema: chatLinkAnswer, description: 'What the link is for.' } },
+    answers: { '200': { schema: chatLinkAnswer, description: 'The purpose of the link.' } },
     refusals: ['chat_link_invalid'],
   },
   'post /api/v1/chat-links/use': {
     id: 'useChatLink',
     summary: 'Use a one-time link from chat',
     description:
-      'Links of kind `link` and `channel` need a session and a fresh proof (step-up operations `chat.link` and `chat.channel`, the `target` is the id of the link); `channel` only that of the person who asked for it. A link of kind `browser` needs neither: it sets the cookie of a known browser, where its person then signs in with a code. The link is used up when everything else has passed.',
+      'Links of kind `link` and `channel` need a session and a fresh proof (step-up operations `chat.link` and `chat.channel`, the `target` is the id of the link); `channel` only those of the person who asked for it. A link of kind `browser` needs neither: it sets the cookie of a trusted browser, where its person can then sign in with a code. The link is used up when everything else has passed.',
     access: OWN_PAGE,
     body: {
       schema: useChatLinkBody,
@@ -254,7 +255,7 @@ export const chatOperations = operations('Chat', {
   'post /api/v1/me/chat/remove': {
     id: 'removeChatIdentity',
     summary: 'Unlink an identity',
-    description: 'Needs no proof: it lowers nothing. Cards no longer go there.',
+    description: 'Needs no proof, because it weakens nothing. Cards no longer go there.',
     body: { schema: removeIdentityBody },
     answers: { '200': { schema: okAnswer, description: 'Unlinked.' } },
     refusals: ['not_found'],
@@ -267,7 +268,7 @@ export const chatOperations = operations('Chat', {
   },
   'post /api/v1/account/channels/remove': {
     id: 'removeChatChannel',
-    summary: 'Tell a channel nothing more',
+    summary: 'Stop notifying a channel',
     body: {
       schema: removeChannelBody,
     },
@@ -276,14 +277,14 @@ export const chatOperations = operations('Chat', {
   },
   'get /api/v1/account/chat-apps': {
     id: 'readChatApps',
-    summary: 'How chat is set up for the account',
+    summary: 'Get the chat setup of the account',
     answers: { '200': { schema: chatAppsAnswer, description: 'Both platforms.' } },
   },
   'post /api/v1/account/chat-apps/remove': {
     id: 'removeChatApp',
     summary: 'Stop sending cards to a workspace',
     description:
-      'For workspaces that owners install the app in: its people will no longer get cards of this account. When no account has it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there. For a workspace that removed the app, ends the warning that it takes no cards.',
+      'For workspaces in which owners install the app: its people no longer get cards of this account. When no account uses it any more, its tokens are deleted here; the app itself stays in the workspace until it is removed there. For a workspace that removed the app, this ends the warning that it refuses cards.',
     body: { schema: removeChatAppBody },
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],

@@ -30,14 +30,16 @@ export const consentBody = z
 
 const requester = z.strictObject({
   address: z.string().meta({ example: '203.0.113.7' }),
-  user_agent: z.string().meta({ description: 'What the caller says it runs.', example: 'curl/8.5.0' }),
+  user_agent: z
+    .string()
+    .meta({ description: 'The software, as stated by the caller.', example: 'curl/8.5.0' }),
 })
 
 const waiting = z.strictObject({
   id: idField('bst'),
   client_name: z
     .string()
-    .meta({ description: "The caller's own word, unverified.", example: 'Release agent' }),
+    .meta({ description: 'As stated by the caller, unverified.', example: 'Release agent' }),
   requester,
   scopes: z.array(z.enum(SCOPES)),
   created_at: timeField,
@@ -64,13 +66,13 @@ export const consentAnswer = waiting
   .extend({
     status: statusField,
     server_time: timeField,
-    tries_left: z.int().meta({ description: 'Wrong matching codes until it is rejected.' }),
+    tries_left: z.int().meta({ description: 'Wrong matching codes left before it is rejected.' }),
     methods: z.array(z.enum(['passkey', 'totp'])),
     consent: given.optional(),
     collect_by: timeField
       .optional()
-      .meta({ description: 'After consent: a key that is not asked for until then is never made.' }),
-    collected: collection.optional().meta({ description: 'When, and from where, the key was collected.' }),
+      .meta({ description: 'After consent: a key that is not collected by then is never made.' }),
+    collected: collection.optional().meta({ description: 'Time and network address of the collection.' }),
   })
   .meta({ id: 'Consent' })
 
@@ -92,7 +94,7 @@ const consentOptionsAnswer = z
       })
       .meta({
         id: 'ConsentIntent',
-        description: 'What the owner consents to. Compare it with what you show.',
+        description: 'The statement that the owner consents to. Compare it with what you show.',
       }),
     options: requestOptions,
   })
@@ -136,13 +138,13 @@ const provenConsent = consentBody
 export const consentOperations = operations('Bootstrap', {
   'get /api/v1/account/bootstrap': {
     id: 'listWaitingConsents',
-    summary: 'Who asks for an API key now, oldest first',
+    summary: 'List the agents that ask for an API key, oldest first',
     limited: false,
     answers: { '200': { schema: waitingConsentsAnswer, description: 'At most five.' } },
   },
   'get /api/v1/account/bootstrap/{id}': {
     id: 'reviewConsent',
-    summary: 'See who asks for an API key',
+    summary: 'Get a request for an API key',
     description: 'For the owner of the account. The matching code is not in it: the caller shows it.',
     limited: false,
     parameters: { path },
@@ -158,7 +160,9 @@ export const consentOperations = operations('Bootstrap', {
     body: {
       schema: consentBody,
     },
-    answers: { '200': { schema: consentOptionsAnswer, description: 'What to confirm with the passkey.' } },
+    answers: {
+      '200': { schema: consentOptionsAnswer, description: 'The challenge to confirm with the passkey.' },
+    },
     refusals: [
       'code required',
       'wrong_matching_code',

@@ -21,7 +21,7 @@ const signedPayload = z
 
 /** The delegate who acted, if any; `approver` is then the person for whom the vote counts. */
 export const delegateField = approverField.meta({
-  description: 'Who acted, when a delegate stood in for `approver`.',
+  description: 'The delegate, if one acted for `approver`.',
 })
 
 export const commentField = z.string().nullable().meta({ description: "The approver's comment; not signed." })

@@ -63,7 +63,7 @@ const similarRequest = z.strictObject({
   decision: similarDecision.optional(),
   differs: z
     .array(difference)
-    .meta({ description: 'What this request says otherwise, the first 10 fields of action and context.' }),
+    .meta({ description: 'The differences of this request: the first 10 fields of action and context.' }),
   more: z.int().min(0).meta({ description: 'Further fields that differ.' }),
 })
 
@@ -155,7 +155,7 @@ export const reviewAnswer = z
       })
       .meta({
         description:
-          'Who may decide. With `quorum`, `policy_sha256` of the intent is the SHA-256 of its RFC 8785 JSON.',
+          'The people who may decide. With `quorum`, `policy_sha256` of the intent is the SHA-256 of its RFC 8785 JSON.',
       }),
     audience: z
       .string()
@@ -208,7 +208,10 @@ export const decisionOptionsAnswer = z
         reversibility: reversibilityField.optional(),
         salt: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
       })
-      .meta({ id: 'Intent', description: 'What the person consents to. Compare it with what you show.' }),
+      .meta({
+        id: 'Intent',
+        description: 'The statement that the person consents to. Compare it with what you show.',
+      }),
     options: requestOptions,
   })
   .meta({
@@ -287,9 +290,9 @@ const provenDecision = decisionBody.extend(provenBy).meta({
 export const decisionOperations = operations('Deciding', {
   'get /api/v1/approvals/{id}/review': {
     id: 'reviewApproval',
-    summary: 'See everything that will be signed',
+    summary: 'Get the full content of a request',
     description:
-      'For those who are named in the request, stand in for one of them or voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
+      'For the approvers of the request, their delegates and people who voted on it, and for the owner and the auditors of the account. Reading decides nothing.',
     limited: false,
     parameters: { path },
     answers: { '200': { schema: reviewAnswer, description: 'The request.' } },
@@ -297,9 +300,9 @@ export const decisionOperations = operations('Deciding', {
   },
   'get /api/v1/approvals/{id}/similar': {
     id: 'listSimilar',
-    summary: 'See what the same key asked before for the same tool',
+    summary: 'List earlier requests of the same key for the same tool',
     description:
-      'The last three, newest first, of those that the signed-in person may see, among the 50 that the key asked before this one.',
+      'The last three, newest first, of those that the signed-in person may see, among the 50 requests that the key made before this one.',
     parameters: { path },
     answers: { '200': { schema: similarAnswer, description: 'Earlier requests.' } },
     refusals: ['not_found'],
@@ -313,7 +316,9 @@ export const decisionOperations = operations('Deciding', {
     body: {
       schema: decisionOptionsBody,
     },
-    answers: { '200': { schema: decisionOptionsAnswer, description: 'What to confirm with the passkey.' } },
+    answers: {
+      '200': { schema: decisionOptionsAnswer, description: 'The challenge to confirm with the passkey.' },
+    },
     refusals: WHY_NOT,
   },
   'post /api/v1/approvals/{id}/decision': {

@@ -52,14 +52,14 @@ export const deliveryAnswer = z
     attempts: z.array(attempt).meta({ description: 'Oldest first; the last 50.' }),
     created_at: timeField,
   })
-  .meta({ id: 'Delivery', description: 'One event on its way to one receiver.' })
+  .meta({ id: 'Delivery', description: 'One event sent to one receiver.' })
 
 const cardAttempt = z.strictObject({
   at: timeField,
   what: z.enum(['post', 'update', 'reply']),
   outcome: z
     .enum(['accepted', 'unreachable', 'unavailable', 'rate_limited', 'timeout', 'failed', 'interrupted'])
-    .meta({ description: '`unavailable`: the workspace took nothing from the app at all.' }),
+    .meta({ description: '`unavailable`: the workspace accepts nothing from the app.' }),
   duration_ms: z.int().min(0),
 })
 
@@ -71,7 +71,7 @@ const cardAnswer = z
     approver: approverField.optional(),
     state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
       description:
-        '`shown`: the message is up to date. `due`: also while calls fail, for as long as they do. `behind`: it shows an older state and cannot be edited. `not_sent`: the request was over before. `unreachable`: the platform knows no one to send it to.',
+        '`shown`: the message is up to date. `due`: waiting to be sent, also while calls fail. `behind`: it shows an older state and cannot be edited. `not_sent`: the request had ended before. `unreachable`: the platform knows no one to send it to.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
     attempts: z.array(cardAttempt).meta({ description: 'Oldest first; the last 50.' }),
@@ -134,7 +134,7 @@ export const deliveryOperations = operations('Webhooks', {
   },
   'get /api/v1/approvals/{id}/deliveries': {
     id: 'listApprovalDeliveries',
-    summary: 'Who was notified of a request, newest first',
+    summary: 'List the notifications of a request, newest first',
     description:
       'With the API key that made the request: its callback and its cards in chat; this counts as a read and needs the scope `approval:read`. With a session of the account: also what was sent to webhooks.',
     access: { by: ['key', 'cookie', 'token'], scope: 'approval:read' },
@@ -147,7 +147,7 @@ export const deliveryOperations = operations('Webhooks', {
   },
   'get /api/v1/account/dead-letters': {
     id: 'listDeadLetters',
-    summary: 'What was given up, newest first',
+    summary: 'List deliveries that were given up, newest first',
     description:
       'Callbacks of requests and events for webhooks that their receiver did not accept after the last try, until they are replayed. Tests are left out.',
     parameters: { query: deliveryQuery },
@@ -156,7 +156,7 @@ export const deliveryOperations = operations('Webhooks', {
   'post /api/v1/deliveries/{id}/replay': {
     id: 'replayDelivery',
     summary: 'Send a delivery once more',
-    description: `Starts a new round of tries for a delivery that rests — delivered, given up or dropped — with the same event id and the same bytes: receivers that keep ids drop what they had. ${DAYS_AT_REST} days after it came to rest a delivery is deleted, and then answers \`not_found\`.`,
+    description: `Starts a new round of tries for a finished delivery (delivered, given up or dropped) with the same event id and the same bytes: receivers that store ids ignore repeats. ${DAYS_AT_REST} days after it finished a delivery is deleted, and then answers \`not_found\`.`,
     parameters: { path: idInPath('dlv', 'Delivery id.') },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery, due at once.' } },
     refusals: ['not_found', 'delivery_in_progress', 'webhook_gone'],

@@ -32,7 +32,7 @@ export const enrollmentAnswer = z
   .strictObject({
     kind: z
       .enum(['setup', 'invite'])
-      .meta({ description: '`setup`: the first owner, who still has to say who they are.' }),
+      .meta({ description: '`setup`: for the first owner, who still has to give name and address.' }),
     email: z.string().nullable(),
     name: z.string().nullable(),
     expires_at: timeField,
@@ -40,7 +40,7 @@ export const enrollmentAnswer = z
     account_name: z.string().optional().meta({ description: 'The account that asks the person to join.' }),
     role: memberRoleField.optional(),
     enrolled: z.boolean().meta({
-      description: 'True: the link gives no factor; the person signs in to accept.',
+      description: 'True: the link cannot enrol a factor; the person signs in to accept.',
     }),
   })
   .meta({ id: 'Enrollment' })
@@ -80,18 +80,20 @@ const starting = {
 export const enrollmentOperations = operations('Enrolment', {
   'post /api/v1/enrollment/lookup': {
     id: 'lookUpEnrollment',
-    summary: 'Look at a one-time link',
+    summary: 'Inspect a one-time link',
     description: 'The token comes from the fragment of the link.',
     access: OWN_PAGE,
     body: { schema: lookUpBody },
-    answers: { '200': { schema: enrollmentAnswer, description: 'What the link is for.' } },
+    answers: { '200': { schema: enrollmentAnswer, description: 'The purpose of the link.' } },
     refusals: ['enrollment_invalid'],
   },
   'post /api/v1/enrollment/passkey/options': {
     id: 'startPasskeyEnrollment',
     summary: 'Start enrolling with a passkey',
     ...starting,
-    answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
+    answers: {
+      '200': { schema: creationOptionsAnswer, description: 'The options to make the passkey with.' },
+    },
   },
   'post /api/v1/enrollment/passkey': {
     id: 'enrollWithPasskey',
@@ -114,7 +116,7 @@ export const enrollmentOperations = operations('Enrolment', {
     id: 'startTotpEnrollment',
     summary: 'Start enrolling with one-time codes',
     ...starting,
-    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
+    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown only once.' } },
   },
   'post /api/v1/enrollment/totp': {
     id: 'enrollWithTotp',

@@ -32,7 +32,7 @@ export const callbackBody = z
       .meta({
         id: 'SignedReceipt',
         description:
-          'What proves that a person decided; the HMAC of the callback does not. Check it offline, with `countersign verify` or any Ed25519 library, before you act.',
+          'The proof that a person decided; the HMAC of the callback is not. Check it offline, with `countersign verify` or any Ed25519 library, before you act.',
       }),
     sandbox,
   })
@@ -55,11 +55,8 @@ const consentFacts = z.object({
 
 const troubleFacts = z.object({
   platform: z.enum(['slack', 'teams']),
-  tenant: z
-    .string()
-    .nullable()
-    .meta({ description: 'The workspace; null while the platform did not name it.' }),
-  channel: z.string().optional().meta({ description: 'Where one connected channel alone is meant.' }),
+  tenant: z.string().nullable().meta({ description: 'The workspace; null until the platform names it.' }),
+  channel: z.string().optional().meta({ description: 'Present if only one connected channel is affected.' }),
   reason: z.string().meta({ description: "The platform's code.", example: 'token_revoked' }),
   since: timeField,
 })
@@ -93,7 +90,9 @@ const DATA = {
     requested_from: z.string().meta({ description: 'Address of the caller.', example: '203.0.113.7' }),
     created_at: timeField,
     expires_at: timeField,
-    review_url: z.url().meta({ description: 'Where the owner, signed in, consents. No secret is in it.' }),
+    review_url: z
+      .url()
+      .meta({ description: 'The page where the signed-in owner consents. It contains no secret.' }),
   }),
   'bootstrap.approved': consentFacts.extend({ approved_at: timeField }),
   'key.created': keyFacts.extend({
@@ -139,7 +138,7 @@ function componentName(type: EventType): string {
 const time = z.string().regex(/^\d+$/)
 
 const timeFacts = {
-  description: 'When this attempt was made, Unix seconds. Refuse what is more than 300 s away.',
+  description: 'When this attempt was made, Unix seconds. Refuse a time that is more than 300 s away.',
   example: '1772616600',
 }
 
@@ -150,12 +149,12 @@ const signed = z.object({
     .regex(/^sha256=[0-9a-f]{64}$/)
     .meta({
       description:
-        'HMAC-SHA256 over `<X-Service-Timestamp>.<raw body>`; the key is the ASCII of the secret as it is shown. Compare in constant time.',
+        'HMAC-SHA256 over `<X-Service-Timestamp>.<raw body>`; the key is the ASCII of the secret as shown. Compare in constant time.',
       param: { id: 'X-Service-Signature' },
     }),
   'X-Service-Timestamp': time.meta({ ...timeFacts, param: { id: 'X-Service-Timestamp' } }),
   'webhook-id': idField('evt').meta({
-    description: 'The same for all attempts: keep it, and drop what you have seen.',
+    description: 'The same for all attempts: store it, and ignore repeats.',
     param: { id: 'webhook-id' },
   }),
   'webhook-timestamp': time.meta({ ...timeFacts, param: { id: 'webhook-timestamp' } }),
@@ -164,7 +163,7 @@ const signed = z.object({
     .regex(/^v1,[A-Za-z0-9+/]{43}=(?: v1,[A-Za-z0-9+/]{43}=)*$/)
     .meta({
       description:
-        'HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<raw body>` with the same key. After a rotation for 24 hours two signatures, the new secret first; one that matches is enough.',
+        'HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<raw body>` with the same key. For 24 hours after a rotation there are two signatures, the new secret first; one match is enough.',
       param: { id: 'webhook-signature' },
     }),
 })
@@ -188,15 +187,15 @@ const SUMMARIES: Record<EventType, string> = {
   'approval.created': 'A request was made',
   'approval.approved': 'A request was approved',
   'approval.rejected': 'A request was rejected',
-  'approval.expired': 'A request ran out or was withdrawn',
+  'approval.expired': 'A request expired or was withdrawn',
   'approval.reminded': 'The approvers were reminded',
   'bootstrap.requested': 'An agent asks for an API key of the account',
   'bootstrap.approved': 'The owner consented; the key is made when it is collected',
   'key.created': 'An API key was made',
   'key.revoked': 'An API key was revoked',
   'delivery.exhausted': 'A delivery was given up after its last try',
-  'chat.unavailable': 'A chat workspace, or a channel, takes no cards of the account',
-  'chat.restored': 'It takes them again, and gets what waited',
+  'chat.unavailable': 'A chat workspace or a channel refuses cards of the account',
+  'chat.restored': 'It accepts them again, and gets the waiting ones',
   'webhook.test': 'A test of the webhook',
 }
 

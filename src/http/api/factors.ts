@@ -18,7 +18,7 @@ export const newPasskeyOptionsBody = proofOnly.schema
   .extend({
     attested: flag
       .default(false)
-      .meta({ description: 'Also ask the authenticator to prove its make, as a policy may come to demand.' }),
+      .meta({ description: 'Also ask the authenticator to prove its model, which a policy may require.' }),
   })
   .meta({ id: 'NewPasskeyOptions' })
 
@@ -54,7 +54,7 @@ export const authenticatorFields = {
   authenticator: z
     .string()
     .optional()
-    .meta({ description: 'The name of that model, where the metadata has it.', example: 'Token 5 NFC' }),
+    .meta({ description: 'The name of that model, if the metadata has it.', example: 'Token 5 NFC' }),
   attested: z
     .literal(true)
     .optional()
@@ -68,7 +68,7 @@ const passkeyAnswer = z
     created_at: timeField,
     last_used_at: timeField.nullable(),
     synced: z.boolean().meta({ description: 'Kept in a password manager or cloud account.' }),
-    suspended: z.boolean().meta({ description: 'It may have been copied; it no longer counts.' }),
+    suspended: z.boolean().meta({ description: 'It is suspended: a copy of it may exist.' }),
     suspended_at: timeField.nullable(),
     ...authenticatorFields,
   })
@@ -82,7 +82,7 @@ export const factorsAnswer = z
     totp: z.strictObject({ enabled: z.boolean(), since: timeField.nullable() }),
     backup_codes_left: z.int().min(0),
     can_attest: z.literal(true).optional().meta({
-      description: 'The service has metadata to prove the make of authenticators with.',
+      description: 'The service has metadata to verify the models of authenticators.',
     }),
   })
   .meta({ id: 'Factors' })
@@ -90,7 +90,7 @@ export const factorsAnswer = z
 const stepUpAnswer = z
   .strictObject({
     methods: z.array(z.enum(['passkey', 'totp'])).meta({ description: 'Ways to confirm this operation.' }),
-    options: requestOptions.optional().meta({ description: 'Where a passkey can confirm it.' }),
+    options: requestOptions.optional().meta({ description: 'Present if a passkey can confirm it.' }),
   })
   .meta({ id: 'StepUpOptions' })
 
@@ -140,7 +140,7 @@ export function presentFactors(user: User, models: Models): Answer<typeof factor
 }
 
 const renewed =
-  'Every other session of the person ends, and so does every session token given out before; this session gets a new cookie.'
+  'Every other session of the person ends, and so does every session token issued before; this session gets a new cookie.'
 
 export const factorOperations = operations('Own factors', {
   'get /api/v1/me/factors': {
@@ -152,7 +152,7 @@ export const factorOperations = operations('Own factors', {
     id: 'startStepUp',
     summary: 'Start confirming a change',
     description:
-      'Says which factors may confirm it; the assertion counts for this operation and target only.',
+      'Lists the factors that may confirm it; the assertion counts for this operation and target only.',
     body: {
       schema: stepUpBody,
     },
@@ -171,7 +171,9 @@ export const factorOperations = operations('Own factors', {
     id: 'startAddingPasskey',
     summary: 'Start adding a passkey',
     body: { ...proofOnly, schema: newPasskeyOptionsBody },
-    answers: { '200': { schema: creationOptionsAnswer, description: 'What to make the passkey with.' } },
+    answers: {
+      '200': { schema: creationOptionsAnswer, description: 'The options to make the passkey with.' },
+    },
     refusals: [...PROOF_REFUSALS, 'passkey_limit'],
   },
   'post /api/v1/me/passkeys': {
@@ -201,7 +203,7 @@ export const factorOperations = operations('Own factors', {
     id: 'startAddingTotp',
     summary: 'Start setting up one-time codes',
     body: proofOnly,
-    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown this once.' } },
+    answers: { '200': { schema: totpSetUpAnswer, description: 'The seed, shown only once.' } },
     refusals: [...PROOF_REFUSALS, 'totp_exists'],
   },
   'post /api/v1/me/totp': {

@@ -18,7 +18,10 @@ export const pendingQuery = pageQuery(100)
 
 export const principalAnswer = z
   .strictObject({ name: z.string(), approver: approverField, delegate: delegateField })
-  .meta({ id: 'Principal', description: 'For whom the signed-in person would decide, as their delegate.' })
+  .meta({
+    id: 'Principal',
+    description: 'The approver for whom the signed-in person would decide, as their delegate.',
+  })
 
 export const votedMethods = z.array(z.enum(['passkey', 'totp']))
 
@@ -26,10 +29,9 @@ export const votedMethods = z.array(z.enum(['passkey', 'totp']))
 export const askerAnswer = z.strictObject({
   key_name: z.string(),
   account_name: z.string(),
-  key_revoked: z
-    .literal(true)
-    .optional()
-    .meta({ description: 'The key was revoked after it asked; only while the request is pending.' }),
+  key_revoked: z.literal(true).optional().meta({
+    description: 'The key was revoked after it made the request; only while the request is pending.',
+  }),
 })
 
 const pendingRequest = z
@@ -42,7 +44,7 @@ const pendingRequest = z
     expires_at: timeField,
     on_behalf_of: principalAnswer.nullable(),
     quorum: quorumField,
-    may_decide: z.boolean().meta({ description: 'False: the person lacks the factor it takes.' }),
+    may_decide: z.boolean().meta({ description: 'False: the person lacks the required factor.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
   })
   .meta({ id: 'PendingRequest' })
@@ -85,16 +87,16 @@ export function presentPrincipal(
 export const inboxOperations = operations('Deciding', {
   'get /api/v1/me/pending': {
     id: 'listPendingForMe',
-    summary: 'What waits for me, what ends first before all others',
+    summary: 'List my pending requests, the one that expires first on top',
     limited: false,
     parameters: { query: pendingQuery },
     answers: { '200': { schema: pendingAnswer, description: 'One page.' } },
   },
   'get /api/v1/me/pending/events': {
     id: 'watchPendingForMe',
-    summary: 'Get a signal when what waits for me may have changed',
+    summary: 'Get a signal when my pending requests may have changed',
     description:
-      'Server-sent events. `changed`, with `{}` as data, comes at the beginning and whenever the list may be another: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, as does a quarter of an hour; come back after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
+      'Server-sent events. `changed`, with `{}` as data, comes at the beginning and whenever the list may have changed: read it again then. `shutdown` and `error` (data: the body of the refusal, with `status`) end the stream, which lasts 15 minutes at most; reconnect after 3 seconds unless `status` is 401. Comments every 15 seconds keep it open. At most 10 streams a person. Watching does not keep a session alive.',
     limited: false,
     answers: {
       '200': {

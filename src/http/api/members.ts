@@ -22,7 +22,7 @@ export const newMemberBody = z
   .object({
     email: text.max(320, 'is too long'),
     name: givenName.optional().meta({
-      description: 'How the member is called until they accept; the part before the @ if left out.',
+      description: 'The name of the member until they accept; if omitted, the part before the @.',
     }),
     role,
     proof: proofSchema,
@@ -35,7 +35,7 @@ export const acceptanceBody = z
   .object({
     token: text
       .max(128, 'is too long')
-      .meta({ description: 'What stands behind the # of the link that the owner handed over.' }),
+      .meta({ description: 'The part after the # of the link that the owner handed over.' }),
   })
   .meta({ id: 'Acceptance' })
 
@@ -57,14 +57,14 @@ const memberAnswer = z
     passkeys: z
       .array(z.strictObject(authenticatorFields))
       .optional()
-      .meta({ description: 'What those that count are; not of a person who is only invited.' }),
+      .meta({ description: 'The models that count; absent for a person who is only invited.' }),
     invited_at: timeField.nullable(),
     joined_at: timeField.nullable(),
   })
   .meta({
     id: 'Member',
     description:
-      'While the person is only invited, `name` is what the owner called them, `approver` is null and the factors are false, even if the person is enrolled already.',
+      'While the person is only invited, `name` is the one that the owner entered, `approver` is null and the factors are false, even if the person is enrolled already.',
   })
 
 export const membersAnswer = pageOf(memberAnswer).meta({ id: 'Members' })
@@ -122,22 +122,22 @@ export const memberOperations = operations('Members and policy', {
   'get /api/v1/account/members': {
     id: 'listMembers',
     summary: 'List the members of my account',
-    description: 'The owner first, invited people too.',
+    description: 'The owner first, including invited people.',
     answers: { '200': { schema: membersAnswer, description: 'All of them.' } },
   },
   'post /api/v1/account/members': {
     id: 'inviteMember',
-    summary: 'Invite a person into my account',
+    summary: 'Invite a person to my account',
     description:
       'Step-up `member.invite`, target: the e-mail address as sent. A person without an account on this service is created and enrols by the link, which accepts the invitation; a person with one signs in, and accepts with the token of the link. The answer is the same for both. An account has at most 50 members.',
     body: { schema: newMemberBody },
-    answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown this once.' } },
+    answers: { '201': { schema: invitedAnswer, description: 'Invited; the link is shown only once.' } },
     refusals: [...PROOF_REFUSALS, 'member_exists', 'member_limit'],
   },
   'patch /api/v1/account/members/{id}': {
     id: 'changeMember',
     summary: 'Change the role of a member',
-    description: 'Step-up `member.change`, target: the user id. At once.',
+    description: 'Step-up `member.change`, target: the user id. Takes effect at once.',
     parameters: member,
     body: { schema: memberRoleBody },
     answers: { '200': { schema: changedMemberAnswer, description: 'As it is now.' } },
@@ -146,17 +146,17 @@ export const memberOperations = operations('Members and policy', {
   'post /api/v1/account/members/{id}/link': {
     id: 'renewMemberLink',
     summary: 'Make a new link for an invited person',
-    description: 'Step-up `member.invite`, target: the user id. The link before ends.',
+    description: 'Step-up `member.invite`, target: the user id. The earlier link ends.',
     parameters: member,
     body: proofOnly,
-    answers: { '201': { schema: linkAnswer, description: 'The link, shown this once.' } },
+    answers: { '201': { schema: linkAnswer, description: 'The link, shown only once.' } },
     refusals: [...PROOF_REFUSALS, 'not_found'],
   },
   'post /api/v1/account/members/{id}/remove': {
     id: 'removeMember',
-    summary: 'Remove a member, or take an invitation back',
+    summary: 'Remove a member, or withdraw an invitation',
     description:
-      'Step-up `member.change`, target: the user id. Open requests that name the person stand, and the person still decides on those; new ones do not name them.',
+      'Step-up `member.change`, target: the user id. Pending requests that name the person stay as they are, and the person can still decide them; new ones do not name them.',
     parameters: member,
     body: proofOnly,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },

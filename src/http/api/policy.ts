@@ -44,15 +44,15 @@ export const policyBody = z
     high_impact: flag,
     confirmed_only: flag.optional().meta({
       description:
-        'Only people whom the operator vouched for count, as approvers and as their delegates: not those whom only an owner invited, until `countersign user confirm`. Left out, it stays.',
+        'Only people whom the operator vouched for count, as approvers and as their delegates: not those whom only an owner invited, until `countersign user confirm`. If omitted, it stays unchanged.',
     }),
     authenticators: authenticatorsField.nullish().meta({
       description:
-        'null: any passkey. Left out, it stays. It is set with a passkey that it permits, and needs the service to have metadata of authenticators.',
+        'null: any passkey. If omitted, it stays unchanged. It must be set with a passkey that it permits, and the service must have metadata of authenticators.',
     }),
-    reminders: reminders
-      .optional()
-      .meta({ description: 'When to remind, as fractions of the time a request has; left out, they stay.' }),
+    reminders: reminders.optional().meta({
+      description: 'When to remind, as fractions of the time until expiry; if omitted, they stay unchanged.',
+    }),
     proof: proofSchema,
   })
   .meta({ id: 'SetPolicy' })
@@ -112,14 +112,14 @@ export function presentPolicy(
 export const policyOperations = operations('Members and policy', {
   'get /api/v1/account/policy': {
     id: 'getPolicy',
-    summary: 'Who decides in my account',
+    summary: 'Get the policy of my account',
     answers: { '200': { schema: policyAnswer, description: 'The policy of new requests.' } },
   },
   'put /api/v1/account/policy': {
     id: 'setPolicy',
-    summary: 'Set who decides in my account',
+    summary: 'Set the policy of my account',
     description:
-      'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only` as many of them as the quorum need a passkey.',
+      'Step-up `policy.change`. Approvers are the owner and members who are approvers; each request keeps the policy it was made under. With `passkey_only`, at least as many of them as the quorum must have a passkey.',
     body: {
       schema: policyBody,
     },

@@ -13,7 +13,7 @@ export const profileBody = z
     name: givenName.optional(),
     default_ttl_seconds: ttlSeconds
       .optional()
-      .meta({ description: 'How long a request waits that names no time itself.' }),
+      .meta({ description: 'Seconds until a request expires if the caller gives none.' }),
   })
   .meta({ id: 'ChangeProfile' })
 
@@ -46,14 +46,14 @@ export function presentCandidate(user: User): Answer<typeof candidate> {
 export const profileOperations = operations('Own profile', {
   'patch /api/v1/me': {
     id: 'changeProfile',
-    summary: 'Change my name or default time',
-    description: 'What is left out stays.',
+    summary: 'Change my name or default expiry',
+    description: 'Omitted fields stay unchanged.',
     body: { schema: profileBody, optional: true },
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
   'put /api/v1/me/delegate': {
     id: 'setDelegate',
-    summary: 'Have another person decide for me for a while',
+    summary: 'Let another person decide for me for a while',
     description:
       'Step-up `delegate.change`, target: the user id. Their vote, made with their own factor, then counts for the person, in accounts where they decide themselves; no one acts twice on one request. At most 366 days.',
     body: {
@@ -64,14 +64,14 @@ export const profileOperations = operations('Own profile', {
   },
   'get /api/v1/me/delegate/candidates': {
     id: 'listDelegateCandidates',
-    summary: 'Who could decide for me',
+    summary: 'List the people who could decide for me',
     description: 'All people who decide in an account where the person decides.',
     answers: { '200': { schema: candidatesAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/delegate/remove': {
     id: 'removeDelegate',
     summary: 'End the delegation of my decisions',
-    description: 'At once; without a proof, and also when there was no delegate.',
+    description: 'Takes effect at once; needs no proof, and succeeds also if there was no delegate.',
     answers: { '200': { schema: profileAnswer, description: 'As it is now.' } },
   },
 })

@@ -23,7 +23,7 @@ export const newPushDeviceBody = z
   .object({
     subscription: subscriptionSchema,
     name: givenName.meta({
-      description: 'What the person calls the browser.',
+      description: 'The name that the person gave the browser.',
       example: 'Firefox on my laptop',
     }),
   })
@@ -34,9 +34,9 @@ const deviceAnswer = z
     id: idField('psd'),
     name: z.string().meta({ example: 'Firefox on my laptop' }),
     created_at: timeField,
-    last_sent_at: timeField
-      .nullable()
-      .meta({ description: 'When the push service last accepted something for it; null before the first.' }),
+    last_sent_at: timeField.nullable().meta({
+      description: 'When the push service last accepted a notification for it; null before the first.',
+    }),
   })
   .meta({ id: 'PushDevice', description: 'A browser that shows notifications.' })
 
@@ -59,7 +59,7 @@ export const newPushDeviceAnswer = z
 export const pushTestAnswer = z
   .strictObject({
     ok: z.literal(true),
-    sent: z.boolean().meta({ description: 'Whether the push service accepted it.' }),
+    sent: z.boolean().meta({ description: 'True: the push service accepted it.' }),
   })
   .meta({ id: 'PushTest' })
 
@@ -73,16 +73,16 @@ const parameters = { path: idInPath('psd', 'Device id.') }
 export const pushOperations = operations('Notifications', {
   'get /api/v1/me/push': {
     id: 'listPushDevices',
-    summary: 'My browsers that show notifications',
+    summary: 'List my browsers that show notifications',
     answers: {
       '200': { schema: pushDevicesAnswer, description: 'All of them, and the key to subscribe with.' },
     },
   },
   'post /api/v1/me/push': {
     id: 'addPushDevice',
-    summary: 'Have a browser show notifications',
+    summary: 'Register a browser for notifications',
     description:
-      'Takes the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint is held to the rules of webhook addresses. A browser that is known already is renewed; one that another person had shows theirs no more.',
+      'Expects the subscription that the browser gave (`PushSubscription.toJSON()`). Its endpoint must follow the rules of webhook addresses. A browser that is already registered is renewed; one that another person had registered no longer shows their notifications.',
     body: {
       schema: newPushDeviceBody,
     },
@@ -92,7 +92,7 @@ export const pushOperations = operations('Notifications', {
   'post /api/v1/me/push/{id}/remove': {
     id: 'removePushDevice',
     summary: 'Send a browser nothing more',
-    description: 'Needs no proof: it lowers nothing.',
+    description: 'Needs no proof, because it weakens nothing.',
     parameters,
     answers: { '200': { schema: okAnswer, description: 'Removed.' } },
     refusals: ['not_found'],
@@ -102,7 +102,7 @@ export const pushOperations = operations('Notifications', {
     summary: 'Send a test to a browser',
     description: 'Tried once, at once.',
     parameters,
-    answers: { '200': { schema: pushTestAnswer, description: 'What the push service said.' } },
+    answers: { '200': { schema: pushTestAnswer, description: 'The answer of the push service.' } },
     refusals: ['not_found'],
   },
 })

@@ -39,7 +39,7 @@ const payloadAnswer = z
       }),
     sandbox: sandboxMark.optional(),
   })
-  .meta({ id: 'Payload', description: 'What is signed; `sandbox` lies inside the signed bytes.' })
+  .meta({ id: 'Payload', description: 'The signed payload; `sandbox` is inside the signed bytes.' })
 
 export const verdictAnswer = z
   .union([
@@ -64,11 +64,12 @@ export const verdictAnswer = z
       .strictObject({
         valid: z.literal(false),
         error: z.string().meta({
-          description: 'Why there is no receipt, or the code (`receipt_…`) of why it does not hold.',
+          description:
+            'The reason why there is no receipt, or the code (`receipt_…`) of the check that failed.',
           example: 'request not decided yet',
         }),
         message: z.string(),
-        status: statusField.optional().meta({ description: 'Missing when there is no such request.' }),
+        status: statusField.optional().meta({ description: 'Absent if there is no such request.' }),
       })
       .meta({ id: 'InvalidReceipt' }),
   ])
@@ -85,20 +86,23 @@ const jwksAnswer = z
         alg: z.literal('EdDSA'),
         kid: keyIdField,
         purpose: z.enum(['decision', 'decision-sandbox']).meta({
-          description: 'A key signs one kind of receipt only.',
+          description: 'Each key signs only one kind of receipt.',
         }),
-        nbf: z.int().meta({ description: 'Signs from this Unix time on; may lie in the future.' }),
+        nbf: z.int().meta({ description: 'The key signs from this Unix time on; it may be in the future.' }),
         exp: z
           .int()
           .optional()
           .meta({ description: 'The last Unix second of a receipt that this key may have signed.' }),
-        revoked_at: z.int().optional().meta({ description: 'Receipts from this Unix time on do not count.' }),
+        revoked_at: z
+          .int()
+          .optional()
+          .meta({ description: 'Receipts from this Unix time on are not valid.' }),
       }),
     ),
   })
   .meta({
     id: 'JsonWebKeySet',
-    description: 'RFC 7517 key set. Old keys stay: old receipts verify for ever.',
+    description: 'RFC 7517 key set. Old keys stay in it, so old receipts can always be verified.',
   })
 
 /** Presents the verdict of a verification (interface, endpoint 4). */
@@ -123,7 +127,7 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
   }
 }
 
-const DO_NOT_ACT = 'Do not act on this request; its receipt does not hold.'
+const DO_NOT_ACT = 'Do not act on this request: its receipt is not valid.'
 
 /** Sentences by code, for requests without a receipt; any other code means that the receipt does not hold. */
 const SENTENCES: Readonly<Record<string, string>> = NO_RECEIPT
@@ -133,7 +137,7 @@ export const receiptOperations = operations('Receipts', {
     id: 'verifyDecision',
     summary: 'Verify a decision',
     description:
-      'Public. Checks the stored receipt and that action and context are those it commits to; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
+      'Public. Checks the stored receipt, and that it commits to the stored action and context; every attempt is logged. Never decides a sandbox request. In production also refuse answers with `sandbox`.',
     access: { by: [] },
     parameters: {
       path: z.object({
@@ -153,7 +157,7 @@ export const receiptOperations = operations('Receipts', {
   },
   'get /.well-known/jwks.json': {
     id: 'getKeySet',
-    summary: 'The keys that sign receipts',
+    summary: 'Get the keys that sign receipts',
     description:
       'Public. Pin this set to verify receipts offline, with `countersign verify` or any Ed25519 library. A key is published before it signs.',
     access: { by: [] },

@@ -36,12 +36,12 @@ export const userAnswer = z
     has_totp: z.boolean(),
     has_suspended_passkey: z
       .boolean()
-      .meta({ description: 'A passkey of theirs no longer counts: there may be a copy of it.' }),
+      .meta({ description: 'One of the person’s passkeys is suspended: a copy of it may exist.' }),
     default_ttl_seconds: z.int(),
     delegate: z
       .strictObject({ email: z.string(), name: z.string(), starts_at: timeField, ends_at: timeField })
       .nullable()
-      .meta({ description: 'Who decides for the person, now or from that time on.' }),
+      .meta({ description: 'The delegate who decides for the person, now or from that time on.' }),
   })
   .meta({ id: 'User' })
 
@@ -74,11 +74,11 @@ export const currentSessionAnswer = z
     user: userAnswer,
     expires_at: timeField.meta({
       description:
-        'The latest end of the session; an idle one ends sooner, after 12 hours unless set otherwise.',
+        'The latest end of the session; an idle one ends earlier, after 12 hours unless set otherwise.',
     }),
     accounts: z
       .array(z.strictObject({ id: idField('acc'), name: z.string(), role: roleField, own: z.boolean() }))
-      .meta({ description: 'Accounts the person may look at, the one to open first at the front.' }),
+      .meta({ description: 'The accounts that the person has access to; open the first one.' }),
     invitations: z
       .array(
         z.strictObject({
@@ -100,7 +100,7 @@ const ownSession = z
     last_seen_at: timeField.meta({ description: 'To the minute; 12 idle hours end a session.' }),
     expires_at: timeField.meta({ description: 'Its latest end.' }),
     user_agent: z.string().meta({
-      description: 'What the browser called itself when it signed in: at most 200 characters, not checked.',
+      description: 'The `User-Agent` of the browser at sign-in: at most 200 characters, not checked.',
       example: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
     }),
   })
@@ -169,7 +169,7 @@ export const signedIn = { schema: sessionAnswer, description: 'Signed in.', head
 export const sessionOperations = operations('Signing in', {
   'get /api/v1/session': {
     id: 'getSession',
-    summary: 'Who is signed in',
+    summary: 'Get the current user',
     limited: false,
     parameters: { query: sessionQuery },
     answers: {
@@ -180,14 +180,14 @@ export const sessionOperations = operations('Signing in', {
   'delete /api/v1/session': {
     id: 'endSession',
     summary: 'Sign out',
-    description: 'The session ends on the server: its cookie and its JWTs are worth nothing from now on.',
+    description: 'The session ends on the server: its cookie and its JWTs are no longer valid.',
     limited: false,
     answers: { '200': { schema: okAnswer, description: 'Signed out.', headers: ['Set-Cookie'] } },
   },
   'post /api/v1/session/refresh': {
     id: 'refreshSession',
     summary: 'Get a new session JWT',
-    description: 'With the session cookie only: a JWT does not prolong itself.',
+    description: 'With the session cookie only: a JWT cannot be renewed with itself.',
     access: { by: ['cookie'], ownPage: true },
     limited: false,
     answers: { '200': { schema: sessionAnswer, description: 'A new JWT for the same session.' } },
@@ -198,7 +198,7 @@ export const sessionOperations = operations('Signing in', {
     description:
       'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
     body: { schema: proofBody },
-    answers: { '200': { schema: provenAnswer, description: 'Proven; how long it counts.' } },
+    answers: { '200': { schema: provenAnswer, description: 'Proven; the answer says for how long.' } },
     refusals: [...PROOF_REFUSALS],
   },
   'post /api/v1/session/passkey/options': {
@@ -243,19 +243,19 @@ export const sessionOperations = operations('Signing in', {
 export const ownSessionOperations = operations('Signing in', {
   'get /api/v1/me/sessions': {
     id: 'listSessions',
-    summary: 'Where I am signed in',
+    summary: 'List my sessions',
     description: 'Live sessions, the latest used first; at most the latest hundred.',
     answers: { '200': { schema: ownSessionsAnswer, description: 'All of them.' } },
   },
   'post /api/v1/me/sessions/end-others': {
     id: 'endOtherSessions',
     summary: 'End all my other sessions',
-    answers: { '200': { schema: othersEndedAnswer, description: 'Only the session that asks is left.' } },
+    answers: { '200': { schema: othersEndedAnswer, description: 'Only the current session remains.' } },
   },
   'post /api/v1/me/sessions/{id}/end': {
     id: 'endOneSession',
     summary: 'End one of my sessions',
-    description: 'At once, for its cookie and its JWTs; also the one that asks.',
+    description: 'Takes effect at once, for its cookie and its JWTs; it can be the current session.',
     parameters: { path: idInPath('ses', 'Session id.') },
     answers: { '200': { schema: okAnswer, description: 'Ended.' } },
     refusals: ['not_found'],

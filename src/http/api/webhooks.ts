@@ -47,7 +47,7 @@ const webhookAnswer = z
 
 const shownSecret = hexField.meta({
   description:
-    'Signing secret, shown this once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
+    'Signing secret, shown only once. The HMAC key is the text itself: the ASCII of these 64 characters. For Standard Webhooks libraries: `whsec_` + base64 of the text.',
 })
 
 export const createdWebhookAnswer = z
@@ -124,7 +124,7 @@ export const webhookOperations = operations('Webhooks', {
   'get /api/v1/account/webhooks/{id}': {
     id: 'readWebhook',
     summary: 'Read a webhook',
-    description: 'Also one that was deleted: its delivery log stays.',
+    description: 'Also a deleted one: its delivery log stays.',
     parameters: { path },
     answers: { '200': { schema: listedWebhookAnswer, description: 'The webhook.' } },
     refusals: ['not_found'],
@@ -133,7 +133,7 @@ export const webhookOperations = operations('Webhooks', {
     id: 'deleteWebhook',
     summary: 'Delete a webhook',
     description:
-      'For good. What was still on its way to it is dropped; its delivery log stays readable by its id.',
+      'Permanent. Deliveries still under way to it are dropped; its delivery log stays readable by its id.',
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'Deleted.' } },
     refusals: ['not_found', 'proof_required'],
@@ -142,7 +142,7 @@ export const webhookOperations = operations('Webhooks', {
     id: 'enableWebhook',
     summary: 'Switch a webhook on again',
     description:
-      'A receiver that answers 410 is switched off. Events of the time in between are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
+      'A receiver that answers 410 is switched off. Events in the meantime are not sent; deliveries that were given up or dropped can be replayed. A webhook that is on stays on.',
     parameters: { path },
     answers: { '200': { schema: changedWebhookAnswer, description: 'It is on.' } },
     refusals: ['not_found', 'proof_required'],
@@ -151,16 +151,16 @@ export const webhookOperations = operations('Webhooks', {
     id: 'rotateWebhookSecret',
     summary: 'Give a webhook a new secret',
     description:
-      'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers change over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
+      'For 24 hours `webhook-signature` carries two signatures, by the new and by the old secret, so that receivers can switch over without a gap; `X-Service-Signature` is by the new secret at once. Rotating again ends the oldest secret at once: when a secret leaked, rotate twice.',
     parameters: { path },
-    answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown this once.' } },
+    answers: { '200': { schema: rotatedWebhookAnswer, description: 'The new secret, shown only once.' } },
     refusals: ['not_found', 'webhook_rotated', 'proof_required'],
   },
   'post /api/v1/account/webhooks/{id}/test': {
     id: 'testWebhook',
     summary: 'Send a test event',
     description:
-      'Sends `webhook.test` at once, and once, also to a webhook that is switched off; the answer tells what came of it. One at a time for an account.',
+      'Sends `webhook.test` at once, and once, also to a webhook that is switched off; the answer says how it ended. One at a time for an account.',
     parameters: { path },
     answers: { '200': { schema: deliveryAnswer, description: 'The delivery with its only attempt.' } },
     refusals: ['not_found', 'test_in_progress'],

@@ -142,22 +142,22 @@ function checkKey(key: string, path: string): void {
   if (key === '__proto__') throw invalidField(field, 'must not use the key __proto__')
   if (key.length > MAX_KEY)
     throw invalidField(field.slice(0, MAX_KEY), `must not use keys longer than ${MAX_KEY} characters`)
-  if (!key.isWellFormed()) throw invalidField('body', 'holds a key that is not well-formed Unicode')
+  if (!key.isWellFormed()) throw invalidField('body', 'contains a key that is not well-formed Unicode')
 }
 
 function checkString(value: string, path: string): void {
   if (value.length > MAX_STRING)
     throw invalidField(top(path), `must not hold texts longer than ${MAX_STRING} characters`)
-  if (!value.isWellFormed()) throw invalidField(top(path), 'holds text that is not well-formed Unicode')
+  if (!value.isWellFormed()) throw invalidField(top(path), 'contains text that is not well-formed Unicode')
 }
 
 /** Refuses integers from 2^53 on: the parser may round them, and the approver would see another number (RFC 7493 §2.2). */
 function checkNumber(value: number, path: string): void {
-  if (!Number.isFinite(value)) throw invalidField(top(path), 'holds a number out of range')
+  if (!Number.isFinite(value)) throw invalidField(top(path), 'contains a number out of range')
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
     throw invalidField(
       top(path),
-      'holds a whole number of 2^53 or more, which may not be exact; send it as text',
+      'contains a whole number of 2^53 or more, which may not be exact; send it as text',
     )
 }
 

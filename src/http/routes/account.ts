@@ -152,7 +152,7 @@ const listKeys: Endpoint<typeof keyListAnswer> = (deps) => async (_request, resp
 
 const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
   const { accountId, actor } = ownerOf(request, response)
-  const later = 'is set once the key is made: PATCH it with a `policy`'
+  const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')

@@ -59,7 +59,8 @@ export function approvalRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const POLICY_ELSEWHERE = 'is not for a request to say: the policy of the account and of the API key does'
+const POLICY_ELSEWHERE =
+  'cannot be set in a request; it is part of the policy of the account and of the API key'
 
 const create: Endpoint = (deps) => async (request, response) => {
   const caller = callerOf(response)
@@ -141,7 +142,10 @@ function refuseUncompared(
   { ignored_fields: [unknown] = [] }: { ignored_fields?: string[] },
 ): void {
   if (unknown !== undefined && Object.keys(running).length === 0)
-    throw invalidField(unknown, 'is not known, and nothing here can be compared; send `action` and `context`')
+    throw invalidField(
+      unknown,
+      'is not known, and the body has nothing to compare; send `action` and `context`',
+    )
 }
 
 /** Milliseconds after which a stream ends at the latest: an hour. Clients reconnect by themselves. */

@@ -10,7 +10,7 @@ const MINUTE = 60_000
 const REFUSED = {
   code: 'totp_refused',
   publicMessage:
-    'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+    'The code is wrong or was already used; wait for the next one. If that one fails too, check the clock of your phone.',
 }
 const DISABLED = {
   code: 'totp_disabled',

@@ -99,7 +99,7 @@ describe('201', () => {
           error: 'invalid_field',
           message: expect.any(String),
           field: Object.keys(policy)[0],
-          detail: 'is set once the key is made: PATCH it with a `policy`',
+          detail: 'cannot be set when the key is made; PATCH the key with a `policy` afterwards',
         },
       ])
     }

@@ -10,12 +10,12 @@ const LOOK = '/api/v1/chat-links/look'
 const USE = '/api/v1/chat-links/use'
 const INVALID = {
   error: 'chat_link_invalid',
-  message: 'This link has expired, was already used or was cut short; ask for a new one in chat.',
+  message: 'This link has expired, was already used or is incomplete; ask for a new one in chat.',
 }
 const UNKNOWN = {
   error: 'unknown_browser',
   message:
-    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
 }
 
 let service: TestService

@@ -11,7 +11,7 @@ const USE = '/api/v1/chat-links/use'
 const CHANNELS = '/api/v1/account/channels'
 const INVALID = {
   error: 'chat_link_invalid',
-  message: 'This link has expired, was already used or was cut short; ask for a new one in chat.',
+  message: 'This link has expired, was already used or is incomplete; ask for a new one in chat.',
 }
 const NOT_YOURS = {
   error: 'chat_link_not_yours',

@@ -10,7 +10,7 @@ const LOOK = '/api/v1/chat-links/look'
 const USE = '/api/v1/chat-links/use'
 const INVALID = {
   error: 'chat_link_invalid',
-  message: 'This link has expired, was already used or was cut short; ask for a new one in chat.',
+  message: 'This link has expired, was already used or is incomplete; ask for a new one in chat.',
 }
 const TAKEN = {
   error: 'identity_taken',
@@ -137,7 +137,7 @@ describe('linking', () => {
       {
         error: 'totp_refused',
         message:
-          'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+          'The code is wrong or was already used; wait for the next one. If that one fails too, check the clock of your phone.',
       },
     ])
     const right = await person.browser.post(USE, { token, proof: { totp: codeAt(person.secret, now) } })

@@ -55,7 +55,7 @@ describe('409 mismatch', () => {
     expect(answer.status).toBe(409)
     expect(answer.body).toEqual({
       error: 'mismatch',
-      message: `The ${field} of what you are about to do is not what was approved. Do not go ahead; ask for a new approval.`,
+      message: `The ${field} of your action differs from the approved one. Do not proceed; make a new request.`,
       field,
     })
     await expectUntouched(id, 2)
@@ -72,7 +72,7 @@ describe('409 already_consumed', () => {
       expect(answer.status).toBe(409)
       expect(answer.body).toEqual({
         error: 'already_consumed',
-        message: 'This approval was used before; find out what that did before you ask for a new one.',
+        message: 'This approval was used before; check what that use did before you request a new approval.',
       })
     }
     expect((await caller.read(id)).body.consumed_at).toBe(consumed_at)
@@ -81,7 +81,7 @@ describe('409 already_consumed', () => {
 })
 
 describe('409 not_approved', () => {
-  const message = (status: string) => `The request is not approved: its status is ${status}. Do not go ahead.`
+  const message = (status: string) => `The request is not approved: its status is ${status}. Do not proceed.`
 
   it('refuses a pending request, also one that is due: using it up is no read that decides', async () => {
     const id = await caller.createdId()

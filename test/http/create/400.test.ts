@@ -68,7 +68,7 @@ describe('400 for fields', () => {
           message: expect.any(String),
           // Never an echo of hostile text.
           field: /^\w+$/.test(field) ? field : 'body',
-          detail: 'is not for a request to say: the policy of the account and of the API key does',
+          detail: 'cannot be set in a request; it is part of the policy of the account and of the API key',
         },
       ])
     },

@@ -131,7 +131,7 @@ describe('409', () => {
       expect(status).toBe(409)
       expect(body).toEqual({
         error: 'delivery_in_progress',
-        message: 'This delivery is still on its way; wait until it has ended.',
+        message: 'This delivery is still in progress; wait until it is finished.',
       })
     }
   })
@@ -164,7 +164,7 @@ describe('409', () => {
     const { hook, id } = await delivered(owner, '/gone')
     const gone = {
       error: 'webhook_gone',
-      message: 'Its webhook was deleted or is switched off; switch it on first.',
+      message: 'The webhook of this delivery was deleted or is switched off; switch it on first.',
     }
     const { webhooks, clock } = service.composition.deps
     const entry = { eid: 'evt_x', type: 'webhook.disabled', actor: { kind: 'service' } } as const

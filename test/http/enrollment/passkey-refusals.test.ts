@@ -19,7 +19,7 @@ const CHALLENGE_INVALID = {
 const LINK_INVALID = {
   error: 'enrollment_invalid',
   message:
-    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
+    'This link has expired or was already used; sign in if you have signed up; otherwise ask for a new one.',
 }
 
 let service: TestService

@@ -7,7 +7,7 @@ import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 const INVALID = {
   error: 'enrollment_invalid',
   message:
-    'This link has expired or was already used; sign in if you have signed up, else ask for a new one.',
+    'This link has expired or was already used; sign in if you have signed up; otherwise ask for a new one.',
 }
 
 let service: TestService

@@ -12,7 +12,7 @@ import { startService, type TestService } from '../../support/service.ts'
 import { createSoftAuthenticator } from '../../support/soft-authenticator.ts'
 
 const PROOF_REQUIRED = { error: 'proof_required', message: 'Confirm with a passkey or a code first.' }
-const NOT_STARTED = { error: 'totp_not_started', message: 'Start the set-up of codes first.' }
+const NOT_STARTED = { error: 'totp_not_started', message: 'Start setting up codes first.' }
 
 let service: TestService
 let later = 0
@@ -113,7 +113,7 @@ describe('codes as a proof', () => {
       {
         error: 'totp_refused',
         message:
-          'The code is wrong or was already used; wait for the next one. If that fails too, check the phone’s clock.',
+          'The code is wrong or was already used; wait for the next one. If that one fails too, check the clock of your phone.',
       },
     ])
     const signIn = await person.browser.post('/api/v1/session/totp', { email: person.email, code })
@@ -177,7 +177,7 @@ describe('codes as a proof', () => {
     const person = await enrol()
     const refused = {
       error: 'method_not_enrolled',
-      message: 'You have not enrolled this way of proving presence; use another one.',
+      message: 'You have not set up this factor; use another one.',
     }
     const asked = await person.browser.post('/api/v1/me/step-up/options', { operation: 'backup_codes.renew' })
     expect([asked.status, asked.body]).toEqual([403, refused])

@@ -20,7 +20,7 @@ const REFUSED = {
 }
 const LAST_FACTOR = {
   error: 'last_factor',
-  message: 'This is your last way to sign in; add another one first.',
+  message: 'This is your last factor; add another one first.',
 }
 
 let service: TestService

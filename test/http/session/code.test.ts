@@ -3,11 +3,11 @@ import { codeAt, enrolWithPasskey, enrolWithTotp, wrongCodeAt } from '../../supp
 import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
-const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check what you entered.' }
+const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check your input and try again.' }
 const UNKNOWN = {
   error: 'unknown_browser',
   message:
-    'Codes sign in only on a browser that was enrolled before. Use a passkey, or ask the operator for a new link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
 }
 
 let service: TestService

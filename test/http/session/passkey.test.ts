@@ -7,7 +7,7 @@ import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { type AssertionCeremony, FLAGS } from '../../support/soft-authenticator.ts'
 
-const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check what you entered.' }
+const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check your input and try again.' }
 const CHALLENGE_INVALID = {
   error: 'challenge_invalid',
   message: 'This confirmation has expired, was already used or belongs to something else; start again.',

@@ -165,7 +165,7 @@ describe('a tampered store', () => {
     expect(body).toMatchObject({
       valid: false,
       error: expect.stringMatching(/^receipt_[a-z_]+$/),
-      message: expect.stringMatching(/^[A-Z].+\. Do not act on this request; its receipt does not hold\.$/),
+      message: expect.stringMatching(/^[A-Z].+\. Do not act on this request: its receipt is not valid\.$/),
     })
     for (const field of ['payload', 'signature', 'decision']) expect(body).not.toHaveProperty(field)
   })

@@ -102,7 +102,7 @@ describe('rotation', () => {
       expect(answer.body).toEqual({
         error: 'webhook_rotated',
         message:
-          'The secret was rotated at the same moment; take the new one from the person who did it, or rotate again.',
+          'Someone else rotated the secret at the same moment; get the new one from them, or rotate again.',
       })
     }
     await call('POST', `${path}/test`)

@@ -41,7 +41,7 @@ export const approverField = z
 /** The names of people, for answers that otherwise name them by reference. */
 export const namesField = z.record(z.string(), z.string()).meta({
   description:
-    'What the people of the account are called now, by reference: for those alone who belong to it, too. Receipts keep references.',
+    'Current names of the people of the account, by reference; only for members of the account. Receipts contain references only.',
   example: { '9f2c4e6a8b0d1f35': 'Ana Pereira' },
 })
 
@@ -62,7 +62,7 @@ export const authenticatorsField = z
   })
   .meta({
     description:
-      'Only passkeys whose authenticator proved its make when it was registered, or of these only the listed models, by AAGUID. Codes do not count then. Absent: any passkey.',
+      'Only passkeys whose authenticator proved its model when it was registered, or of these only the listed models, by AAGUID. Codes then do not count. Absent: any passkey.',
   })
 
 export const outcomeField = z.enum(['approved', 'rejected'])
@@ -107,7 +107,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
 /** How far back a search has looked, on a page of its results. */
 export const searchedField = timeField.optional().meta({
   description:
-    'A search looks at so much at a time. When it stopped before it had a full page: what is newer than this was looked at, and `next_cursor` goes on from there.',
+    'A search reads a limited number of entries at a time. If it stopped before the page was full: entries newer than this have been searched, and `next_cursor` continues from there.',
 })
 
 /**
@@ -158,7 +158,7 @@ function plain(value: unknown): unknown {
 export const ignoredFields = z.array(z.string()).optional().meta({
   id: 'IgnoredFields',
   description:
-    'Fields that were sent and mean nothing here; absent when there are none. A name that looks like a known field is refused instead.',
+    'Unknown fields that were sent; absent if there are none. A name that looks like a known field is refused instead.',
 })
 
 /** `{"ok": true}`. */
@@ -168,7 +168,7 @@ export const okAnswer = z.strictObject({ ok: z.literal(true) }).meta({ id: 'Ok' 
 export const errorCode = z.enum(Object.keys(REFUSALS)).meta({
   id: 'ErrorCode',
   description:
-    'Stable codes to branch on; the examples have their sentences. More may come: treat one that you do not know by its status.',
+    'Stable codes to branch on; the examples have their sentences. More may be added: treat an unknown one by its status.',
 })
 
 /** Every refusal: a stable code, a sentence, and whatever else the caller can act on. */
@@ -180,7 +180,10 @@ export const errorAnswer = z
       example: 'not_found',
     }),
     message: z.string().meta({ description: 'For people: what is wrong and what to do. May change.' }),
-    field: z.string().optional().meta({ description: 'Field that is missing, wrong, or not as approved.' }),
+    field: z
+      .string()
+      .optional()
+      .meta({ description: 'The field that is missing, wrong, or different from the approved one.' }),
     detail: z
       .string()
       .optional()
@@ -194,7 +197,7 @@ export const errorAnswer = z
       .string()
       .optional()
       .meta({ description: 'Status of the request, with `not_pending` and `not_approved`.' }),
-    ids: z.array(z.string()).optional().meta({ description: 'Of what prevents it.' }),
+    ids: z.array(z.string()).optional().meta({ description: 'The requests that prevent it.' }),
     retry_after: z.int().min(1).optional().meta({ description: 'Seconds to wait; also in `Retry-After`.' }),
     request_id: z
       .string()

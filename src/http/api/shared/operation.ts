@@ -72,7 +72,7 @@ export const DECISION_PROOF_REFUSALS = [
 
 /** The description that the downloads of all lists share. */
 export const AS_FILE =
-  'A file that was cut off has no proper end. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.'
+  'A truncated file has no proper end. In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. Two files at a time a person.'
 
 /** The answers and refusals of every list that is downloaded as a file. */
 export const FILE = {
