@@ -39,9 +39,17 @@ const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000 }
 /** How often Node.js looks for connections whose time is up: its default of 30 s would let each last that much longer. */
 const LOOK_EVERY_MS = 1_000
 
-/** Makes a server that ends slow clients on time. */
-export function createTimelyServer(app: RequestListener, timeouts = TIMEOUTS): Server {
-  return createServer({ ...timeouts, connectionsCheckingInterval: LOOK_EVERY_MS }, app)
+/**
+ * Makes a server that ends slow clients on time.
+ * @param keepAliveTimeout milliseconds after which an idle connection is closed. The time-outs of slow clients count from the start
+ * of a request, so they may be shorter.
+ */
+export function createTimelyServer(
+  app: RequestListener,
+  keepAliveTimeout: number,
+  timeouts = TIMEOUTS,
+): Server {
+  return createServer({ ...timeouts, keepAliveTimeout, connectionsCheckingInterval: LOOK_EVERY_MS }, app)
 }
 
 /** How long open requests may take at shutdown before their connections are cut. */
@@ -59,7 +67,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
     const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
     const app = composeHttp(config, composition, { mounts, onAnswered: metrics?.onAnswered })
-    const server = createTimelyServer(app)
+    const server = createTimelyServer(app, config.keepAliveMs)
     running.servers.push(server)
     const port = await listen(server, { setting: 'PORT', host: config.host, port: config.port })
     const metricsPort = await listenFor(metrics, config, running.servers)

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { Server } from 'node:http'
+import { Agent, type IncomingMessage, request, Server } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -169,6 +169,25 @@ it('answers requests that wait to be taken when it is stopped', async () => {
   await service.close()
   await ended
   expect(said).toBe('HTTP/1.1 200 OK\r\n'.repeat(5))
+})
+
+it('closes idle connections when it is stopped, and does not wait for them', async () => {
+  const [port, { env }] = [await freePort(), await useDataDir()]
+  const service = await startServiceProcess({ ...env, PORT: `${port}`, BASE_URL: `http://localhost:${port}` })
+  onTestFinished(() => service.end('SIGKILL'))
+  const agent = new Agent({ keepAlive: true })
+  const outgoing = request({ host: '127.0.0.1', port, path: '/healthz', agent }).end()
+  const [answer]: IncomingMessage[] = await once(outgoing, 'response')
+  const { socket } = answer ?? expect.unreachable()
+  answer?.resume()
+  await once(agent, 'free')
+  const ended = [once(socket, 'close'), once(service.child, 'exit')]
+  const began = performance.now()
+  service.child.kill('SIGTERM')
+  await ended[0]
+  // Connections with a request under way are cut after 5 s.
+  expect(performance.now() - began).toBeLessThan(4_000)
+  expect(await ended[1]).toEqual([0, null])
 })
 
 it('goes on when nothing reads its log any more, and a command when its output finds no room', async () => {

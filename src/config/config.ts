@@ -24,6 +24,8 @@ export interface Config {
   readonly port: number
   /** Where Prometheus reads figures, on the same host; undefined = nowhere. */
   readonly metricsPort: number | undefined
+  /** How long an idle connection of a client stays open. */
+  readonly keepAliveMs: number
   /** Public origin of the service, without a trailing slash: audience of intents, WebAuthn origin, base of every link. */
   readonly baseUrl: string
   /** WebAuthn relying party id: the host of `baseUrl`. */
@@ -105,6 +107,7 @@ const environmentSchema = z.object({
     .default('127.0.0.1'),
   PORT: port.default(3000),
   METRICS_PORT: port.optional(),
+  KEEP_ALIVE_SECONDS: wholeNumber(1, 3_600, 90, ' of seconds'),
   BASE_URL: z.string().optional(),
   DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
   MONGODB_URI: z
@@ -221,6 +224,7 @@ export function readConfig(env: Environment): Config {
     host: values.HOST,
     port: values.PORT,
     metricsPort: values.METRICS_PORT,
+    keepAliveMs: values.KEEP_ALIVE_SECONDS * 1000,
     baseUrl: baseUrl.origin,
     rpId: baseUrl.hostname,
     dataDir: resolve(values.DATA_DIR),

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { REFUSALS } from '../../src/domain/errors.ts'
+import { createTimelyServer } from '../../src/serve.ts'
+import { closeServer, listenLocally } from '../support/local-server.ts'
 import { freePort } from '../support/service.ts'
 import { useNameServer } from './name-server.ts'
 import { describeWithNginx, nginxResolves, shipped, useCertificate, useProxy } from './nginx.ts'
@@ -245,5 +248,41 @@ describeWithNginx('the proxy of docker-compose.yml', () => {
     const [answer]: IncomingMessage[] = await once(outgoing, 'response')
     const { headers } = JSON.parse(await bodyOf(answer ?? expect.unreachable()))
     expect(headers).toMatchObject({ 'x-forwarded-proto': 'https', 'x-forwarded-for': '127.0.0.1' })
+  })
+})
+
+describeWithNginx('a proxy that keeps idle connections to the service', () => {
+  it('loses no POST, and opens no connection again after a pause longer than a head may take', async () => {
+    const server = createTimelyServer(echo, 90_000, { headersTimeout: 200, requestTimeout: 200 })
+    let opened = 0
+    server.on('connection', () => {
+      opened += 1
+    })
+    const address = new URL(await listenLocally(server)).host
+    onTestFinished(() => closeServer(server))
+    const http = `
+      upstream pooled { server ${address}; keepalive 32; }
+      server {
+        listen 3000;
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        location / { proxy_pass http://pooled; }
+      }`
+    const proxy = await useProxy({ processes: [], http })
+    const post = async () =>
+      (await fetch(`http://localhost:${proxy.port}/`, { method: 'POST', body: 'b' })).status
+    const posts = () => Promise.all(Array.from({ length: 20 }, post))
+    const all = Array(20).fill(200)
+    expect(await posts()).toEqual(all)
+    const before = opened
+
+    // The server looks for slow clients once a second: when it cuts this one off, it has looked at the idle ones as well.
+    const slow = connect(Number(address.split(':')[1]), '127.0.0.1', () => slow.write('POST / HTTP/1.1'))
+    const [answer] = await once(slow, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 408 /)
+    slow.destroy()
+    // One by one they fit into the connections there are.
+    for (let sent = 0; sent < 20; sent += 1) expect(await post()).toBe(200)
+    expect(opened).toBe(before + 1)
   })
 })

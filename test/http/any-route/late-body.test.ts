@@ -6,7 +6,7 @@ import { createTimelyServer } from '../../../src/serve.ts'
 import { alter, newCaller, send, signIn } from '../../support/caller.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 import { addPerson } from '../../support/people.ts'
-import { startService, type TestService } from '../../support/service.ts'
+import { startService, type TestService, useService } from '../../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -99,7 +99,7 @@ describe('a client that is slow', () => {
     ['its body', `${slow}12`],
   ])('T68: is cut off on time while it holds back %s', async (_what, sent) => {
     const timeouts = { headersTimeout: 200, requestTimeout: 200 }
-    const server = createTimelyServer((request) => void request.resume(), timeouts)
+    const server = createTimelyServer((request) => void request.resume(), 90_000, timeouts)
     const { port } = new URL(await listenLocally(server))
     onTestFinished(() => closeServer(server))
     const client = connect(Number(port), '127.0.0.1', () => client.write(sent))
@@ -109,5 +109,16 @@ describe('a client that is slow', () => {
     // A second between two looks, and a busy machine; Node.js alone looks every 30 s.
     expect(performance.now() - began).toBeLessThan(10_000)
     client.destroy()
+  })
+})
+
+describe('an idle connection', () => {
+  it.each([
+    ['90 s, longer than proxies keep one, if nothing is set', {}, 90],
+    ['as long as KEEP_ALIVE_SECONDS says', { KEEP_ALIVE_SECONDS: '620' }, 620],
+  ])('stays open %s', async (_how, env: Record<string, string>, seconds) => {
+    const { url } = await useService({ env })
+    const { headers } = await fetch(`${url}/healthz`)
+    expect(headers.get('keep-alive')).toBe(`timeout=${seconds}`)
   })
 })
