@@ -1,6 +1,6 @@
 // POSTs that a proxy loses when it sends them over a connection that the service is closing. The built service runs as a process
-// on an embedded store of its own, behind an nginx that keeps idle connections; each idle time is followed by 50 creates at once.
-// Fails if one of the 500 is not answered with 201. Needs nginx and two minutes.
+// on an embedded store of its own, behind an nginx that keeps idle connections; before and after each idle time come 50 creates
+// at once. Fails if one of the 1,000 is not answered with 201. Needs nginx and two minutes.
 // Usage: npm run build && node bench/keep-alive.mjs [KEEP_ALIVE_SECONDS]; with 5 it shows the race.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,16 +40,14 @@ try {
   for (const idle of IDLE_MS) {
     // Two keys, since one may make only 60 requests a minute.
     const [first, second] = [await makeKey(), await makeKey()]
-    const fill = await createAtOnce(first)
+    const answers = await createAtOnce(first)
     await pause(idle)
-    const answers = await createAtOnce(second)
+    answers.push(...(await createAtOnce(second)))
     const failed = answers.filter((status) => status !== 201)
     lost += failed.length
-    console.log(`idle ${idle} ms: ${failed.length} of ${AT_ONCE} lost ${[...new Set(failed)]}`)
-    if (fill.some((status) => status !== 201))
-      throw new Error(`the pool was not filled: ${[...new Set(fill)]}`)
+    console.log(`idle ${idle} ms: ${failed.length} of ${answers.length} lost ${[...new Set(failed)]}`)
   }
-  console.log(`${lost} of ${IDLE_MS.length * AT_ONCE} POSTs lost; goal 0`)
+  console.log(`${lost} of ${2 * IDLE_MS.length * AT_ONCE} POSTs lost; goal 0`)
   process.exitCode = lost === 0 ? 0 : 1
 } finally {
   await bench.close()

@@ -1,5 +1,6 @@
 import { type Installation, InstallProvider, type OrgInstallation } from '@slack/oauth'
 import type { SlackSettings } from '../../src/config/slack.ts'
+import { cookieName } from '../../src/domain/cookie-name.ts'
 import { Refusal, refusal } from '../../src/domain/errors.ts'
 import { addInstallation, finishInstall, startInstall } from '../../src/flow/chat/connect-account.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
@@ -148,7 +149,8 @@ function createOAuthFlow(
       // The consent page is on the host of the API: slack.com, slack-gov.com, or a stand-in for tests.
       authorizationUrl: new URL('/oauth/v2/authorize', apiUrl).href,
       directInstall: true,
-      stateCookieName: stateCookie(baseUrl),
+      // The library sets `Secure; HttpOnly; Path=/`, as `__Host-` demands.
+      stateCookieName: cookieName('countersign-slack-install', baseUrl),
       stateStore: {
         generateStateParam: async ({ metadata = '' }) => metadata,
         async verifyStateParam(_now, state) {
@@ -180,12 +182,6 @@ function createOAuthFlow(
       return installed
     },
   }
-}
-
-/** Names the state cookie. The library sets `Secure; HttpOnly; Path=/`, as `__Host-` demands; browsers refuse that on http. */
-function stateCookie(baseUrl: string): string {
-  const name = 'countersign-slack-install'
-  return baseUrl.startsWith('https:') ? `__Host-${name}` : name
 }
 
 function asRefusal(error: unknown, log: Log): unknown {

@@ -247,6 +247,6 @@ const SECURITY_SCHEMES: Record<string, ZodOpenApiSecuritySchemeObject> = {
     in: 'cookie',
     name: '__Host-countersign',
     description:
-      'Set by signing in (`countersign` on plain-http development). Requests that change something must be JSON and carry the `Origin` of the service.',
+      'Set by signing in (on plain-http development `countersign-<port>`). Requests that change something must be JSON and carry the `Origin` of the service.',
   },
 }

@@ -196,8 +196,6 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
     const room = quota === 0 ? {} : { used: { $lte: quota - times } }
     return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
   }
-  // With more, the index below would be negative, and the condition true for every counter.
-  if (times > MOST_PENDING) return undefined
   const held = new Map(
     takings.flatMap((one) => ('person' in one ? [[one.id, { id: one.id, at: one.at }]] : [])),
   )

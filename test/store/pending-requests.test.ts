@@ -20,4 +20,7 @@ it('lists what waits for a person even behind more old requests than a page hold
   ])
   const who = { user_id: caller.user.id, principals: [], accounts: [] }
   expect((await requests.pendingFor(who, 2)).map(({ id }) => id)).toEqual([waiting])
+  // A delegate sees as much: not those with the vote of the principal, of which a second vote may still be missing.
+  const delegate = { user_id: 'usr_delegate', principals: [caller.user.id], accounts: [rest.account_id] }
+  expect((await requests.pendingFor(delegate, 2)).map(({ id }) => id)).toEqual([waiting])
 })

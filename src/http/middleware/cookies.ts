@@ -1,5 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
+import { cookieName } from '../../domain/cookie-name.ts'
 import type { SessionGrant } from '../../flow/people/sessions.ts'
 
 /** The cookies of this service: `session` tells who is signed in, `device` that codes may sign in on this browser. */
@@ -13,17 +14,9 @@ export const DEVICE_COOKIE_SECONDS = 400 * 86_400
 /** The form of every token that this service hands out: 32 bytes in base64url. Anything else is not looked up. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
 
-/**
- * Returns the name of a cookie. On https the `__Host-` prefix keeps sibling hosts from planting a cookie (T23); browsers
- * refuse the prefix on plain http, which only development uses.
- */
-function cookieName(kind: CookieKind, baseUrl: string): string {
-  return baseUrl.startsWith('https:') ? `__Host-${NAMES[kind]}` : NAMES[kind]
-}
-
 /** Returns the token in a cookie; undefined if it is missing or does not have the form of our tokens. */
 export function readCookie(request: Request, kind: CookieKind, baseUrl: string): string | undefined {
-  const token = parseCookie(request.headers.cookie ?? '')[cookieName(kind, baseUrl)]
+  const token = parseCookie(request.headers.cookie ?? '')[cookieName(NAMES[kind], baseUrl)]
   return token !== undefined && TOKEN.test(token) ? token : undefined
 }
 
@@ -36,7 +29,7 @@ export function writeCookie(
   seconds: number,
 ): void {
   const cookie = stringifySetCookie({
-    name: cookieName(kind, baseUrl),
+    name: cookieName(NAMES[kind], baseUrl),
     value: token,
     maxAge: seconds,
     path: '/',

@@ -10,7 +10,6 @@ import {
   expectRefusal,
   type InstallSetting,
   otherTokens,
-  STATE_COOKIE,
   startInstallSetting,
 } from './install-setting.ts'
 
@@ -52,7 +51,7 @@ describe('an installation is refused', () => {
 
   it('to a browser without the state cookie', async () => {
     const back = await consent(slack, await startInstallation(ana.browser), 'ana')
-    ana.browser.cookies.delete(STATE_COOKIE)
+    ana.browser.cookies.delete(setting.stateCookie)
     expectRefusal(await ana.browser.get(back), 'install_state_invalid')
     expect([setting.trades(), await setting.kept()]).toEqual([0, undefined])
   })
@@ -60,8 +59,8 @@ describe('an installation is refused', () => {
   it('to the session of somebody else, even with the state cookie, and to another session of oneself', async () => {
     for (const other of [ben, await signInAgain()]) {
       const back = await consent(slack, await startInstallation(ana.browser), 'ana')
-      const cookie = ana.browser.cookies.get(STATE_COOKIE) ?? ''
-      other.browser.cookies.set(STATE_COOKIE, cookie)
+      const cookie = ana.browser.cookies.get(setting.stateCookie) ?? ''
+      other.browser.cookies.set(setting.stateCookie, cookie)
       expectRefusal(await other.browser.get(back), 'install_state_invalid')
       expectRefusal(await ana.browser.get(back), 'install_state_invalid')
     }
@@ -70,10 +69,10 @@ describe('an installation is refused', () => {
 
   it('when it comes a second time', async () => {
     const back = await consent(slack, await startInstallation(ana.browser), 'ana')
-    const cookie = ana.browser.cookies.get(STATE_COOKIE) ?? ''
+    const cookie = ana.browser.cookies.get(setting.stateCookie) ?? ''
     expect((await ana.browser.get(back)).status).toBe(303)
-    expect(ana.browser.cookies.get(STATE_COOKIE)).not.toBe(cookie)
-    ana.browser.cookies.set(STATE_COOKIE, cookie)
+    expect(ana.browser.cookies.get(setting.stateCookie)).not.toBe(cookie)
+    ana.browser.cookies.set(setting.stateCookie, cookie)
     expectRefusal(await ana.browser.get(back), 'install_state_invalid')
     expect(setting.trades()).toBe(1)
   })

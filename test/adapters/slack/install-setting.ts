@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { AuditEntry } from '../../../src/domain/audit.ts'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { type RefusalCode, refusal } from '../../../src/domain/errors.ts'
 import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
 import { stored } from '../../support/caller.ts'
@@ -13,14 +14,13 @@ export const SIGNING_SECRET = 'emulated-signing-secret'
 /** What a browser asks for when somebody follows a link. */
 export const AS_PAGE = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }
 
-/** The cookie that ties a state to a browser, on plain http. */
-export const STATE_COOKIE = 'countersign-slack-install'
-
 /** A service that any workspace may be connected to, a workspace, and two people with an account each. */
 export interface InstallSetting {
   slack: SlackEmulator
   service: TestService
   database: string
+  /** Name of the cookie that ties a state to a browser. */
+  stateCookie: string
   ana: EnrolledPerson
   ben: EnrolledPerson
   /** The installation in the emulated workspace. */
@@ -48,6 +48,7 @@ export async function startInstallSetting(database: string): Promise<InstallSett
     slack,
     service,
     database,
+    stateCookie: cookieName('countersign-slack-install', service.url),
     ana: await enrolWithPasskey(service, 'ana@example.com'),
     ben: await enrolWithPasskey(service, 'ben@example.com'),
     kept: () => deps.installations.find('slack', slack.teamId),

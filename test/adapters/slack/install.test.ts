@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { resetPerson } from '../../../src/flow/people/invite-user.ts'
@@ -264,7 +265,7 @@ describe('the addresses', () => {
       env: { ...slackEnv(slack), BASE_URL: 'https://approvals.example.com' },
       database: setting.database,
     })
-    const session = ana.browser.cookies.get('countersign') ?? ''
+    const session = ana.browser.cookies.get(cookieName('countersign', service.url)) ?? ''
     const browser = createHttpClient(secure.url, new Map([['__Host-countersign', session]]))
     const { headers } = await browser.get('/slack/install')
     const [cookie = '', ...more] = headers.getSetCookie()

@@ -4,6 +4,7 @@ import type { FlowDeps } from '../../../src/flow/deps.ts'
 import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
+import { newWebhookOwner } from '../../support/webhook-owner.ts'
 
 let service: TestService
 let caller: TestCaller
@@ -52,6 +53,27 @@ async function manyDecided(n: number): Promise<void> {
 function relayWith(change: Partial<FlowDeps> = {}) {
   return createRelay({ ...service.composition.deps, ...change }, NO_LOOPS)
 }
+
+it('hands no webhook an event from before it was made, however late the event is carried on', async () => {
+  const owner = await newWebhookOwner(service)
+  const events = ['approval.created']
+  // A webhook must listen: otherwise nothing is kept for the relay.
+  const before = await owner.made('http://127.0.0.1:9/before', events)
+  const asking = await newCaller(service, { user: owner.user })
+  const early = await asking.createdId()
+  const after = await owner.made('http://127.0.0.1:9/after', events)
+  const late = await asking.createdId()
+  await relayWith().run()
+  const deliveries = await stored(service, 'deliveries').find().toArray()
+  const told = deliveries.map((one) => [Object(one.target).webhook_id, one.request_id]).sort()
+  expect(told).toEqual(
+    [
+      [before.id, early],
+      [before.id, late],
+      [after.id, late],
+    ].sort(),
+  )
+})
 
 describe('B2: what cannot be carried on stands in nobody’s way', () => {
   it('hands every callback over although the trail takes nothing, and catches up on the entries later', async () => {

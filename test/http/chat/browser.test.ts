@@ -60,7 +60,7 @@ describe('a link for a browser', () => {
     expect([answer.status, answer.body]).toEqual([200, { ok: true }])
     const [cookie] = answer.headers.getSetCookie()
     expect(cookie).toMatch(
-      /^countersign-device=[A-Za-z0-9_-]{43}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/,
+      /^countersign-device-\d+=[A-Za-z0-9_-]{43}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/,
     )
     expect(answer.headers.getSetCookie()).toHaveLength(1)
     expect((await browser.get('/api/v1/session')).status).toBe(401)

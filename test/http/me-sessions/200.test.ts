@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { startSession } from '../../../src/flow/people/sessions.ts'
 import { ownSessionsAnswer } from '../../../src/http/api/session.ts'
 import { alter, newCaller, send, stored } from '../../support/caller.ts'
@@ -30,7 +31,9 @@ async function listed(person: EnrolledPerson) {
 
 const who = (credential: { cookie: string } | { token: string }) =>
   'cookie' in credential
-    ? send(service, '/api/v1/session', { headers: { Cookie: `countersign=${credential.cookie}` } })
+    ? send(service, '/api/v1/session', {
+        headers: { Cookie: `${cookieName('countersign', service.url)}=${credential.cookie}` },
+      })
     : send(service, '/api/v1/session', credential)
 
 async function endings(sessionId: string) {
@@ -108,7 +111,7 @@ describe('ending sessions', () => {
     const person = await enrolWithPasskey(service, 'self@example.com')
     const [own] = await listed(person)
     expectStatus(await person.browser.post(`${PATH}/${own?.id}/end`, {}), 200)
-    expect([...person.browser.cookies.keys()]).not.toContain('countersign')
+    expect([...person.browser.cookies.keys()]).not.toContain(cookieName('countersign', service.url))
     expect((await who({ token: person.token })).status).toBe(401)
   })
 

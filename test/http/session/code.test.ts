@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { codeAt, enrolWithPasskey, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { startService, type TestService } from '../../support/service.ts'
@@ -65,7 +66,7 @@ describe('signing in by code', () => {
     const stranger = createHttpClient(service.url)
     const away = await stranger.post('/api/v1/session/totp', body)
     expect([away.status, away.body]).toEqual([403, UNKNOWN])
-    stranger.cookies.set('countersign-device', 'A'.repeat(43))
+    stranger.cookies.set(cookieName('countersign-device', service.url), 'A'.repeat(43))
     expect((await stranger.post('/api/v1/session/totp', body)).body).toEqual(UNKNOWN)
     const other = await enrol()
     const elsewhere = await other.browser.post('/api/v1/session/totp', body)

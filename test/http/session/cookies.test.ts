@@ -36,6 +36,29 @@ it('on https the cookies are __Host-, Secure, HttpOnly and Lax, and only our own
   expect((await planted.get('/api/v1/session')).status).toBe(401)
 })
 
+it('two development services on one host keep their cookies apart, as a browser ignores the port', async () => {
+  const jar = new Map<string, string>()
+  const browsers = await Promise.all(
+    ['ada@example.com', 'bob@example.com'].map(async (email) => {
+      const service = await useService()
+      const { link } = await inviteUser(service.composition.deps, { email }, { kind: 'cli' })
+      const browser = createHttpClient(service.url, jar)
+      return { service, browser, token: linkToken(link.url), email }
+    }),
+  )
+  for (const { service, browser, token } of browsers) {
+    const { options } = (await browser.post('/api/v1/enrollment/passkey/options', { token })).body
+    const credential = createSoftAuthenticator().register(options, { origin: service.url })
+    const body = { token, passkey_name: 'key', credential }
+    expect((await browser.post('/api/v1/enrollment/passkey', body)).status).toBe(201)
+  }
+  for (const { browser, email } of browsers)
+    expect((await browser.get('/api/v1/session')).body.user).toMatchObject({ email })
+  const ports = browsers.map(({ service }) => service.port)
+  const names = ports.flatMap((port) => [`countersign-${port}`, `countersign-device-${port}`])
+  expect([...jar.keys()].sort()).toEqual(names.sort())
+})
+
 it('nothing secret of sign-in and enrolment reaches the log (T14)', async () => {
   const service = await useService()
   const token = linkToken(service.setupUrl ?? '')

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { REFUSALS } from '../../../src/domain/errors.ts'
 import { noticesIn } from '../../../src/domain/factor-notice.ts'
 import { assertWith, type EnrolledPerson, enrolWithPasskey, passkeyProof } from '../../support/enrolled.ts'
@@ -52,7 +53,7 @@ describe('signing in by passkey', () => {
         expires_in: 900,
         user: { id: person.userId },
       })
-      expect([...mine.cookies.keys()]).toEqual(['countersign'])
+      expect([...mine.cookies.keys()]).toEqual([cookieName('countersign', service.url)])
       const me = await mine.get('/api/v1/session')
       expect(me.body).toEqual({
         user: answer.body.user,

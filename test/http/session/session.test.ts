@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { assertWith, type EnrolledPerson, enrolWithPasskey, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient, type HttpClient } from '../../support/http-client.ts'
 import { addKey } from '../../support/people.ts'
@@ -84,7 +85,7 @@ describe('a session', () => {
     const asked = await fetch(`${service.url}/api/v1/session?optional=true`)
     expect([asked.status, await asked.text()]).toEqual([204, ''])
     expect((await browser.get('/api/v1/session?optional=true')).status).toBe(200)
-    stranger.cookies.set('countersign', 'A'.repeat(43))
+    stranger.cookies.set(cookieName('countersign', service.url), 'A'.repeat(43))
     expect((await stranger.get('/api/v1/session')).status).toBe(401)
   })
 
@@ -93,7 +94,7 @@ describe('a session', () => {
     const stolen = browser.copy()
     const answer = await browser.delete('/api/v1/session')
     expect([answer.status, answer.body]).toEqual([200, { ok: true }])
-    expect(browser.cookies.has('countersign')).toBe(false)
+    expect(browser.cookies.has(cookieName('countersign', service.url))).toBe(false)
     expect((await stolen.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
     expect((await stolen.get('/api/v1/session', bearer(token))).body).toEqual(NOT_SIGNED_IN)
   })
@@ -111,7 +112,8 @@ describe('a session', () => {
 
   it('ends by its cookie without a Content-Type, which a DELETE without a body has none of', async () => {
     const { browser } = await signIn()
-    const cookie = `countersign=${browser.cookies.get('countersign')}`
+    const name = cookieName('countersign', service.url)
+    const cookie = `${name}=${browser.cookies.get(name)}`
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url}/api/v1/session`, { method: 'DELETE', headers: { Cookie: cookie, ...headers } })
     expect((await end({})).status).toBe(403)
@@ -170,9 +172,9 @@ describe('a session', () => {
   it('T23: gets a new id at every sign-in, and the old one is dead', async () => {
     const { browser, token } = await signIn()
     const planted = browser.copy()
-    const before = browser.cookies.get('countersign')
+    const before = browser.cookies.get(cookieName('countersign', service.url))
     await signIn(browser)
-    expect(browser.cookies.get('countersign')).not.toBe(before)
+    expect(browser.cookies.get(cookieName('countersign', service.url))).not.toBe(before)
     expect((await planted.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
     expect((await planted.get('/api/v1/session', bearer(token))).body).toEqual(NOT_SIGNED_IN)
     expect((await browser.get('/api/v1/session')).status).toBe(200)
@@ -259,7 +261,7 @@ describe('T22: what another site makes a browser send is refused', () => {
 
 async function sessionId(browser: HttpClient): Promise<string | undefined> {
   const { deps } = service.composition
-  const hash = deps.vault.hash('session', browser.cookies.get('countersign') ?? '')
+  const hash = deps.vault.hash('session', browser.cookies.get(cookieName('countersign', service.url)) ?? '')
   return (await deps.sessions.findByToken(hash, deps.clock.now()))?.id
 }
 
