@@ -32,7 +32,11 @@ describe('the page at /docs', () => {
   it('is the same for everybody and need not be sent twice', async () => {
     const service = await useService()
     const first = await fetch(`${service.url}/docs`)
-    const headers = { Authorization: 'Bearer x', Cookie: 'countersign=x', 'Accept-Language': 'de' }
+    const headers = {
+      Authorization: 'Bearer x',
+      Cookie: `countersign-${service.port}=x`,
+      'Accept-Language': 'de',
+    }
     const other = await fetch(`${service.url}/docs`, { headers })
     expect(await other.text()).toBe(await first.text())
     const tag = first.headers.get('ETag') ?? ''

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
 import { auditOf } from '../../support/audit.ts'
 import { newCaller, send, signIn } from '../../support/caller.ts'
+import { enrolWithPasskey } from '../../support/enrolled.ts'
 import { addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -94,9 +95,11 @@ it('401: refuses no credential, a revoked key and a forged session', async () =>
 })
 
 it('401: an API key in the header never falls back to the browser that is signed in', async () => {
-  const caller = await newCaller(service)
-  const session = await signIn(service, caller.user)
-  await revokeApiKey(service.composition.deps, caller.keyId, undefined, { kind: 'cli' })
-  const answer = await caller.send(PATH, { headers: { cookie: `countersign=${session}` } })
-  expect(answer.status).toBe(401)
+  const { browser, userId } = await enrolWithPasskey(service, 'signed-in@example.com')
+  const { deps } = service.composition
+  const caller = await newCaller(service, { user: (await deps.users.find(userId)) ?? expect.unreachable() })
+  await revokeApiKey(deps, caller.keyId, undefined, { kind: 'cli' })
+  expect((await browser.get(PATH)).status).toBe(200)
+  const headers = { authorization: `Bearer ${caller.token}` }
+  expect((await browser.get(PATH, { headers })).status).toBe(401)
 })
