@@ -96,9 +96,13 @@ async function startProxy() {
       }
     }`
   await writeFile(join(folder, 'nginx.conf'), configuration)
-  const child = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
+  const child = spawn(
+    process.env.NGINX_PATH ?? '/usr/sbin/nginx',
+    ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')],
+    {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  )
   process.once('exit', () => child.kill())
   const url = `http://127.0.0.1:${PROXY_PORT}/healthz`
   while (!(await fetch(url).catch(() => undefined))) await pause(20)
