@@ -294,7 +294,6 @@ describe('each variable', () => {
     ['CALLBACK_PORTS', 'https'],
     ['CALLBACK_TIMEOUT_SECONDS', '0'],
     ['CALLBACK_TIMEOUT_SECONDS', '31'],
-    ['CALLBACK_TIMEOUT_SECONDS', '1.5'],
     ['CALLBACK_TIMEOUT_SECONDS', '10s'],
     ['SESSION_DAYS', '0'],
     ['SESSION_DAYS', '31'],
