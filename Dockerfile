@@ -40,7 +40,7 @@ COPY deploy/healthcheck.mjs deploy/
 COPY deploy/teams deploy/teams/
 RUN ln -s /app/bin/countersign.mjs /usr/local/bin/countersign \
  && install -d -o node -g node -m 0700 /data
-# The embedded store, where MONGODB_URI is not set.
+# The embedded store, where STORE=embedded asks for it in place of MONGODB_URI.
 VOLUME /data
 USER node
 EXPOSE 3000

@@ -30,12 +30,6 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     // A first call to the platform, so that wrong settings are reported now, not with the first request.
     port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'checking a chat platform failed'))
   }
-  if (config.mongodbUri === undefined && config.production) {
-    log.warn(
-      {},
-      'the embedded store is meant for one machine; set MONGODB_URI to a replica set in production',
-    )
-  }
   if (service.setupUrl !== undefined) announceSetup(service.setupUrl, json)
   service.composition.storeFailed.then((error) => {
     log.error({ error }, 'the embedded store ended; stopping, so that the supervisor restarts the service')

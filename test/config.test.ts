@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigError, readConfig, SECRET_NAMES } from '../src/config/config.ts'
-import { loadDotEnv } from '../src/config/dot-env.ts'
 import { loadSecrets } from '../src/config/secrets.ts'
 import { switchWarnings } from '../src/config/switch-warnings.ts'
 
@@ -13,6 +12,7 @@ const production = (): Record<string, string> => ({
   NODE_ENV: 'production',
   BASE_URL: 'https://approvals.example.com',
   TRUST_PROXY: '1',
+  STORE: 'embedded',
   API_KEY_PEPPER: secret(),
   TOKEN_SECRET: secret(),
   SEALING_KEY: secret(),
@@ -35,36 +35,6 @@ function newFolder(): string {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-
-describe('.env', () => {
-  it.each(['', '\ufeff'])('sets what is not set yet, its first line too, after the mark %j', (mark) => {
-    const path = join(newFolder(), '.env')
-    const env: NodeJS.ProcessEnv = { HOST: '127.0.0.9', LOG_LEVEL: '' }
-    loadDotEnv(env, path)
-    writeFileSync(
-      path,
-      `${mark}PORT=3100\r\n# said before\nHOST=0.0.0.0\nLOG_LEVEL=warn\nBASE_URL="http://a b"\n`,
-    )
-    loadDotEnv(env, path)
-    expect(env).toEqual({ PORT: '3100', HOST: '127.0.0.9', LOG_LEVEL: '', BASE_URL: 'http://a b' })
-  })
-
-  it('that is a link to nothing, or in another encoding, is not silently no file', () => {
-    const path = join(newFolder(), '.env')
-    symlinkSync('gone', path)
-    expect(loadDotEnv({}, path)).toMatch(/^\.env: cannot be read \(ENOENT\); make it a file/)
-    for (const bytes of [Buffer.from('\ufeffPORT=1', 'utf16le'), Buffer.from('PORT=1', 'utf16le')]) {
-      writeFileSync(path, bytes)
-      expect(loadDotEnv({}, path)).toBe('.env: is not text in UTF-8; save it in that encoding')
-    }
-  })
-
-  it.skipIf(process.getuid?.() === 0)('that this user may not read is named', () => {
-    const path = join(newFolder(), '.env')
-    writeFileSync(path, 'PORT=3100\n', { mode: 0 })
-    expect(loadDotEnv({}, path)).toMatch(/^\.env: cannot be read \(EACCES\); make it a file that/)
-  })
-})
 
 describe('the secrets of a store that holds something', () => {
   const faultOf = async (mongodbUri?: string, put?: (path: string) => void) => {
@@ -158,6 +128,22 @@ describe('production', () => {
       expect(problems[0]).toMatch(new RegExp(`^${name}: `))
     },
   )
+
+  it('asks for the embedded store by name, and takes it beside no other', () => {
+    const { STORE, ...unsaid } = production()
+    expect(problemsOf({ ...unsaid, MONGO_URI: 'mongodb://db.example' })).toEqual([
+      'MONGODB_URI: must name a replica set in production; or set STORE=embedded to keep everything in DATA_DIR, on this one machine',
+      'MONGO_URI: is no setting and has no effect; did you mean MONGODB_URI?',
+    ])
+    expect(problemsOf({ ...unsaid, MONGODB_URI: 'mongodb://db.example' })).toEqual([])
+    expect(problemsOf({ ...unsaid, STORE, MONGODB_URI: 'mongodb://db.example' })).toEqual([
+      'STORE: is embedded, but MONGODB_URI names another store; leave one of the two out',
+    ])
+    expect(problemsOf({ ...unsaid, STORE: 'mongodb' })).toEqual([
+      'STORE: must be embedded, or unset where MONGODB_URI is set',
+    ])
+    expect(problemsOf({})).toEqual([])
+  })
 
   it('names everything that is missing at once', () => {
     const problems = problemsOf({ NODE_ENV: 'production' })
@@ -398,3 +384,12 @@ describe('each variable', () => {
     expect(problemsOf({ TOKEN_SECRET: 'short' })).toEqual([expect.stringMatching(/^TOKEN_SECRET: /)])
   })
 })
+
+it.each(['DATA_DIR', 'FIDO_METADATA_FILE', 'FIDO_METADATA_ROOTS'])(
+  'refuses ~ in %s, which only a shell replaces',
+  (name) => {
+    expect(problemsOf({ [name]: '~/data' })).toEqual([
+      `${name}: must be a path in full; only a shell replaces ~ by the home folder`,
+    ])
+  },
+)

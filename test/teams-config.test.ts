@@ -16,6 +16,7 @@ const PRODUCTION = {
   NODE_ENV: 'production',
   BASE_URL: 'https://approvals.example.com',
   TRUST_PROXY: '1',
+  STORE: 'embedded',
   ...TEST_SECRETS,
 }
 

@@ -315,7 +315,8 @@ function addTeamsCommands(teams: Command): void {
  * on stdout is its address. @throws ConfigError, StoreLockedError
  */
 async function runStore(json: boolean): Promise<void> {
-  const dataDir = loadDataDir()
+  const { dataDir, warnings } = loadDataDir()
+  for (const warning of warnings) process.stderr.write(`${warning}\n`)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   const onReady = ({ uri }: { uri: string }): void => {

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { loadDotEnv } from './dot-env.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
-import { switchWarnings } from './switch-warnings.ts'
+import { misspeltSettings, publicWarnings, switchWarnings } from './switch-warnings.ts'
 import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
 
 /** Names of the secrets, each at least 32 random bytes in base64, base64url or hex. */
@@ -32,7 +32,7 @@ export interface Config {
   readonly rpId: string
   /** Absolute path of the folder for the embedded store and the development secrets. */
   readonly dataDir: string
-  /** Set: that MongoDB (or `countersign store`) is used; unset: the embedded store under `dataDir`. */
+  /** Set: that MongoDB (or `countersign store`) is used; unset: the embedded store under `dataDir`, in production only if asked for. */
   readonly mongodbUri: string | undefined
   /** How long one operation of the store may take. */
   readonly storeTimeoutMs: number
@@ -83,7 +83,13 @@ const INTERNAL_TOKEN_LENGTH = 32
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 
-const path = z.string().transform((text) => resolve(text))
+const inFull = z
+  .string()
+  .refine(
+    (text) => !text.startsWith('~'),
+    'must be a path in full; only a shell replaces ~ by the home folder',
+  )
+const filePath = inFull.transform((text) => resolve(text))
 
 function wholeNumber(least: number, most: number, otherwise: number, what = '') {
   const fits = (text: string): boolean =>
@@ -109,7 +115,8 @@ const environmentSchema = z.object({
   METRICS_PORT: port.optional(),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 3_600, 90, ' of seconds'),
   BASE_URL: z.string().optional(),
-  DATA_DIR: z.string().min(1).default(DEFAULT_DATA_DIR),
+  DATA_DIR: inFull.default(DEFAULT_DATA_DIR),
+  STORE: z.literal('embedded', 'must be embedded, or unset where MONGODB_URI is set').optional(),
   MONGODB_URI: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\//, 'must start with mongodb:// or mongodb+srv://')
@@ -135,8 +142,8 @@ const environmentSchema = z.object({
     .default([443]),
   CALLBACK_TIMEOUT_SECONDS: wholeNumber(1, 30, 10, ' of seconds'),
   NOTE_SAME_ADDRESS: z.enum(['0', '1'], { error: 'must be 1 or 0' }).default('0'),
-  FIDO_METADATA_FILE: path.optional(),
-  FIDO_METADATA_ROOTS: path.optional(),
+  FIDO_METADATA_FILE: filePath.optional(),
+  FIDO_METADATA_ROOTS: filePath.optional(),
   SESSION_DAYS: wholeNumber(1, 30, 7, ' of days'),
   SESSION_IDLE_HOURS: wholeNumber(1, 168, 12, ' of hours'),
   MAX_OPEN_WAITS: wholeNumber(1, 999_999, 10_000),
@@ -166,9 +173,13 @@ export function loadConfig(): Config {
   return readConfig(loadEnvironment())
 }
 
-/** Reads `DATA_DIR` alone, for `countersign store`, which needs neither secrets nor addresses. */
-export function loadDataDir(): string {
-  return resolve(loadEnvironment().DATA_DIR || DEFAULT_DATA_DIR)
+/** Reads `DATA_DIR` alone, for `countersign store`, which needs neither secrets nor addresses. @throws ConfigError */
+export function loadDataDir(): Pick<Config, 'dataDir' | 'warnings'> {
+  const given = withoutEmpty(loadEnvironment())
+  const parsed = environmentSchema.pick({ DATA_DIR: true }).safeParse(given)
+  const warnings = misspeltSettings(given, VARIABLES)
+  if (!parsed.success) throw new ConfigError([...problemsOf(parsed.error), ...warnings])
+  return { dataDir: resolve(parsed.data.DATA_DIR), warnings }
 }
 
 /** Lists what would keep the service from starting in this environment with `NODE_ENV=production`. */
@@ -202,13 +213,12 @@ function loadEnvironment(): Environment {
  * @throws ConfigError naming every problem at once; in production also for each missing or weak protection.
  */
 export function readConfig(env: Environment): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const given = withoutEmpty(env)
   const parsed = environmentSchema.safeParse(given)
-  if (!parsed.success)
-    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
+  const misspelt = misspeltSettings(given, VARIABLES)
+  if (!parsed.success) throw new ConfigError([...problemsOf(parsed.error), ...misspelt])
   const values = parsed.data
-  const problems: string[] = []
-  if (values.METRICS_PORT === values.PORT) problems.push('METRICS_PORT: must be another port than PORT')
+  const problems = contradictions(values)
   const production = values.NODE_ENV === 'production'
   const baseUrl = readBaseUrl(values.BASE_URL ?? `http://localhost:${values.PORT}`, problems)
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
@@ -218,7 +228,7 @@ export function readConfig(env: Environment): Config {
   const teams = readTeams(values, production, problems)
   if (production)
     problems.push(...productionProblems(values, baseUrl, secrets), ...connectionProblems(values, given))
-  if (problems.length > 0) throw new ConfigError(problems)
+  if (problems.length > 0) throw new ConfigError([...problems, ...misspelt])
   return Object.freeze({
     production,
     host: values.HOST,
@@ -249,20 +259,26 @@ export function readConfig(env: Environment): Config {
     warnings: Object.freeze([
       ...token.warnings,
       ...switchWarnings(values),
+      ...misspelt,
       ...(production ? [] : publicWarnings(baseUrl)),
     ]),
   })
 }
 
-/** Names that only this machine and its network know, where development mode is in order. */
-const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
+function contradictions(values: z.infer<typeof environmentSchema>): string[] {
+  const problems: string[] = []
+  if (values.METRICS_PORT === values.PORT) problems.push('METRICS_PORT: must be another port than PORT')
+  if (values.STORE !== undefined && values.MONGODB_URI !== undefined)
+    problems.push('STORE: is embedded, but MONGODB_URI names another store; leave one of the two out')
+  return problems
+}
 
-/** Warns of a public host in development mode, which keeps secrets beside the data they protect and demands no protection. */
-function publicWarnings({ protocol, hostname }: URL): string[] {
-  if (protocol !== 'https:' || LOCAL_HOST.test(hostname)) return []
-  return [
-    `NODE_ENV: is not production, and BASE_URL names a public host (${hostname}): secrets then lie in DATA_DIR beside the database they seal, and what production demands is not checked; set NODE_ENV=production`,
-  ]
+function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+}
+
+function problemsOf({ issues }: z.ZodError): string[] {
+  return issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
 }
 
 /** Switches a token off that is too short, as the interface has it; with a warning, since the operator expects it to work. */
@@ -283,6 +299,11 @@ function productionProblems(
   if (values.TRUST_PROXY === undefined)
     problems.push(
       'TRUST_PROXY: set the number of proxies in front of the service, or their addresses; 0 if there is none',
+    )
+  // A misspelt name must not mean an empty store in a container, which is lost with it.
+  if (values.MONGODB_URI === undefined && values.STORE === undefined)
+    problems.push(
+      'MONGODB_URI: must name a replica set in production; or set STORE=embedded to keep everything in DATA_DIR, on this one machine',
     )
   for (const name of SECRET_NAMES) {
     if (secrets[name] === undefined)

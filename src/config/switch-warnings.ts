@@ -1,3 +1,5 @@
+import { meantField } from '../domain/near-miss.ts'
+
 interface Switches {
   CALLBACK_ALLOW_PRIVATE: string
   TEAMS_ALLOW_UNAUTHENTICATED: string
@@ -19,4 +21,34 @@ export function switchWarnings(values: Switches): string[] {
   if (values.FIDO_METADATA_ROOTS !== undefined && values.FIDO_METADATA_FILE === undefined)
     warnings.push('FIDO_METADATA_ROOTS: has no effect without FIDO_METADATA_FILE, the file that they sign')
   return warnings
+}
+
+/** Names that only this machine and its network know, where development mode is in order. */
+const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
+
+/** Warns of a public host in development mode, which keeps secrets beside the data they protect and demands no protection. */
+export function publicWarnings({ protocol, hostname }: URL): string[] {
+  if (protocol !== 'https:' || LOCAL_HOST.test(hostname)) return []
+  return [
+    `NODE_ENV: is not production, and BASE_URL names a public host (${hostname}): secrets then lie in DATA_DIR beside the database they seal, and what production demands is not checked; set NODE_ENV=production`,
+  ]
+}
+
+/** Variables of Node.js and of other programs, which have neighbours of their own, such as FTP_PROXY. */
+const FOREIGN = /^(?:HTTPS?|ALL)_PROXY$|^NODE_(?!ENV$)/
+
+/**
+ * Names variables that probably mean one of ours and so have no effect. Passed over are those whose proper name is set as well,
+ * and addresses that Docker and Kubernetes set for a neighbouring service (`METRIC_PORT=tcp://10.0.0.7:80`).
+ */
+export function misspeltSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  known: readonly string[],
+): string[] {
+  const free = known.filter((name) => env[name] === undefined && !FOREIGN.test(name))
+  return Object.entries(env).flatMap(([name, value]) => {
+    if (value === undefined || known.includes(name) || /^(?:tcp|udp|sctp):\/\//.test(value)) return []
+    const meant = meantField(name.replace(/^COUNTERSIGN_/, ''), free)
+    return meant === undefined ? [] : [`${name}: is no setting and has no effect; did you mean ${meant}?`]
+  })
 }

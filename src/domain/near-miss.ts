@@ -14,6 +14,8 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   passkey_only: ['onlypasskeys', 'passkeysonly', 'passkeyrequired', 'requirepasskey'],
   confirmed_only: ['onlyconfirmed', 'requireconfirmed'],
   authenticators: ['aaguids', 'attestation', 'requireattestation'],
+  // A setting of the environment.
+  MONGODB_URI: ['mongourl', 'mongo', 'mongodb'],
   // Query parameters: without its filter, or back at the first page, the answer would be to another question.
   status: ['state'],
   state: ['status'],

@@ -167,7 +167,7 @@ describe('countersign doctor', () => {
     expect(warned.code).toBe(0)
     expect(warned.stdout).toContain(
       'warn  Configuration   INTERNAL_SERVICE_TOKEN: has fewer than 32 characters, so the internal token is switched off\n' +
-        `${' '.repeat(22)}Set INTERNAL_SERVICE_TOKEN to another value, or leave it unset.\n`,
+        `${' '.repeat(22)}Change INTERNAL_SERVICE_TOKEN in the environment or in .env, or leave it unset.\n`,
     )
     expect(warned.stdout).not.toContain('hunter2')
     const refused = await cli(['doctor'], { env: { ...env, NODE_ENV: 'prod' } })
@@ -194,7 +194,14 @@ describe('countersign doctor', () => {
       status: 'warn',
       fix: expect.stringContaining(`http://localhost:${free}`),
     })
-    const production = { ...env, ...TEST_SECRETS, NODE_ENV: 'production', TRUST_PROXY: '1', PORT: free }
+    const production = {
+      ...env,
+      ...TEST_SECRETS,
+      NODE_ENV: 'production',
+      TRUST_PROXY: '1',
+      PORT: free,
+      STORE: 'embedded',
+    }
     const proxied = await examine({ ...production, BASE_URL: `https://localhost:${port}` })
     expect(proxied.of('BASE_URL')).toMatchObject({
       status: 'ok',

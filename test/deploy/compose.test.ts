@@ -120,7 +120,8 @@ describe('the service under docker compose', () => {
   it('runs as two processes', () => expect(deploy?.replicas).toBe(2))
 
   it('is given every setting but those of its image and the switches that production refuses', () => {
-    const ofTheImage = ['HOST', 'PORT', 'DATA_DIR']
+    // STORE asks for the embedded one.
+    const ofTheImage = ['HOST', 'PORT', 'DATA_DIR', 'STORE']
     const refused =
       /^(NODE_TLS_REJECT_UNAUTHORIZED|NODE_USE_ENV_PROXY|\w+_PROXY|TEAMS_(OPENID_URL|LOGIN_URL|SERVICE_HOSTS|ALLOW_UNAUTHENTICATED))$/
     const wanted = VARIABLES.filter((name) => name === 'TRUST_PROXY' || !refused.test(name))

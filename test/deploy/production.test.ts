@@ -21,7 +21,7 @@ describeWithNginx('docker-compose.https.yml', () => {
     const dotEnv = parseDotEnv(readFileSync(join(folder, '.env'), 'utf8'))
     const given = readComposeFile('docker-compose.yml', dotEnv).services.countersign?.environment ?? {}
     // There is no MongoDB here; the embedded store takes its place.
-    const own = { MONGODB_URI: '', DATA_DIR: join(folder, 'data'), PORT: String(port) }
+    const own = { MONGODB_URI: '', STORE: 'embedded', DATA_DIR: join(folder, 'data'), PORT: String(port) }
     const env = { PATH: process.env.PATH ?? '', ...given, ...own }
     const program = [packagePath('bin/countersign.mjs'), 'serve']
     const service = startProcess(process.execPath, program, { cwd: folder, env })

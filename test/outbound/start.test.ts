@@ -11,6 +11,7 @@ const PRODUCTION: Record<string, string> = {
   NODE_ENV: 'production',
   BASE_URL: 'https://approvals.example.com',
   TRUST_PROXY: '0',
+  STORE: 'embedded',
   PORT: '0',
 }
 

@@ -114,7 +114,7 @@ function modeCheck(config: Config): Check {
 /** A warning reads `NAME: what it does not do, or should not`. */
 function warned(warning: string): Check {
   const name = warning.slice(0, warning.indexOf(':'))
-  return warn('Configuration', warning, `Set ${name} to another value, or leave it unset.`)
+  return warn('Configuration', warning, `Change ${name} in the environment or in .env, or leave it unset.`)
 }
 
 /** A problem reads `NAME: what is wrong`; one of `.env` itself also says what to do. */

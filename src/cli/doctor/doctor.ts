@@ -168,9 +168,7 @@ async function reachable(config: Config, { server }: StoreReport): Promise<Check
     const holder = await findRunningStore(config.dataDir)
     const detail =
       holder === undefined ? 'opens; no process is using it' : `answers; process ${holder.pid} runs it`
-    if (!config.production) return ok('Store', `the embedded store ${detail}`)
-    const fix = 'For more than one machine set MONGODB_URI to a replica set.'
-    return warn('Store', `the embedded store ${detail}; it is meant for one machine`, fix)
+    return ok('Store', `the embedded store ${detail}`)
   }
   const { kind, name, version = 'of no known version' } = server
   if (kind === 'replica set')
