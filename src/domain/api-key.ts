@@ -24,6 +24,8 @@ export interface ApiKey {
   internal?: true
   /** Rotation counter of the derived webhook secret. */
   secret_version: number
+  /** Its place among the account's live keys; absent once it is revoked. */
+  slot?: number
   created_at: Date
   last_used_at: Date | null
   revoked_at: Date | null

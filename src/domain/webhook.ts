@@ -20,6 +20,8 @@ export interface Webhook {
   previous_secret?: { sealed: string; until: Date }
   created_at: Date
   disabled_at: Date | null
+  /** Its place among the account's webhooks; absent once it is deleted. */
+  slot?: number
   audit: AuditEntry[]
 }
 

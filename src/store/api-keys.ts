@@ -4,11 +4,13 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import type { KeyPolicy } from '../domain/policy.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { isDuplicateKey } from './failures.ts'
 import { date, flag, neededPart, number, part, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf, replacing } from './record.ts'
 import { createLookup } from './shared-trips.ts'
+import { insertInSlot } from './slots.ts'
 import { createWriter } from './writer.ts'
 
 const { trusted } = mongoose
@@ -32,6 +34,7 @@ const keySchema = new Schema<KeyDocument>(
     created_at: date,
     last_used_at: { type: Date, default: null },
     revoked_at: { type: Date, default: null },
+    slot: Number,
     outbox: neededPart,
   },
   STRICT_SCHEMA,
@@ -43,7 +46,11 @@ keySchema.index(
   { account_id: 1 },
   { unique: true, partialFilterExpression: { internal: true }, name: 'one_internal_key' },
 )
-
+// An account has no more live keys than places.
+keySchema.index(
+  { account_id: 1, slot: 1 },
+  { unique: true, partialFilterExpression: { slot: { $exists: true } } },
+)
 addOutbox(keySchema)
 
 /** Milliseconds between two writes of a key's last use, so that a busy key costs one write a minute. */
@@ -63,7 +70,6 @@ export function createApiKeyStore(connection: StoreConnection, wake: Wake = noWa
   return {
     ...reads(model, createLookup(model)),
     ...writes(model, writer),
-    ...bootstrapWrites(writer),
     /** Finds a key by its HMAC; a revoked key is not found. */
     async findActiveByHash(hash: string): Promise<ApiKey | undefined> {
       return recordIn(await byHash(activeByHash(hash).key_hash))
@@ -84,8 +90,7 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
     },
     /** Counts the account's keys that are not revoked, without the internal pseudo-key. */
     async countLive(accountId: string): Promise<number> {
-      const live = { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
-      return model.countDocuments(live)
+      return model.countDocuments(liveOf(accountId))
     },
     /** Returns the revoked ones among these keys: one query for all waiters of a process (T54). */
     async revokedAmong(ids: readonly string[]): Promise<string[]> {
@@ -102,11 +107,33 @@ function reads(model: KeyModel, lookup: (id: string) => Promise<KeyDocument | un
   }
 }
 
+/** Live keys that count; the internal pseudo-key does not. */
+function liveOf(accountId: string) {
+  return { account_id: accountId, revoked_at: null, internal: trusted({ $ne: true as const }) }
+}
+
 type Writer = ReturnType<typeof createWriter<KeyDocument, ApiKey>>
 
 function writes(model: KeyModel, writer: Writer) {
   return {
-    insert: (key: ApiKey) => writer.insert(documentOf(key)),
+    /**
+     * Inserts a key, whichever process makes it.
+     * @returns `known` when a key with this id exists already; `full` when the account has `most` live keys
+     */
+    async insert(key: ApiKey, most: number): Promise<'made' | 'known' | 'full'> {
+      const others = await model
+        .find(liveOf(key.account_id), { slot: 1 })
+        .lean<Pick<KeyDocument, '_id' | 'slot'>[]>()
+      if (others.some(({ _id }) => _id === key.id)) return 'known'
+      const live = others.map(({ slot }) => slot)
+      try {
+        const put = (slot: number) => writer.insertNew(documentOf({ ...key, slot }), 'slot')
+        return (await insertInSlot(live, most, put)) === 'full' ? 'full' : 'made'
+      } catch (error) {
+        if (!isDuplicateKey(error, '_id')) throw error
+        return 'known'
+      }
+    },
     /** Changes an unrevoked key of the account; `null` removes a field. @returns undefined when there is no such key. */
     change: (
       id: string,
@@ -122,8 +149,23 @@ function writes(model: KeyModel, writer: Writer) {
     revoke: (id: string, accountId: string | undefined, at: Date, event: OutboxEvent, audit: AuditEntry) =>
       writer.change(
         { _id: id, revoked_at: null, ...(accountId === undefined ? {} : { account_id: accountId }) },
-        withOutbox({ $set: { revoked_at: at } }, [audit], [event]),
+        withOutbox({ $set: { revoked_at: at }, $unset: { slot: 1 } }, [audit], [event]),
       ),
+    /**
+     * Replaces the secret `was` of a key that was never used or revoked and is younger than `madeSince`; its webhook secret
+     * changes too. @returns false when the key does not meet these conditions
+     */
+    replaceUnused(
+      id: string,
+      { was, ...secret }: { was: string; key_hash: string; key_prefix: string },
+      madeSince: Date,
+      { audit, event }: { audit: AuditEntry; event: OutboxEvent },
+    ): Promise<boolean> {
+      const made = trusted({ $gt: madeSince })
+      const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
+      const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit], [event])
+      return writer.update(unused, change)
+    },
     /** Returns the account's internal pseudo-key, made on first use; concurrent calls get the same key. */
     async internalKey(fresh: ApiKey): Promise<ApiKey> {
       const mine = { account_id: fresh.account_id, internal: true as const }
@@ -154,29 +196,6 @@ function createTouch(model: KeyModel): (id: string, at: Date) => Promise<void> {
       noted.delete(id)
       throw error
     })
-  }
-}
-
-/** Writes for bootstraps: inserting a key once, whichever process makes it, and replacing a secret that got lost. */
-function bootstrapWrites(writer: Writer) {
-  return {
-    /** @returns false when a key with this id exists already. */
-    insertNew: (key: ApiKey) => writer.insertNew(documentOf(key), '_id'),
-    /**
-     * Replaces the secret `was` of a key that was never used or revoked and is younger than `madeSince`; its webhook secret
-     * changes too. @returns false when the key does not meet these conditions
-     */
-    replaceUnused(
-      id: string,
-      { was, ...secret }: { was: string; key_hash: string; key_prefix: string },
-      madeSince: Date,
-      { audit, event }: { audit: AuditEntry; event: OutboxEvent },
-    ): Promise<boolean> {
-      const made = trusted({ $gt: madeSince })
-      const unused = { ...activeByHash(was), _id: id, last_used_at: null, created_at: made }
-      const change = withOutbox({ $set: secret, $inc: { secret_version: 1 } }, [audit], [event])
-      return writer.update(unused, change)
-    },
   }
 }
 

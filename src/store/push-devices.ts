@@ -4,11 +4,12 @@ import { refusal } from '../domain/errors.ts'
 import { MOST_PUSH_DEVICES, type PushDevice } from '../domain/push.ts'
 import { deleteEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { isDuplicateKey } from './failures.ts'
+import { isDuplicateKey, unlessTaken } from './failures.ts'
 import { date, text } from './fields.ts'
 import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
+import { insertInSlot } from './slots.ts'
 import { readSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
@@ -119,25 +120,19 @@ async function renew(model: DeviceModel, device: PushDevice): Promise<PushDevice
   return recordIn(found)
 }
 
-/**
- * Tries slot by slot: the unique index refuses one that is taken, also by another process.
- * @returns `elsewhere` when another person has just registered the browser
- */
+/** @returns `elsewhere` when another person has just registered the browser */
 async function insert(model: DeviceModel, device: PushDevice): Promise<PushDevice | 'full' | 'elsewhere'> {
-  const taken = new Set((await activeOf(model, [device.user_id])).map(({ slot }) => slot))
-  for (let slot = 0; slot < MOST_PUSH_DEVICES; slot += 1) {
-    if (taken.has(slot)) continue
-    try {
-      await model.create(documentOf({ ...device, slot }))
-      return { ...device, slot }
-    } catch (error) {
-      if (isDuplicateKey(error, 'slot')) continue
-      if (!isDuplicateKey(error, 'endpoint_hash')) throw error
-      // The same browser was registered twice at once; the other registration is renewed.
-      return (await renew(model, device)) ?? 'elsewhere'
-    }
+  const live = (await activeOf(model, [device.user_id])).map(({ slot }) => slot)
+  try {
+    const slot = await insertInSlot(live, MOST_PUSH_DEVICES, (slot) =>
+      unlessTaken(() => model.create(documentOf({ ...device, slot })), 'slot'),
+    )
+    return slot === 'full' ? slot : { ...device, slot }
+  } catch (error) {
+    if (!isDuplicateKey(error, 'endpoint_hash')) throw error
+    // The same browser was registered twice at once; the other registration is renewed.
+    return (await renew(model, device)) ?? 'elsewhere'
   }
-  return 'full'
 }
 
 /** Reads active browsers. Each holds a slot, so the index of slots answers. */

@@ -8,6 +8,7 @@ import { OLDEST_FIRST } from './filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
 import { documentOf, recordIn, recordOf } from './record.ts'
 import { createLookup } from './shared-trips.ts'
+import { insertInSlot } from './slots.ts'
 import { leanSound } from './sound-reads.ts'
 import { createWriter } from './writer.ts'
 
@@ -28,11 +29,17 @@ const webhookSchema = new Schema<WebhookDocument>(
     previous_secret: part,
     created_at: date,
     disabled_at: { type: Date, default: null },
+    slot: Number,
   },
   STRICT_SCHEMA,
 )
 webhookSchema.index({ account_id: 1, created_at: 1, _id: 1 })
 webhookSchema.index({ 'previous_secret.until': 1 }, { sparse: true })
+// An account has no more webhooks than places.
+webhookSchema.index(
+  { account_id: 1, slot: 1 },
+  { unique: true, partialFilterExpression: { slot: { $exists: true } } },
+)
 addOutbox(webhookSchema)
 
 const LIVE = trusted({ $ne: 'deleted' as const })
@@ -42,7 +49,17 @@ export function createWebhookStore(connection: StoreConnection, wake: Wake = noW
   const model = connection.model<WebhookDocument>('Webhook', webhookSchema, 'webhooks')
   const writer = createWriter<WebhookDocument, Webhook>(model, wake, recordOf)
   return {
-    insert: (webhook: Webhook) => writer.insert(documentOf(webhook)),
+    /** @returns false when the account has `most` webhooks that are not deleted */
+    async insert(webhook: Webhook, most: number): Promise<boolean> {
+      const live = { account_id: webhook.account_id, state: LIVE }
+      const others = await model.find(live, { slot: 1 }).lean<Pick<WebhookDocument, 'slot'>[]>()
+      const slot = await insertInSlot(
+        others.map((other) => other.slot),
+        most,
+        (slot) => writer.insertNew(documentOf({ ...webhook, slot }), 'slot'),
+      )
+      return slot !== 'full'
+    },
     ...reads(model, createLookup(model)),
     ...changes(writer),
     /** Removes the previous secrets that no longer sign at `now`. */
@@ -63,9 +80,6 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
       const live = { account_id: accountId, state: LIVE }
       const found = await model.find(live).sort(OLDEST_FIRST).lean<WebhookDocument[]>()
       return found.map(recordOf)
-    },
-    async countLive(accountId: string): Promise<number> {
-      return model.countDocuments({ account_id: accountId, state: LIVE })
     },
     /** Returns the active webhooks of these accounts. */
     async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
@@ -105,9 +119,10 @@ function changes({ change, update }: ReturnType<typeof createWriter<WebhookDocum
     remove: (id: string, accountId: string, audit: AuditEntry) =>
       change(
         { _id: id, account_id: accountId, state: LIVE },
-        withOutbox({ $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1 } }, [
-          audit,
-        ]),
+        withOutbox(
+          { $set: { state: 'deleted', sealed_secret: '' }, $unset: { previous_secret: 1, slot: 1 } },
+          [audit],
+        ),
       ),
     async addAudit(id: string, audit: AuditEntry): Promise<void> {
       await update({ _id: id }, withOutbox({}, [audit]))

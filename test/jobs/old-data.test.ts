@@ -88,8 +88,8 @@ it('forgets the secret before a rotation once it signs nothing any more, and not
     disabled_at: null,
     audit: [],
   })
-  await webhooks.insert(webhook('whk_over', NOW))
-  await webhooks.insert(webhook('whk_both', daysAgo(0, -1)))
+  await webhooks.insert(webhook('whk_over', NOW), 20)
+  await webhooks.insert(webhook('whk_both', daysAgo(0, -1)), 20)
   await cleanUpNow()
   const over = await worker.stored('webhooks').findOne({ _id: 'whk_over' })
   expect(JSON.stringify(over)).not.toContain('v1.before')

@@ -39,6 +39,7 @@ const FINGERPRINTS = [
   'f91bbc139de7d6c6',
   '450f264142c70595',
   '928b245fb2cd2fd8',
+  'cd42beca592265fd',
 ]
 
 it('has another version when an index changes', async () => {

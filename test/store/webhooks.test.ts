@@ -52,8 +52,8 @@ async function inserted(more: Partial<Webhook> = {}): Promise<Webhook> {
     audit: [entry('webhook.created', id)],
     ...more,
   }
-  await store.insert(webhook)
-  return webhook
+  await store.insert(webhook, 20)
+  return (await store.find(id)) ?? webhook
 }
 
 /** The types in the trail of a document, and its token. */
@@ -69,18 +69,18 @@ async function trail(id: string) {
 describe('reading', () => {
   it('gives back what was inserted, and nothing for an unknown id', async () => {
     const webhook = await inserted({ events: ['approval.approved'] })
+    expect(webhook).toMatchObject({ account_id: webhook.account_id, events: ['approval.approved'], slot: 0 })
     expect(await store.find(webhook.id)).toEqual(webhook)
     expect(await store.find('whk_none')).toBeUndefined()
   })
 
-  it('lists and counts live ones of the account alone, oldest first', async () => {
+  it('lists live ones of the account alone, oldest first', async () => {
     const { id, account_id } = await inserted()
     const disabled = await inserted({ account_id, state: 'disabled', disabled_at: at(0) })
     const older = await inserted({ account_id, created_at: at(-5) })
     await inserted({ account_id, state: 'deleted' })
     await inserted()
     expect((await store.list(account_id)).map((webhook) => webhook.id)).toEqual([older.id, id, disabled.id])
-    expect(await store.countLive(account_id)).toBe(3)
   })
 
   it('finds the active ones of several accounts', async () => {

@@ -3,7 +3,7 @@ import { type Bootstrap, POLL_LEAST_MS, POLL_SECONDS, REPLACE_SECONDS } from '..
 import { refusal } from '../../domain/errors.ts'
 import type { PollAnswer } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
-import { drawKey, redrawSecret } from '../manage-api-keys.ts'
+import { drawKey, MAX_LIVE_KEYS, redrawSecret } from '../manage-api-keys.ts'
 import { stillCounts } from '../people/recent-proof.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
 import { bootstrapHash } from './start-bootstrap.ts'
@@ -76,6 +76,7 @@ function proves(verifier: string | undefined, challenge: string): boolean {
  * before that write leaves everything to the next poll. One that dies after it, before its answer arrived, leaves a key that
  * nobody holds: then a caller with a verifier gets a new secret for it, and a caller without one has to start again.
  * @returns the raw key, once; undefined when it was given out already, or the consent is too old
+ * @throws Refusal `key_limit`: the account got that many keys since the consent; once one is revoked, a poll receives the key
  */
 export async function handOutKey(
   deps: FlowDeps,
@@ -88,7 +89,9 @@ export async function handOutKey(
     const wanted = { accountId, name: bootstrap.client_name, sandbox: false, scopes: bootstrap.scopes }
     const actor = { kind: 'public', address } as const
     const { raw_key, key } = drawKey(deps, { ...wanted, id, consentId: bootstrap.id }, actor)
-    if (await deps.apiKeys.insertNew(key)) return raw_key
+    const made = await deps.apiKeys.insert(key, MAX_LIVE_KEYS)
+    if (made === 'made') return raw_key
+    if (made === 'full') throw refusal('key_limit')
   }
   // The caller has proved its verifier before this point.
   return bootstrap.code_challenge === undefined ? undefined : replaceSecret(deps, bootstrap, id, address)

@@ -28,8 +28,6 @@ export async function createWebhook(
   input: { url: string; events?: EventType[] | undefined },
 ): Promise<{ webhook: Webhook; secret: string }> {
   const target = readTarget(deps, input.url)
-  // Counted and then written, like API keys: concurrent calls can exceed the limit by their number.
-  if ((await deps.webhooks.countLive(owner.accountId)) >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
   // Its creation time is taken only now: a request that did not look for webhooks is older than it.
   await deps.accounts.willHaveWebhook(owner.accountId)
   const id = drawId(deps, 'whk')
@@ -47,7 +45,7 @@ export async function createWebhook(
     disabled_at: null,
     audit: [ownerAudit(deps, 'webhook.created', owner, id, at)],
   }
-  await deps.webhooks.insert(webhook)
+  if (!(await deps.webhooks.insert(webhook, MAX_LIVE_WEBHOOKS))) throw refusal('webhook_limit')
   return { webhook, secret }
 }
 

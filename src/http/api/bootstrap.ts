@@ -179,6 +179,6 @@ export const bootstrapOperations = operations('Bootstrap', {
       header: verifierHeader,
     },
     answers: { '200': { schema: bootstrapStatusAnswer, description: 'Where it stands.' } },
-    refusals: ['code_verifier_refused', 'not_found', 'slow_down'],
+    refusals: ['code_verifier_refused', 'key_limit', 'not_found', 'slow_down'],
   },
 })

@@ -128,12 +128,25 @@ describe('collecting the key of a bootstrap', () => {
     const begun = await begin(service, owner.email)
     await consent(service, owner, begun)
     const { apiKeys } = service.composition.deps
-    const { insertNew } = apiKeys
-    apiKeys.insertNew = () => Promise.reject(new Error('killed'))
+    const { insert } = apiKeys
+    apiKeys.insert = () => Promise.reject(new Error('killed'))
     expect((await pollOnce(service, begun.secret)).body.error).toBe('internal_error')
-    apiKeys.insertNew = insertNew
+    apiKeys.insert = insert
     expect((await nextPoll(begun.secret)).body.api_key).toMatch(/^sa_live_/)
     expect(await keysOf(owner)).toHaveLength(1)
+  })
+
+  it('waits for the owner to revoke a key when the account got too many since the consent', async () => {
+    const owner = await newOwner()
+    const begun = await begin(service, owner.email)
+    await consent(service, owner, begun)
+    const { apiKeys } = service.composition.deps
+    const { insert } = apiKeys
+    apiKeys.insert = (key) => insert(key, 0)
+    const full = await pollOnce(service, begun.secret)
+    apiKeys.insert = insert
+    expect([full.status, full.body.error]).toEqual([409, 'key_limit'])
+    expect((await nextPoll(begun.secret)).body.api_key).toMatch(/^sa_live_/)
   })
 
   it('gives a caller that proves its verifier another key for a lost one, and ends the first', async () => {

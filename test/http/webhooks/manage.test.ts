@@ -188,10 +188,13 @@ describe('200', () => {
 })
 
 describe('409', () => {
-  it('refuses a 21st webhook; deleted ones and other accounts do not count, disabled ones do', async () => {
+  it('refuses a 21st webhook, also of parallel calls; deleted ones and other accounts do not count, disabled ones do', async () => {
     const { made, create, call } = await newWebhookOwner(service)
     const first = await made(URL_1)
-    for (let n = 1; n < 20; n += 1) await made(`${URL_1}/${n}`)
+    for (let n = 1; n < 15; n += 1) await made(`${URL_1}/${n}`)
+    const last = await Promise.all(Array.from({ length: 12 }, () => create({ url: URL_1 })))
+    expect(last.filter(({ status }) => status === 201)).toHaveLength(5)
+    expect(last.filter(({ body }) => body.error === 'webhook_limit')).toHaveLength(7)
     const { webhooks, clock } = service.composition.deps
     const at = clock.now()
     const entry = { eid: 'evt_y', type: 'webhook.disabled', at, actor: { kind: 'service' } } as const
