@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 
-const service = process.env.COUNTERSIGN_URL ?? 'http://localhost:3000'
+const service = (process.env.COUNTERSIGN_URL ?? 'http://localhost:3000').replace(/\/+$/, '')
+const key = process.env.COUNTERSIGN_KEY
 const invoice = process.env.INVOICE ?? 'INV-1042'
 // One text for both calls: `consume` compares what will run with what the approver read. Amounts are text: numbers are rounded.
 const payment = JSON.stringify({
@@ -20,7 +21,7 @@ function stop(why = '') {
 
 /** Repeats the call until it is answered. For 24 hours the service does nothing twice under the same Idempotency-Key. */
 async function call(path = '', body = '', idempotencyKey = '') {
-  const headers = { Authorization: `Bearer ${process.env.COUNTERSIGN_KEY}` }
+  const headers = { Authorization: `Bearer ${key}` }
   const post = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
   for (let seconds = 1; ; seconds = Math.min(2 * seconds, 60)) {
     const response = await fetch(`${service}/api/v1/approvals/${path}`, {
@@ -42,7 +43,8 @@ async function call(path = '', body = '', idempotencyKey = '') {
   }
 }
 
-// The key is made from the invoice: an agent that starts again finds its earlier request and does not ask twice.
+if (!key) stop('COUNTERSIGN_KEY is not set: it takes an API key of the service.')
+// The idempotency key is made from the invoice: an agent that starts again finds its earlier request and does not ask twice.
 const { id, request_id: dryRun } = await call('request', payment, `ask-${encodeURIComponent(invoice)}`)
 let request = await call(id ?? dryRun)
 if (id && request.status === 'pending') console.error(`${invoice} waits for a person: ${service}/a/${id}`)

@@ -5,7 +5,9 @@ SECRETS = os.environ.get("WEBHOOK_SECRETS", "").split()
 if not SECRETS:
     sys.exit("WEBHOOK_SECRETS is not set: it takes the webhook_signing_secret of the key that asks.")
 # Set this address yourself: an address taken from the message would be its author's own.
-SERVICE = os.environ.get("COUNTERSIGN_URL") or sys.exit("COUNTERSIGN_URL is not set: it takes the service's address.")
+SERVICE = os.environ.get("COUNTERSIGN_URL", "").rstrip("/")
+if not SERVICE:
+    sys.exit("COUNTERSIGN_URL is not set: it takes the service's address.")
 db, one_at_a_time = sqlite3.connect("done.db", check_same_thread=False), threading.Lock()
 db.execute("CREATE TABLE IF NOT EXISTS done (id TEXT PRIMARY KEY)")
 
@@ -64,15 +66,24 @@ class Receiver(BaseHTTPRequestHandler):
         finally:
             end.cancel()
 
-    def do_POST(self):
-        size = int(self.headers.get("Content-Length", -1))
-        status, reason = 413, "longer than 65,536 bytes, or of no stated length"
-        if 0 <= size <= 65536:
-            status, reason = receive(self.headers, self.rfile.read(size))
+    def answer(self, status, reason):
         if reason:  # logs neither a secret nor what the sender wrote
             print(f"refused ({status}): {reason}", file=sys.stderr, flush=True)
         self.send_response_only(status)
         self.end_headers()
+
+    def send_error(self, code, *_):  # the server's own refusals, which would log what the sender wrote
+        self.request_version, self.close_connection = "HTTP/1.1", True
+        self.answer(code, "not a POST, or its head cannot be read")
+
+    def do_POST(self):
+        length = self.headers.get("Content-Length", "65537")
+        if not re.fullmatch("[0-9]+", length):
+            self.send_error(400)
+        elif len(length) > 5 or int(length) > 65536:
+            self.answer(413, "longer than 65,536 bytes, or of no stated length")
+        else:
+            self.answer(*receive(self.headers, self.rfile.read(int(length))))
 
 
 ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("RECEIVER_PORT", 4000))), Receiver).serve_forever()

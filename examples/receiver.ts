@@ -68,4 +68,10 @@ createServer(async (request, response) => {
   if (!done.has(asked)) console.log(asked, receipt.decision) // act here, on what you asked for under this id
   done.add(asked)
   return response.writeHead(200).end()
-}).listen(Number(process.env.RECEIVER_PORT ?? 4000), '127.0.0.1')
+})
+  .on('clientError', (_error, socket) => {
+    if (!socket.writable) return
+    console.error('refused (400): not a POST, or its head cannot be read')
+    socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  })
+  .listen(Number(process.env.RECEIVER_PORT ?? 4000), '127.0.0.1')

@@ -81,7 +81,7 @@ describe('the agent in the documents', () => {
 
   it('asks and pays once, although every first answer is lost', async () => {
     const front = await losingFront()
-    const run = pay('INV-1', { COUNTERSIGN_URL: front.url })
+    const run = pay('INV-1', { COUNTERSIGN_URL: `${front.url}/` })
     await decide('INV-1', 'approved')
     const { paid, failed } = await run
     front.close()
@@ -142,6 +142,7 @@ describe('the agent in the documents', () => {
       failed: expect.stringContaining('INV-3 is not paid by this run: a sandbox key'),
     })
     const none = await pay('INV-4', { COUNTERSIGN_KEY: '' })
-    expect(none).toEqual({ paid: '', failed: expect.stringContaining('invalid or missing API key') })
+    expect(none).toEqual({ paid: '', failed: expect.stringContaining('COUNTERSIGN_KEY is not set') })
+    expect(none.failed.trim().split('\n')).toHaveLength(1)
   })
 })

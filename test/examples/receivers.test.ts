@@ -10,6 +10,7 @@ import { packagePath } from '../../src/config/package-path.ts'
 import { signatureHeaders } from '../../src/outbound/guarded-post.ts'
 import { newCaller, stored, type TestCaller } from '../support/caller.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { rawRequest } from '../support/raw-http.ts'
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { freePort, startService, type TestService } from '../support/service.ts'
 import {
@@ -96,8 +97,8 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       await folder.remove()
     })
 
-    const start = (url = service.url, WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
-      startExample(folder, from(url, command), { WEBHOOK_SECRETS, COUNTERSIGN_URL: url })
+    const start = (url = `${service.url}/`, WEBHOOK_SECRETS = `${secrets.sandbox} ${secrets.live}`) =>
+      startExample(folder, from(url.replace(/\/$/, ''), command), { WEBHOOK_SECRETS, COUNTERSIGN_URL: url })
     const eventually = <T>(read: () => T) => expect.poll(read)
     const deliveryOf = (id: string) => stored(service, 'deliveries').findOne({ request_id: id })
     async function everythingActedOn(): Promise<string[]> {
@@ -288,12 +289,18 @@ describe.each(RECEIVERS)("the documents' receiver in $name", ({ name, command, r
       expect([413, 0]).toContain(await receiver.post(signed(long), long))
       for (const other of ['{"id":"evt_1","type":"approval.created"}', '{"request_id":5}', '[]', 'x'])
         expect([other, await receiver.post(signed(other, { id: 'evt_1' }), other)]).toEqual([other, 400])
+      for (const length of ['abc', '-1', '1_0']) {
+        const head = { method: 'POST', headers: { 'Content-Length': length } }
+        const { status } = await rawRequest(`http://127.0.0.1:${folder.port}`, '/', head)
+        expect([length, status]).toEqual([length, 400])
+      }
       await hangUpInTheMiddle(folder.port)
       expect(await receiver.post(genuine.headers, genuine.body)).toBe(200)
       expect(await everythingActedOn()).toEqual([`${genuine.rid} approved`])
-      expect(refusals().slice(0, 5)).toEqual([
+      expect(refusals().slice(0, 8)).toEqual([
         '413): longer than 65,536 bytes, or of no stated length',
         ...Array(4).fill('400): not the body of a callback'),
+        ...Array(3).fill('400): not a POST, or its head cannot be read'),
       ])
     })
   })
