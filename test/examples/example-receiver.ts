@@ -133,3 +133,14 @@ function isOpen(port: number): Promise<boolean> {
     socket.once('error', () => resolve(false))
   })
 }
+
+/** Says more than it sends, and leaves. */
+export function hangUpInTheMiddle(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
+    })
+    socket.once('close', () => resolve())
+    socket.once('error', reject)
+  })
+}

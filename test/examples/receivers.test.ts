@@ -18,6 +18,7 @@ import {
   docsCommand,
   type ExampleReceiver,
   exampleFolder,
+  hangUpInTheMiddle,
   runShell,
   startExample,
 } from './example-receiver.ts'
@@ -390,15 +391,4 @@ function without(headers: Record<string, string>, name: string): Record<string, 
 function keyed(headers: Record<string, string>, body: string, key: string): string {
   const text = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   return `v1,${createHmac('sha256', key).update(text).digest('base64')}`
-}
-
-/** Says more than it sends, and leaves. */
-function hangUpInTheMiddle(port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy())
-    })
-    socket.once('close', () => resolve())
-    socket.once('error', reject)
-  })
 }
