@@ -27,12 +27,31 @@ export function leadsTo(
   return false
 }
 
+/**
+ * Checks whether two roots belong together: one key, or one issued the other. A chain that leads to the one can then lead to the
+ * other too.
+ */
+export function areRelated(one: X509Certificate, other: X509Certificate): boolean {
+  return one.publicKey.equals(other.publicKey) || isIssuedBy(one, other) || isIssuedBy(other, one)
+}
+
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
 }
 
 function isInForce({ validFrom, validTo }: X509Certificate, now: Date): boolean {
   return Date.parse(validFrom) <= now.getTime() && now.getTime() <= Date.parse(validTo)
+}
+
+/** DER of the identifier 1.3.6.1.4.1.45724.1.1.4 (id-fido-gen-ce-aaguid), and of what precedes the 16 bytes of its value. */
+const AAGUID_EXTENSION = '060b2b0601040182e51c01010404120410'
+
+/**
+ * Checks whether the certificate names that model by the extension of WebAuthn L3 §8.2.1. Looks for its bytes without reading the
+ * rest: call it for a certificate that its maker signed.
+ */
+export function namesModel({ raw }: X509Certificate, aaguid: string): boolean {
+  return raw.includes(Buffer.from(AAGUID_EXTENSION + aaguid.replaceAll('-', ''), 'hex'))
 }
 
 /** Reads certificates from their DER. @throws Error when one cannot be read */
@@ -42,7 +61,8 @@ export function readChain(certificates: readonly Uint8Array[]): X509Certificate[
 
 /** The metadata of one model of authenticator. */
 export interface MetadataEntry {
-  aaguid: string
+  /** Absent for a model that is none of FIDO2. */
+  aaguid?: string
   name: string
   /** Base64 DER of the certificates in which its attestation chains end. */
   roots: string[]
@@ -89,14 +109,14 @@ export async function readMetadataBlob(
   return { nextUpdate: new Date(nextUpdate), entries: entries.flatMap(entryOf) }
 }
 
-/** Skips models without an AAGUID, which only FIDO2 models have, and models without a statement: nothing is known of them. */
+/** Skips models without a statement: nothing is known of them. */
 function entryOf({
   aaguid,
   metadataStatement,
   statusReports,
 }: z.infer<typeof payloadSchema>['entries'][number]): MetadataEntry[] {
-  if (aaguid === undefined || metadataStatement === undefined) return []
+  if (metadataStatement === undefined) return []
   const { description: name, attestationRootCertificates: roots } = metadataStatement
   const statuses = statusReports.map(({ status }) => status)
-  return [{ aaguid: aaguid.toLowerCase(), name, roots, statuses }]
+  return [{ ...(aaguid !== undefined && { aaguid: aaguid.toLowerCase() }), name, roots, statuses }]
 }

@@ -94,20 +94,24 @@ export function authorityNamed(text: string, by?: Certified): Certified {
   return certify({ name: commonName(text), authority: true, ...(by && { by }) })
 }
 
-/** What a batch of a model signs attestations with (WebAuthn L3 §8.2.1). */
-export function batchOf(model: string, by: Certified, wish: Partial<CertificateWish> = {}): Certified {
+/** What a batch signs attestations with (WebAuthn L3 §8.2.1); its certificate names the model, if one is given. */
+export function batchOf(
+  model: string | undefined,
+  by: Certified,
+  wish: Partial<CertificateWish> = {},
+): Certified {
   const name: Name = [
     ['2.5.4.6', 'SE'],
     ['2.5.4.10', 'Maker'],
     ['2.5.4.11', 'Authenticator Attestation'],
     ['2.5.4.3', 'Batch 1'],
   ]
-  return certify({ name, by, model, ...wish })
+  return certify({ name, by, ...(model !== undefined && { model }), ...wish })
 }
 
-/** A model in a metadata file. */
+/** A model in a metadata file; without an AAGUID, one of before FIDO2. */
 export interface ListedModel {
-  model: string
+  model?: string
   name: string
   roots: Certified[]
   statuses?: string[]
@@ -136,8 +140,8 @@ export function metadataBlob(
 }
 
 export function pemOf({ der: bytes }: Certified): string {
-  const base64 = bytes.toString('base64').replace(/.{64}/g, '$&\n')
-  return `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`
+  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
 /** Settings that name files with this blob and its root, which are gone once `start` is done. */

@@ -2,7 +2,14 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { SettingsService } from '@simplewebauthn/server'
 import { type AuthenticatorFacts, type Authenticators, permits } from '../../domain/authenticator.ts'
-import { leadsTo, type MetadataEntry, readChain, readMetadataBlob } from '../../signing/metadata-blob.ts'
+import {
+  areRelated,
+  leadsTo,
+  type MetadataEntry,
+  namesModel,
+  readChain,
+  readMetadataBlob,
+} from '../../signing/metadata-blob.ts'
 import type { Clock, Log } from '../ports.ts'
 
 /** What is known about models of authenticators; without a metadata file, nothing. */
@@ -11,7 +18,10 @@ export interface AuthenticatorModels {
   readonly known: boolean
   /** The model's name; undefined where it is not known. */
   nameOf(aaguid: string | undefined): string | undefined
-  /** Do these certificates (DER, leaf first) lead to a root of that model, and does the model still count? */
+  /**
+   * Do these certificates (DER, leaf first) lead to a root of that model, and does the model still count? Under a root that
+   * other models have too, the leaf must also name the model, or a lesser one of its maker could pass for it (WebAuthn L3 §8.2.1).
+   */
   vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
   /** Has the model been reported as broken? */
   isBroken(aaguid: string | undefined): boolean
@@ -59,25 +69,32 @@ export async function readAuthenticatorModels(
   const { entries, nextUpdate } = await readMetadataBlob(blob.trim(), trust, clock.now())
   if (nextUpdate < clock.now())
     log.warn({ next_update: nextUpdate }, 'the metadata of authenticators is outdated; download a newer file')
-  return modelsOf(new Map(entries.map((entry) => [entry.aaguid, entry])), clock)
+  return modelsOf(entries, clock)
 }
 
 function pemsIn(text: string): string[] {
   return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
 
-/** @param entries by AAGUID */
-function modelsOf(entries: ReadonlyMap<string, MetadataEntry>, clock: Clock): AuthenticatorModels {
+function modelsOf(all: readonly MetadataEntry[], clock: Clock): AuthenticatorModels {
+  const entries = new Map(all.map((entry) => [entry.aaguid, entry]))
   const isBroken = (aaguid = ''): boolean =>
     entries.get(aaguid)?.statuses.some((status) => BROKEN.has(status)) === true
   return {
-    known: entries.size > 0,
+    known: all.some(({ aaguid }) => aaguid !== undefined),
     nameOf: (aaguid) => (aaguid === undefined ? undefined : entries.get(aaguid)?.name),
     isBroken,
     vouchFor(aaguid, certificates) {
       const entry = entries.get(aaguid)
       if (entry === undefined || isBroken(aaguid)) return false
-      return leadsTo(readChain(certificates), entry.roots.flatMap(readRoot), clock.now())
+      const chain = readChain(certificates)
+      const reached = entry.roots.flatMap(readRoot).filter((root) => leadsTo(chain, [root], clock.now()))
+      if (reached.length === 0 || chain.slice(0, 1).some((leaf) => namesModel(leaf, aaguid)))
+        return reached.length > 0
+      const others = all
+        .filter((other) => other.aaguid !== aaguid)
+        .flatMap(({ roots }) => roots.flatMap(readRoot))
+      return !reached.some((root) => others.some((other) => areRelated(root, other)))
     },
   }
 }
@@ -92,4 +109,4 @@ function readRoot(der: string): X509Certificate[] {
 }
 
 /** The models known without a metadata file: none. */
-export const NO_MODELS: AuthenticatorModels = modelsOf(new Map(), { now: () => new Date(0) })
+export const NO_MODELS: AuthenticatorModels = modelsOf([], { now: () => new Date(0) })

@@ -32,14 +32,22 @@ import { createSoftAuthenticator, type RegistrationCeremony } from '../../suppor
 const TOKEN = 'ee882879-721c-4913-9775-3dfcce97072a'
 const OTHER = '2fc0579f-8113-47ea-b116-bb5a8db9202a'
 const BROKEN = '19083c3d-8383-4b18-bc03-8f1c9ab2fd1b'
+const CROSSED = '0bb43545-fd2c-4185-87dd-feb0b2916ace'
+const SECOND = 'c1f9a0bc-1dd2-404a-b27f-8e29047a43fd'
 const UNKNOWN = '6028b017-b1d4-4c02-b4b3-afcdafc96bb2'
 
 const metadataRoot = authorityNamed('Metadata root')
 const makerRoot = authorityNamed('Maker root')
 const otherRoot = authorityNamed('Other root')
+const u2fRoot = authorityNamed('U2F root')
+const crossRoot = authorityNamed('Cross root')
+const crossedRoot = authorityNamed('Crossed root', crossRoot)
 const MODELS = [
   { model: TOKEN, name: 'Token 5 NFC', roots: [{ ...makerRoot, der: Buffer.from('none') }, makerRoot] },
   { model: OTHER, name: 'Other Key', roots: [otherRoot] },
+  { model: CROSSED, name: 'Crossed Key', roots: [crossRoot] },
+  { name: 'U2F Key', roots: [crossedRoot, u2fRoot] },
+  { model: SECOND, name: 'Second Factor Key', roots: [u2fRoot] },
   { model: BROKEN, name: 'Broken Key', roots: [makerRoot], statuses: ['FIDO_CERTIFIED', 'REVOKED'] },
 ]
 
@@ -323,6 +331,22 @@ describe('enrolling under authenticators', () => {
       'takes one whose batch stands under an authority of the maker',
       attestedBy(batchOf(TOKEN, intermediate), TOKEN, [intermediate]),
       [201, undefined],
+    ],
+    [
+      'takes one whose batch names no model, under a root that no other model has',
+      attestedBy(batchOf(undefined, otherRoot), OTHER),
+      [201, undefined],
+    ],
+    ['refuses it under a root that another model has', attestedBy(batchOf(undefined, makerRoot)), REFUSED],
+    [
+      'refuses it under a root that a model of before FIDO2 has',
+      attestedBy(batchOf(undefined, u2fRoot), SECOND),
+      REFUSED,
+    ],
+    [
+      'refuses it under a root that signed one of another model',
+      attestedBy(batchOf(undefined, crossedRoot), CROSSED, [crossedRoot]),
+      REFUSED,
     ],
     ['refuses a passkey that proves nothing', {}, REFUSED],
     ['refuses one that only claims the model', { model: TOKEN }, REFUSED],
