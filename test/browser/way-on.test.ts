@@ -184,13 +184,14 @@ describeInBrowser('the way on from a request', () => {
     const { state } = suite.server()
     const { page } = visitor
     const said = page.locator('.notice', { hasText: 'has been suspended since' })
-    const make = { authenticator: 'Token A', device_bound: true }
-    state.factors.passkeys = state.factors.passkeys.map((one, index) => ({
-      ...one,
-      ...make,
-      ...(index === 0 && { attested: true }),
-    }))
+    for (const [index, one] of state.factors.passkeys.entries())
+      Object.assign(one, {
+        authenticator: 'Token A',
+        device_bound: true,
+        ...(index === 0 && { attested: true }),
+      })
     await page.goto('/account')
+    await said.waitFor()
     expect(await page.getByText('Token A').allInnerTexts()).toEqual([
       expect.stringMatching(/^Token A \(proven\), device-bound · /),
       expect.stringMatching(/^says it is Token A, device-bound · /),
