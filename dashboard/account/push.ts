@@ -11,6 +11,7 @@ import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { type OrFailure, orFailure, type Section, section, showFailure } from '../parts/section.ts'
@@ -64,7 +65,10 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     if (subscription === undefined)
       return part.slot.show('info', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
     const body = { subscription, name: name.input.value.trim() || deviceName() }
-    const { device } = await post('/me/push', body, newDeviceShape)
+    const purpose = ['Confirm that ', callerText(body.name), ' is to show your requests.']
+    const answer = await proven(purpose, () => post('/me/push', body, newDeviceShape))
+    if (answer === undefined) return
+    const { device } = answer
     keep('localStorage', OWN_ID, device.id)
     await done('This browser shows notifications now.')
   }

@@ -29,12 +29,13 @@ async function notConnected(): Promise<Response> {
 }
 
 // Browsers revoke the permission of a site whose pushes show nothing, so unreadable pushes are shown as well.
-self.addEventListener('push', (event) => {
-  const { title, body, url, tag } = readPayload(event.data?.text())
+self.addEventListener('push', (event) => event.waitUntil(showNotification(readPayload(event.data?.text()))))
+
+function showNotification({ title, body, url, tag }: PushPayload): Promise<void> {
   // `renotify`, not in the library's types yet, alerts again for a reminder under the same tag.
   const options: NotificationOptions & { renotify: boolean } = { body, tag, data: { url }, renotify: true }
-  event.waitUntil(self.registration.showNotification(title, options))
-})
+  return self.registration.showNotification(title, options)
+}
 
 self.addEventListener('notificationclick', (event) => {
   event.notification.close()
@@ -59,12 +60,21 @@ async function subscribeAgain(event: ExtendableEvent & Partial<PushSubscriptionC
     event.newSubscription ??
     (oldSubscription && (await self.registration.pushManager.subscribe(oldSubscription.options)))
   if (!renewed) return
-  await fetch('/api/v1/me/push', {
+  const answer = await fetch('/api/v1/me/push', {
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ subscription: renewed, name: deviceName() }),
   })
+  // Registering takes a session with a recent proof, which only the person can give.
+  if (!answer.ok) await showNotification(ASK_AGAIN)
+}
+
+const ASK_AGAIN: PushPayload = {
+  title: 'Notifications stopped',
+  body: 'Open your account, remove this browser there and turn notifications on again.',
+  url: '/account',
+  tag: 'ask-again',
 }
 
 /** Shown for an unreadable push: an older worker may meet a newer service. */

@@ -91,6 +91,9 @@ function notifications(): void {
     await expect.poll(() => users.countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
   }
 
+  const forgetProofs = () =>
+    stored(suite.service(), 'sessions').updateMany({}, { $unset: { proven_at: 1, proven_by: 1 } })
+
   async function turnedOn(email: string): Promise<{ person: SignedIn; browser: FakeBrowser }> {
     const person = await suite.signedIn(email)
     await expectAllTold()
@@ -125,6 +128,35 @@ function notifications(): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
     await part(person).getByRole('button', { name: 'Turn on notifications' }).waitFor()
     expect(await part(person).locator('.entry').count()).toBe(0)
+  })
+
+  it('ask for a passkey or code first where the last one is long ago', async () => {
+    const { person, browser } = await turnedOn('again@example.com')
+    const { page, context } = person
+    await forgetProofs()
+    const [worker] = context.serviceWorkers()
+    // The push service gave another address while no page was open.
+    await worker?.evaluate(`(async () => {
+      const newSubscription = { toJSON: () => (${JSON.stringify(browser.subscription)}) }
+      const event = Object.assign(new ExtendableEvent('pushsubscriptionchange'), { newSubscription })
+      const waits = []
+      event.waitUntil = (work) => void waits.push(work)
+      self.dispatchEvent(event)
+      await Promise.all(waits)
+    })()`)
+    await expect
+      .poll(() => shown(person))
+      .toMatchObject([{ title: 'Notifications stopped', data: { url: '/account' } }])
+    await part(person).getByRole('button', { name: 'Remove Chrome on Linux' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' })
+    for (const answer of ['Cancel', 'Confirm with a passkey']) {
+      await part(person).getByRole('button', { name: 'Turn on notifications' }).click()
+      await dialog.getByText('Confirm that Chrome on Linux is to show your requests.').waitFor()
+      await dialog.getByRole('button', { name: answer }).click()
+      await dialog.waitFor({ state: 'hidden' })
+    }
+    await part(person).getByText('Notifications are on in this browser.').waitFor()
   })
 
   it('show a request that waits, and a click opens its page, where it is decided', async () => {

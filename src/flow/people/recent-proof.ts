@@ -45,7 +45,7 @@ export async function stillCounts(
 }
 
 /**
- * Guards what a stolen session alone must not do: make keys, change where news goes, or read the secrets that sign callbacks
+ * Guards what a stolen session alone must not do: make keys, change where news goes (webhooks, browsers), or read the secrets that sign callbacks
  * (T34). A change of who decides needs more: a proof for that operation on that person or key (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */

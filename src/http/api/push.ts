@@ -87,7 +87,7 @@ export const pushOperations = operations('Notifications', {
       schema: newPushDeviceBody,
     },
     answers: { '201': { schema: newPushDeviceAnswer, description: 'Registered.' } },
-    refusals: ['push_device_limit'],
+    refusals: ['push_device_limit', 'proof_required'],
   },
   'post /api/v1/me/push/{id}/remove': {
     id: 'removePushDevice',

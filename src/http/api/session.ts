@@ -196,7 +196,7 @@ export const sessionOperations = operations('Signing in', {
     id: 'proveSession',
     summary: 'Prove presence in this session',
     description:
-      'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
+      'With a passkey or a code, by step-up `session.prove`. For 15 minutes, as after signing in, the session may then make API keys and webhooks, rotate their secrets, turn notifications on in a browser, and read the signing secrets of callbacks. Signing in with a backup code is no such proof.',
     body: { schema: proofBody },
     answers: { '200': { schema: provenAnswer, description: 'Proven; the answer says for how long.' } },
     refusals: [...PROOF_REFUSALS],

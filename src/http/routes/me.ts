@@ -51,7 +51,7 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
-import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
+import { clientOf, recentProof, requireSession, sessionOf } from '../middleware/session.ts'
 import { parseInput } from '../read-input.ts'
 
 /** Creates the routes for a person's own settings. */
@@ -80,7 +80,7 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
   // Browsers that show notifications.
   router.get('/push', person, listDevices(deps))
-  router.post('/push', person, jsonBody, addDevice(deps))
+  router.post('/push', person, jsonBody, recentProof(deps), addDevice(deps))
   router.post('/push/:id/remove', person, jsonBody, removeDevice(deps))
   // Each test waits for a foreign server, in addition to what the workers send there (T9).
   router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, testDevice(deps))

@@ -1,3 +1,4 @@
+import { createECDH } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cookieName } from '../../../src/domain/cookie-name.ts'
 import { assertWith, type EnrolledPerson, enrolWithPasskey, passkeyProof } from '../../support/enrolled.ts'
@@ -122,13 +123,16 @@ describe('a session', () => {
     expect((await browser.get('/api/v1/session')).body).toEqual(NOT_SIGNED_IN)
   })
 
-  it('T34: makes keys, changes webhooks and reads secrets only within 15 minutes of a proof, and says how to give one', async () => {
+  it('T34: makes keys, changes where news goes and reads secrets only within 15 minutes of a proof, and says how to give one', async () => {
+    const p256dh = createECDH('prime256v1').generateKeys('base64url')
+    const subscription = { endpoint: 'https://push.example.com/x', keys: { p256dh, auth: 'A'.repeat(22) } }
     const asks = [
       ['post', '/api/v1/account/api-keys', { name: 'bot' }, 201],
       ['post', '/api/v1/account/webhooks', { url: 'https://example.com/hook' }, 201],
       ['post', `/api/v1/account/webhooks/whk_${'0'.repeat(26)}/enable`, {}, 404],
       ['delete', `/api/v1/account/webhooks/whk_${'0'.repeat(26)}`, undefined, 404],
       ['get', '/api/v1/account/webhook-secret', undefined, 200],
+      ['post', '/api/v1/me/push', { subscription, name: 'laptop' }, 201],
     ] as const
     const tried = async ({ browser, token }: Awaited<ReturnType<typeof signIn>>) => {
       const found = []
