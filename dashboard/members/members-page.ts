@@ -217,7 +217,7 @@ async function remove(member: Member, policy: Policy, context: PageContext): Pro
     invited ? 'Confirm that you withdraw the invitation of ' : 'Confirm that ',
     callerName(member.name),
     invited
-      ? ' back.'
+      ? '.'
       : ` will be removed from the account. New requests will not name them. ${OPEN_REQUESTS}${neededBy(policy, member)}`,
   ]
   const send = (proof?: Proof) => post(`/account/members/${member.user_id}/remove`, { proof }, okShape)

@@ -84,7 +84,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     area.members.push(sampleMember({ user_id: 'usr_3', name: 'Cy', state: 'invited', joined_at: null }))
     await open('/members')
     await press('Remove: Cy')
-    expect(await asked()).toBe('Confirm that you take the invitation of Cy back.')
+    expect(await asked()).toBe('Confirm that you withdraw the invitation of Cy.')
     await press('Cancel')
     await page.getByLabel('E-mail address').fill('dee@example.com')
     await page.getByRole('form', { name: 'Invite a person' }).getByLabel('Role').selectOption('Auditor')
@@ -187,7 +187,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     area.policy.approvers = [{ ...named, has_passkey: false, has_totp: false }]
     await open('/members')
     expect(await people.innerText()).toContain(
-      'it takes 1 approval, and 0 of the people named have a passkey or code that works.',
+      'they need 1 approval, and 0 of the people named have a passkey or code that works.',
     )
     area.policy.reachable = false
     await open('/members')
