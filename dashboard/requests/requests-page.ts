@@ -101,8 +101,8 @@ function requestFilterFields(
       choice('sandbox', 'Live or sandbox'),
       keyField(value('key'), known?.keys),
       personField(value('person'), known?.people),
-      dayField('from', 'Requested on or after', value('from')),
-      dayField('to', 'Requested on or before', value('to')),
+      dayField('from', 'Created on or after', value('from')),
+      dayField('to', 'Created on or before', value('to')),
     ],
   }
 }
