@@ -238,7 +238,7 @@ describeInBrowser('the page of API keys', () => {
     await open()
     await page.route('**/account/policy', (route) => route.abort())
     await press('Edit the API key ops-agent-prod')
-    await page.locator('.row-panel').getByText('The service does not answer.').waitFor()
+    await page.locator('.row-panel').getByText('The service does not respond.').waitFor()
   })
 
   it('shows the signing secret of a key and hides it again', async () => {

@@ -33,7 +33,7 @@ const SCENES: Record<string, PageScene<KeysArea>> = {
   'a refused form': {
     ready: '.key-form',
     act: async (page) => {
-      for (const label of ['Ask for', 'Read requests', 'Verify']) await page.getByLabel(label).uncheck()
+      for (const label of ['Make requests', 'Read requests', 'Verify']) await page.getByLabel(label).uncheck()
       await press('Create an API key')(page)
       await page.getByText('Give the key a name.').waitFor()
       await page.getByLabel('Name of the key').fill('x')

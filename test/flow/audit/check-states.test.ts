@@ -224,7 +224,7 @@ describe('T86: the check finds', () => {
     expect(await findings()).toMatchObject([{ code: 'vanished', collection: 'api_keys', id: key.id }])
     await keys.insertOne(revoked)
     const mine = Object(await keys.findOne({ _id: caller.keyId }))
-    await keys.insertOne({ ...mine, _id: 'key_forged', key_hash: '0'.repeat(64), internal: false })
+    await keys.insertOne({ ...mine, _id: 'key_forged', key_hash: '0'.repeat(64), internal: false, slot: 99 })
     expect(await findings()).toEqual([
       { code: 'not_told', collection: 'api_keys', id: 'key_forged', type: 'key.created' },
     ])
