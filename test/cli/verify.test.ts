@@ -130,10 +130,10 @@ describe('countersign verify', () => {
     expect(run.stdout).toContain('Decision       approved, confirmed with a passkey\n')
     expect(run.stdout).toContain('Action         Deploy [U+202E]release 4.2 (exactly as approved)\n')
     expect(run.stdout).toContain('Context        exactly as approved\n')
-    expect(run.stdout).toMatch(/Requester {6}test key \(key_[0-9a-z]{26} of acc_[0-9a-z]{26}\)\n/)
+    expect(run.stdout).toMatch(/Caller {9}test key \(key_[0-9a-z]{26} of acc_[0-9a-z]{26}\)\n/)
     expect(run.stdout).toContain('Needed         one approval\n')
     expect(run.stdout).toContain('Meant for      https://payments.example\n')
-    expect(run.stdout).toContain('Undoing it     irreversible (says the caller)\n')
+    expect(run.stdout).toContain('Reversibility  irreversible (says the caller)\n')
     expect(run.stdout).not.toContain('\u202e')
   })
 
