@@ -265,7 +265,7 @@ describe('the loop of deliveries', () => {
     const limits = { total: 4, perHost: 1, perAccount: 4, leaseMs: 60_000 }
     const loop = createDeliveryLoop(parts, limits)
     const unrecorded = () =>
-      service.logged.filter(({ message }) => message.startsWith('an attempt was not recorded')).length
+      service.logged.filter(({ message }) => message.startsWith('recording an attempt failed')).length
     loop.wake()
     await eventually(unrecorded).toBe(1)
     expect(sent.length).toBe(1)
