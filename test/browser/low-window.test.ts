@@ -117,7 +117,7 @@ describeInBrowser('deciding where there is little room', () => {
     await isOneLine(page)
   })
 
-  it('asks for a matching code and for a delegate’s word there, too', async () => {
+  it('asks for a matching code on the consent page, too', async () => {
     const consent = sampleConsent()
     suite.server().state.consents.one = consent
     const page = await open({ width: 390, height: 470 }, `/b/${consent.id}`)
