@@ -10,6 +10,8 @@ COPY embedded-mongo/package.json embedded-mongo/
 # No scripts: neither those of dependencies (T87) nor "prepare", which would build before the sources are here.
 RUN npm ci --ignore-scripts
 COPY . .
+# The context has no .git: --build-arg COMMIT=$(git rev-parse --short=12 HEAD) names the commit in /healthz, log and metrics.
+ARG COMMIT
 RUN node scripts/build.mjs
 
 # What the service needs at run time, and nothing else.

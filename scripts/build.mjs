@@ -3,7 +3,16 @@
 // worker to dist/service-worker/.
 // --if-stale: only what changed since the last build.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commandOf, parts } from './parts.mjs'
@@ -40,7 +49,25 @@ for (const part of parts) {
   // What was edited while it was being compiled may not be in the build.
   utimesSync(stamp, started, started)
 }
+noteCommit()
 process.exitCode = failed
+
+/** Notes which commit this is: a package and an image have no `.git`. Outside of git, COMMIT in the environment names it. */
+function noteCommit() {
+  const git = (...args) => {
+    const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+    return status === 0 ? stdout.trim() : undefined
+  }
+  // Sources unpacked within another repository are none of its commits.
+  const top = git('rev-parse', '--show-toplevel')
+  const own = top !== undefined && realpathSync(top) === realpathSync(root)
+  const commit = own ? git('describe', '--always', '--abbrev=12', '--exclude=*', '--dirty') : undefined
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  writeFileSync(
+    join(root, 'dist', 'build.json'),
+    JSON.stringify({ commit: commit || process.env.COMMIT || 'unknown' }),
+  )
+}
 
 function newest(paths) {
   return Math.max(0, ...paths.map((path) => newestIn(join(root, path))))

@@ -4,6 +4,7 @@ import { createLog } from './compose/log.ts'
 import { hasStore, openStore } from './compose/open-store.ts'
 import { operatorWords } from './compose/operator-words.ts'
 import { type Config, loadConfig } from './config/config.ts'
+import { buildInfo } from './config/package-path.ts'
 import type { Log } from './flow/ports.ts'
 import type { RunningService } from './serve.ts'
 
@@ -21,7 +22,11 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   const service = await starting
   if (stopping()) return
   log.info(
-    { url: config.baseUrl, store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI' },
+    {
+      ...buildInfo(),
+      url: config.baseUrl,
+      store: config.mongodbUri === undefined ? config.dataDir : 'MONGODB_URI',
+    },
     'Countersign is running',
   )
   for (const warning of config.warnings) log.warn({}, warning)

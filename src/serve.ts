@@ -7,6 +7,7 @@ import { listen } from './compose/listen.ts'
 import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
 import type { Config } from './config/config.ts'
+import { buildInfo } from './config/package-path.ts'
 import { inviteFirstOwner } from './flow/people/invite-user.ts'
 import { ping } from './store/connect.ts'
 
@@ -91,7 +92,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
 async function measure(composition: Composition): Promise<Metrics> {
   const { createMetrics } = await import('./compose/metrics.ts')
   const { deps, connection } = composition
-  const metrics = createMetrics(deps, () => ping(connection))
+  const metrics = createMetrics(deps, () => ping(connection), buildInfo())
   deps.trail = metrics.count(deps.trail)
   return metrics
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { buildInfo } from '../src/config/package-path.ts'
 import type { AuditEntry } from '../src/domain/audit.ts'
 import { GENESIS, linkEntry } from '../src/signing/audit-chain.ts'
 import { alter, decidedId, newCaller, send } from './support/caller.ts'
@@ -22,6 +23,7 @@ describe('METRICS_PORT', () => {
 
   it('tells what was asked, what happened and that nothing is late, and names no one', async () => {
     const { service, address, figures } = await measured({ work: true })
+    const { version, commit } = buildInfo()
     const caller = await newCaller(service, { sandbox: true })
     const id = await decidedId(service, caller)
     await caller.read('req_0000000000000000')
@@ -41,6 +43,7 @@ describe('METRICS_PORT', () => {
       'countersign_audit_entries_total{type="approval.created"}': '1',
       'countersign_audit_entries_total{type="delivery.exhausted"}': '0',
       'countersign_audit_entries_total{type="approval.approved"}': '1',
+      [`countersign_build_info{version="${version}",commit="${commit}"}`]: '1',
       countersign_store_ping_seconds: expect.stringMatching(/^0\.\d+/),
       process_resident_memory_bytes: expect.stringMatching(/^\d{8,}$/),
       ...Object.fromEntries(['callbacks', 'pushes', 'cards', 'expiry'].map((queue) => [late(queue), '0'])),

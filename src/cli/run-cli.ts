@@ -1,7 +1,7 @@
 import { Command, CommanderError, type Option } from 'commander'
 import { operatorWords } from '../compose/operator-words.ts'
 import { loadDataDir } from '../config/config.ts'
-import { packageVersion } from '../config/package-path.ts'
+import { buildInfo } from '../config/package-path.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { AuditListOptions } from './audit.ts'
@@ -59,9 +59,10 @@ interface Json {
 
 /** Defines the commands and their options. @param json keeps help off stderr, where usage errors are then JSON */
 function createProgram(json: boolean): Command {
+  const { version, commit } = buildInfo()
   const program = new Command('countersign')
     .description('Human approval for agents and applications: run the service and look after it.')
-    .version(packageVersion())
+    .version(`${version} (${commit})`)
     // Known here, it is known to every command, before and after its name; the commands name it only in their help.
     .option(...JSON_OPTION)
     .configureOutput({

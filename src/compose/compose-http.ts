@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../config/config.ts'
-import { packagePath } from '../config/package-path.ts'
+import { buildInfo, packagePath } from '../config/package-path.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { HttpDeps, Mount } from '../http/http-deps.ts'
 import { createSlots, DOWNLOADS, WAITS_EACH } from '../http/slots.ts'
@@ -25,6 +25,7 @@ export function composeHttp(
     inboxSlots: createSlots(waits),
     exportSlots: createSlots(DOWNLOADS),
     trustProxy: config.trustProxy,
+    build: buildInfo(),
     pagesDir: packagePath('dist/webauthn-page'),
     dashboardDir: packagePath('dist/dashboard'),
     workerDir: packagePath('dist/service-worker'),

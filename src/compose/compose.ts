@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config/config.ts'
-import { packageVersion } from '../config/package-path.ts'
+import { buildInfo } from '../config/package-path.ts'
 import { loadSecrets, otherSetting, rememberedOf } from '../config/secrets.ts'
 import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { FlowDeps } from '../flow/deps.ts'
@@ -299,7 +299,7 @@ type Given = Pick<FlowDeps, 'vault' | 'clock' | 'random' | 'log'> & { wake: Wake
 function composeDelivery(config: Config, connection: StoreConnection, { wake, ...given }: Given) {
   const { baseUrl, production, callbackAllowPrivate: allowPrivate, callbackPorts: ports } = config
   const rules = { baseUrl, production, allowPrivate, ports }
-  const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: packageVersion() }
+  const sending = { ...rules, timeoutMs: config.callbackTimeoutMs, version: buildInfo().version }
   const pusher = createPushSender({ ...sending, subject: contactOf(baseUrl) })
   const pushKey = createPushKeyKeeper({
     ...given,

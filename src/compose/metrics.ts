@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { BuildInfo } from '../config/package-path.ts'
 import { AUDIT_TYPES } from '../domain/audit.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { within } from '../flow/within.ts'
@@ -21,10 +22,20 @@ type Read = Pick<FlowDeps, 'deliveries' | 'pushes' | 'cards' | 'requests' | 'cha
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60]
 
 /** Makes the metrics. This module is loaded only if METRICS_PORT is set. `ping` throws when the store does not answer. */
-export function createMetrics(read: Read, ping: () => Promise<void>): Metrics {
+export function createMetrics(
+  read: Read,
+  ping: () => Promise<void>,
+  { version, commit }: BuildInfo,
+): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'countersign_build_info',
+    help: 'Which build runs; always 1.',
+    labelNames: ['version', 'commit'],
+    registers,
+  }).set({ version, commit }, 1)
   const requests = new Histogram({
     name: 'countersign_http_request_duration_seconds',
     help: 'Requests by route, until the answer was sent or the caller hung up.',

@@ -19,8 +19,23 @@ function packageRoot(): string {
 }
 
 const manifestSchema = z.object({ version: z.string() })
+const buildSchema = z.object({ commit: z.string() })
 
-/** Reads the version of this package from its `package.json`. */
-export function packageVersion(): string {
-  return manifestSchema.parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))).version
+/** The version of this package, and the commit it was built from: 12 hex digits, or `unknown` where the build saw none. */
+export interface BuildInfo {
+  readonly version: string
+  readonly commit: string
+}
+
+/** Reads what was built from `package.json` and `dist/build.json`, which `scripts/build.mjs` writes. */
+export function buildInfo(): BuildInfo {
+  const { version } = manifestSchema.parse(readJson('package.json'))
+  const built = existsSync(packagePath(BUILD)) ? readJson(BUILD) : { commit: 'unknown' }
+  return { version, ...buildSchema.parse(built) }
+}
+
+const BUILD = 'dist/build.json'
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(packagePath(path), 'utf8'))
 }

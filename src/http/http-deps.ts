@@ -61,6 +61,8 @@ export interface HttpDeps extends FlowDeps, CallerDeps {
   exportSlots: Slots
   /** Express `trust proxy`. */
   trustProxy: number | readonly string[]
+  /** The version of the service, and the commit it was built from. */
+  build: { readonly version: string; readonly commit: string }
   /** Folder of the built hosted pages. */
   pagesDir: string
   /** Folder of the built dashboard. */

@@ -34,7 +34,13 @@ import { operations } from './api/shared/operation.ts'
 import { webhookOperations } from './api/webhooks.ts'
 
 /** `GET /healthz`. */
-const aliveAnswer = z.strictObject({ status: z.literal('ok') }).meta({ id: 'Alive' })
+const aliveAnswer = z
+  .strictObject({
+    status: z.literal('ok'),
+    version: z.string().meta({ description: 'The version of the service.' }),
+    commit: z.string().meta({ description: 'The commit it was built from, or `unknown`.' }),
+  })
+  .meta({ id: 'Alive' })
 
 /** `GET /readyz`. */
 const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })

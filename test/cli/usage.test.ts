@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { buildInfo } from '../../src/config/package-path.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 
 /** Wrong calls and what they are told; none may touch a store. */
@@ -65,6 +66,12 @@ describe('the command line', () => {
     const machine = await cli([...arguments_, '--json'], { env })
     expect([machine.code, machine.stdout]).toEqual([2, ''])
     expect(machine.error()).toEqual({ error: 'usage', message })
+  })
+
+  it('names its version, and the commit that the build saw', async () => {
+    const { version, commit } = buildInfo()
+    expect(commit).toMatch(/^(?:[0-9a-f]{12}(?:-dirty)?|unknown)$/)
+    expect(await cli(['--version'])).toMatchObject({ code: 0, stdout: `${version} (${commit})\n` })
   })
 
   it('explains itself', async () => {

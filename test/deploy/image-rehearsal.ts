@@ -17,6 +17,9 @@ export interface RehearsedImage {
   healthcheck: string[]
 }
 
+/** What `--build-arg COMMIT` names. */
+export const COMMIT = 'c0ffee123456'
+
 const run = promisify(execFile)
 
 const lockfile = z.object({
@@ -132,7 +135,7 @@ async function runHere(command: string, here: string): Promise<void> {
   const [tool = '', ...args] = command.split(/\s+/)
   if (tool !== 'npm' && tool !== 'node') return
   // The packages are in npm's cache since this checkout was installed.
-  const env = { ...process.env, npm_config_prefer_offline: 'true' }
+  const env = { ...process.env, COMMIT, npm_config_prefer_offline: 'true' }
   await run(tool, args, { cwd: here, env }).catch(({ message, stdout }: Error & { stdout: string }) => {
     throw new Error(`${message}\n${stdout}`)
   })

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
-import { packagePath } from '../../src/config/package-path.ts'
+import { buildInfo, packagePath } from '../../src/config/package-path.ts'
 import { readZip } from '../support/read-zip.ts'
 import { freePort } from '../support/service.ts'
 import { startProcess } from './child.ts'
 import { execForm, ignores, pairs, parseDockerfile } from './dockerfile.ts'
-import { type RehearsedImage, rehearseImage, textOf } from './image-rehearsal.ts'
+import { COMMIT, type RehearsedImage, rehearseImage, textOf } from './image-rehearsal.ts'
 
 const stages = parseDockerfile(readFileSync(packagePath('Dockerfile'), 'utf8'))
 const runtime = stages.at(-1)?.instructions ?? []
@@ -21,6 +21,11 @@ describe('Dockerfile', () => {
     expect(new Set(stages.map(({ image }) => image)).size).toBe(1)
     expect(stages[0]?.image).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/)
     expect(stages.map(({ name }) => name)).toEqual(['build', 'dependencies', undefined])
+  })
+
+  it('takes COMMIT before it builds', () => {
+    const names = stages[0]?.instructions.map(({ name, text }) => `${name} ${text}`) ?? []
+    expect(names.slice(-2)).toEqual(['ARG COMMIT', 'RUN node scripts/build.mjs'])
   })
 
   it('runs as a user that is not root, by exec forms that pass signals on to node', () => {
@@ -169,6 +174,8 @@ describe('what the Dockerfile builds', () => {
     await service.line(/Countersign is running/)
     // It gives up after four seconds, and Docker asks again, as a machine that is busy needs.
     await expect.poll(check).toEqual({ code: 0, stdout: '200 {"status":"ready"}\n' })
+    const health: unknown = await (await fetch(`http://127.0.0.1:${port}/healthz`)).json()
+    expect(health).toEqual({ status: 'ok', version: buildInfo().version, commit: COMMIT })
     expect((await fetch(`http://127.0.0.1:${port}/docs`)).status).toBe(200)
     expect((await fetch(`http://127.0.0.1:${port}/setup`)).status).toBe(200)
 

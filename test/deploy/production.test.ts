@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { packagePath } from '../../src/config/package-path.ts'
+import { buildInfo, packagePath } from '../../src/config/package-path.ts'
 import { freePort } from '../support/service.ts'
 import { startProcess } from './child.ts'
 import { parseDotEnv, readComposeFile } from './compose-file.ts'
@@ -27,7 +27,7 @@ describeWithNginx('docker-compose.https.yml', () => {
     const service = startProcess(process.execPath, program, { cwd: folder, env })
     onTestFinished(() => service.end('SIGTERM'))
     const [line] = await service.line(/\{.*Countersign is running.*\}/)
-    expect(JSON.parse(line)).toMatchObject({ url: `https://localhost:${proxy.tlsPort}` })
+    expect(JSON.parse(line)).toMatchObject({ ...buildInfo(), url: `https://localhost:${proxy.tlsPort}` })
 
     const options = { host: 'localhost', port: proxy.tlsPort, path: '/readyz', ca: certificate, agent: false }
     const [answer]: IncomingMessage[] = await once(request(options).end(), 'response')

@@ -9,7 +9,7 @@ import { type ContentCoding, preferredCoding } from './pages.ts'
 export function healthRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/healthz', (_request, response) => {
-    response.setHeader('Cache-Control', 'no-store').json({ status: 'ok' })
+    response.setHeader('Cache-Control', 'no-store').json({ status: 'ok', ...deps.build })
   })
   router.get('/readyz', async (_request, response) => {
     await deps.ping().catch(() => {

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
+import { buildInfo } from '../../../src/config/package-path.ts'
 import { newCaller, send } from '../../support/caller.ts'
 import { startService, useService } from '../../support/service.ts'
 
 it('200: /healthz answers while the process lives, /readyz while the store does', async () => {
   const service = await useService()
   const health = await send(service, '/healthz')
-  expect([health.status, health.body]).toEqual([200, { status: 'ok' }])
+  expect([health.status, health.body]).toEqual([200, { status: 'ok', ...buildInfo() }])
   const ready = await send(service, '/readyz')
   expect([ready.status, ready.body]).toEqual([200, { status: 'ready' }])
   expect(ready.headers.get('cache-control')).toBe('no-store')
