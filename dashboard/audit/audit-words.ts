@@ -78,7 +78,7 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'webhook.created': ['Webhook added', '{actor} added a webhook'],
     'webhook.deleted': ['Webhook deleted', '{actor} deleted a webhook'],
     'webhook.rotated': ['Webhook secret', '{actor} gave a webhook a new secret'],
-    'webhook.disabled': ['Webhook off', '{actor} switched a webhook off: its receiver is gone'],
+    'webhook.disabled': ['Webhook off', '{actor} switched a webhook off'],
     'webhook.enabled': ['Webhook on', '{actor} switched a webhook on again'],
     'webhook.tested': ['Webhook tested', '{actor} sent a test to a webhook'],
     'delivery.delivered': ['Delivered', '{actor} delivered an event'],

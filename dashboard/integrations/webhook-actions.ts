@@ -121,9 +121,9 @@ export function webhookHints(webhook: Webhook): HTMLElement[] {
       el(
         'p',
         { class: 'text-flag' },
-        'Its receiver answered with status 410, gone',
-        ...(disabled_at === null ? [] : [', ', moment(disabled_at)]),
-        '. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log.',
+        'Switched off',
+        ...(disabled_at === null ? [] : [' ', moment(disabled_at)]),
+        ': its receiver answered with status 410 (gone), or the operator did it. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log.',
       ),
     )
   }

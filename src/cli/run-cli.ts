@@ -7,6 +7,7 @@ import { Refusal } from '../domain/errors.ts'
 import type { AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
+import type { ResetOptions } from './reset-user.ts'
 import {
   answerInJson,
   CliError,
@@ -30,6 +31,7 @@ const load = {
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
   users: () => import('./users.ts'),
+  resetUser: () => import('./reset-user.ts'),
   keys: () => import('./keys.ts'),
   audit: () => import('./audit.ts'),
   verify: () => import('./verify-receipt.ts'),
@@ -181,13 +183,17 @@ function addUserCommands(user: Command): void {
     user.command('confirm <email>').description('vouch for the address of a person whom an owner invited'),
     async (_options, email) => (await load.users()).runConfirmUser(email),
   )
-  answers(
+  answers<ResetOptions>(
     user
       .command('reset <email>')
       .description(
         'take away all passkeys, codes, known browsers and sessions of a person: lost, or to stop them',
+      )
+      .option(
+        '--disable-webhooks',
+        'also switch off the webhooks of their account; its owner can switch them on again',
       ),
-    async (_options, email) => (await load.users()).runResetUser(email),
+    async (options, email) => (await load.resetUser()).runResetUser(email, options),
   )
   answers(
     user

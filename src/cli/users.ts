@@ -5,13 +5,7 @@ import { isId } from '../domain/identifier.ts'
 import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
-import {
-  type EnrollmentLink,
-  inviteUser,
-  type ResetPerson,
-  renewInvitation,
-  resetPerson,
-} from '../flow/people/invite-user.ts'
+import { type EnrollmentLink, inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
 import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
@@ -70,79 +64,16 @@ function newStoreText(dataDir: string): string {
   return `There was no store in ${dataDir}; a new one was made there. If your service has another, set its DATA_DIR or MONGODB_URI and try again.\n`
 }
 
-/** Requests named after a reset, at most. */
-const NAMED = 20
-
-/** `countersign user reset`: takes a person's factors and sessions away, when one is lost or stolen or they must not decide. */
-export function runResetUser(address: string): Promise<CommandResult> {
-  const email = checkEmail(address)
-  return withService(async (deps) => {
-    const reset = resetPerson(deps, { email }, { kind: 'cli' })
-    const gone = await reset.catch(unknownPerson(email))
-    const { before } = gone
-    const open = await deps.requests.withVoteOf(before.id, NAMED + 1)
-    const open_votes = open.slice(0, NAMED)
-    const more_open_votes = open.length > NAMED
-    const more = more_open_votes ? ' and more' : ''
-    return {
-      value: {
-        user_id: before.id,
-        email,
-        taken: presentTaken(gone),
-        open_votes,
-        more_open_votes,
-      },
-      text: [
-        `Reset ${email} (${before.id}). Taken away: ${takenWords(gone)}.`,
-        ...(open.length === 0
-          ? []
-          : [
-              `Their votes still count in pending requests: ${open_votes.join(', ')}${more}. The owner of the account can withdraw these.`,
-            ]),
-        `They sign in and decide again only after a new link: countersign user invite ${inShell(email)} --renew`,
-        `API keys of their account keep working: countersign key list --owner ${inShell(email)}`,
-      ].join('\n'),
-    }
-  })
-}
-
-function presentTaken({ before, sessions, links }: ResetPerson) {
-  return {
-    passkeys: before.passkeys.map(({ id, name }) => ({ id, name })),
-    totp: before.totp !== undefined,
-    backup_codes: before.backup_codes.length,
-    browsers: before.devices.length,
-    chat: before.chat.length,
-    sessions,
-    links,
-    delegate: before.delegate?.user_id ?? null,
-  }
-}
-
-function takenWords({ before, sessions, links }: ResetPerson): string {
-  const { backup_codes, chat, devices, delegate } = before
-  const counted = [
-    [backup_codes.length, 'backup code'],
-    [devices.length, 'known browser'],
-    [chat.length, 'linked chat account'],
-    [sessions, 'session'],
-    [links, 'open link'],
-  ] as const
-  const some = counted.flatMap(([n, what]) => (n === 0 ? [] : [`${n} ${what}${n === 1 ? '' : 's'}`]))
-  const all = [...namesOfFactors(before), ...some, ...(delegate === undefined ? [] : ['their delegate'])]
-  return all.length === 0 ? 'nothing was there' : all.join(', ')
-}
-
 function counting(user: User): Pick<User, 'passkeys' | 'totp'> {
   return { passkeys: usablePasskeys(user), ...(factorsOf(user).has_totp ? given({ totp: user.totp }) : {}) }
 }
 
-function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp'>): string[] {
+export function namesOfFactors({ passkeys, totp }: Pick<User, 'passkeys' | 'totp'>): string[] {
   const named = passkeys.map(({ name }) => `passkey "${oneLine(name)}"`)
   return totp === undefined ? named : [...named, 'authenticator app']
 }
 
-function unknownPerson(email: string) {
+export function unknownPerson(email: string) {
   const message = `No user has the address ${email}; see: countersign user list`
   return inWords({ not_found: ['user_not_found', message] })
 }

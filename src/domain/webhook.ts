@@ -2,7 +2,7 @@ import type { AuditEntry } from './audit.ts'
 import type { EventType, OutboxEvent } from './event.ts'
 import type { OutcomeClass } from './retry.ts'
 
-/** An account's webhook. `disabled`: its receiver answered 410. A deleted webhook stays stored for its log. */
+/** An account's webhook. `disabled`: its receiver answered 410, or the operator did it. A deleted webhook stays stored for its log. */
 export interface Webhook {
   /** `whk_…` */
   id: string

@@ -62,7 +62,7 @@ describeInBrowser('webhooks of a real service', () => {
         await page.goto('/integrations')
         return page.locator('.webhook-about').innerText()
       })
-      .toContain('Its receiver answered with status 410, gone')
+      .toContain('its receiver answered with status 410 (gone)')
     await page.getByRole('button', { name: /^Switch on/ }).click()
     await page.getByText('The webhook is on again.').waitFor()
     await page.getByRole('button', { name: /^Delete/ }).click()

@@ -54,7 +54,7 @@ describeInBrowser('webhooks on the page of integrations', () => {
     await open()
     expect(await about()).toEqual([
       `${URL_1} Active Events: approval.approved, approval.rejected. The secret before the last rotation still signs, too, until 22 Nov 2026, 08:00:00 UTC. Last delivery 3 h ago: no answer in time, waiting for its next attempt.`,
-      `${URL_1} Switched off Events: key.created. Its receiver answered with status 410, gone, 19 Nov 2026, 10:00:00 UTC. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log. Nothing has been sent to it yet.`,
+      `${URL_1} Switched off Events: key.created. Switched off 19 Nov 2026, 10:00:00 UTC: its receiver answered with status 410 (gone), or the operator did it. Nothing is sent until you switch it on again; deliveries that were given up or dropped can be replayed from its log. Nothing has been sent to it yet.`,
     ])
     await press(`Switch on the webhook ${URL_1}`)
     await page.getByText('The webhook is on again.').waitFor()

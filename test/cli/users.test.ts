@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, inject, it } from 'vitest'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { alter, newCaller } from '../support/caller.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import {
@@ -16,6 +16,8 @@ import { createHttpClient } from '../support/http-client.ts'
 import { enrolByLink } from '../support/invited.ts'
 import { ask, decideByPasskey, setUpOwner } from '../support/live.ts'
 import { asMembers } from '../support/members.ts'
+import { usePushService } from '../support/push-setting.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { databaseUri, TEST_SECRETS, type TestService, useService } from '../support/service.ts'
 
 const USER_ID = /^usr_[0-9a-z]{26}$/
@@ -24,9 +26,9 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const LINK = /^http:\/\/localhost:3000\/enroll#[A-Za-z0-9_-]{43}$/
 
 /** A running service, and the environment of a command on its store. */
-async function useServiceOnStore() {
+async function useServiceOnStore(env: Record<string, string> = {}) {
   const database = `test_${randomBytes(6).toString('hex')}`
-  const service = await useService({ database })
+  const service = await useService({ database, env })
   const MONGODB_URI = databaseUri(inject('storeUri'), database)
   return { service, env: { MONGODB_URI, BASE_URL: service.url, ...TEST_SECRETS } }
 }
@@ -355,6 +357,70 @@ describe('countersign user reset', () => {
       },
     ])
   })
+})
+
+it('names what a thief may have added to the account, and switches its webhooks off when asked', async () => {
+  const { service, env } = await useServiceOnStore({ CALLBACK_ALLOW_PRIVATE: '1' })
+  const push = await usePushService()
+  const { owner } = await setUpOwner(service, 'ann@example.com')
+  const bob = await enrolWithPasskey(service, 'bob@example.com')
+  const found = (await service.composition.deps.users.find(owner.userId)) ?? expect.unreachable()
+  const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'ops' }
+  await alter(service, 'accounts', found.account_id, {
+    channels: [channel],
+    members: asMembers([bob.userId]),
+  })
+  const workspace = { platform: 'slack', tenant: 'T2', workspace_name: 'Acme' } as const
+  const installed = { sealed: 'x', account_ids: [found.account_id], installed_at: new Date() }
+  await service.composition.deps.installations.put({ ...workspace, ...installed })
+  const { public_key } = (await owner.browser.get('/api/v1/me/push')).body
+  const { subscription } = push.subscribe(public_key)
+  expectStatus(await owner.browser.post('/api/v1/me/push', { subscription, name: 'phone' }), 201)
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.close())
+  const url = receiver.url('/theirs')
+  const made = expectStatus(await owner.browser.post('/api/v1/account/webhooks', { url }), 201)
+  const { id } = made.webhook
+
+  const reset = ['user', 'reset', 'ann@example.com']
+  const words = await cli(reset, { env })
+  expect(words.stdout).toBe(
+    [
+      `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 browser with notifications, 1 session.`,
+      'Their account keeps these; a thief may have added some:',
+      `  webhook ${url} (${id})`,
+      '  channel ops (slack)',
+      '  workspace Acme (slack)',
+      `  approver ${bob.userId}`,
+      'To switch off all its webhooks, which its owner can undo: countersign user reset ann@example.com --disable-webhooks',
+      'Its owner removes channels and workspaces under Integrations, and people under Members.',
+      'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
+      'API keys of their account keep working: countersign key list --owner ann@example.com\n',
+    ].join('\n'),
+  )
+  const stays = {
+    webhooks: [{ id, url }],
+    api_keys: [{ id: expect.stringMatching(/^key_/), name: expect.any(String) }],
+    channels: [channel],
+    workspaces: [{ platform: 'slack', tenant: 'T2', name: 'Acme' }],
+    members: [{ user_id: bob.userId, role: 'approver', state: 'active' }],
+  }
+  const plain = (await cli([...reset, '--json'], { env })).json()
+  expect(plain).toMatchObject({ stays, webhooks_disabled: [], taken: { push_devices: 0 } })
+  const off = (await cli([...reset, '--disable-webhooks', '--json'], { env })).json()
+  expect(off).toMatchObject({ stays: { ...stays, webhooks: [] }, webhooks_disabled: [{ id, url }] })
+  expect(await actorsOf(env, 'webhook.disabled', id)).toEqual([{ kind: 'cli' }])
+
+  // The owner finds it switched off, and can switch it on.
+  const { enroll_url } = (
+    await cli(['user', 'invite', 'ann@example.com', '--renew', '--json'], { env })
+  ).json()
+  const { browser } = await enrolByLink(service, enroll_url)
+  const path = `/api/v1/account/webhooks/${id}`
+  expect((await browser.get(path)).body.state).toBe('disabled')
+  expect((await browser.post(`${path}/enable`, {})).body.webhook).toMatchObject({ id, state: 'active' })
+  const both = await cli([...reset, '--disable-webhooks'], { env })
+  expect(both.stdout).toContain(`\nSwitched off: webhook ${url} (${id})\nTheir account keeps these`)
 })
 
 it('names the open requests that a vote of the person counts in: a reset takes back no vote', async () => {

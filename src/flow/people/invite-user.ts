@@ -50,11 +50,12 @@ export async function renewInvitation(
   return { user, link: await issueOperatorLink(deps, user.id) }
 }
 
-/** The outcome of `resetPerson`: the person as they were before, and how many sessions and open links ended. */
+/** The outcome of `resetPerson`: the person as they were before, and how many sessions, open links and browsers for pushes ended. */
 export interface ResetPerson {
   before: User
   sessions: number
   links: number
+  pushDevices: number
 }
 
 /**
@@ -91,11 +92,11 @@ export async function resetPerson(
     }
   })
   const sessions = await endAllSessions(deps, user, actor, 'reset')
-  await removeAllDevices(deps, user, actor, 'reset')
+  const pushDevices = await removeAllDevices(deps, user, actor, 'reset')
   for (const platform of new Set(before.chat.map((identity) => identity.platform)))
     await bringToPerson(deps, user, platform)
   deps.log.info({ user_id: user.id }, 'reset')
-  return { before, sessions, links }
+  return { before, sessions, links, pushDevices }
 }
 
 const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [], chat: [] }

@@ -109,15 +109,18 @@ type RemovalReason = 'removed' | 'taken_over' | 'enrolled_again' | 'reset'
 /**
  * Sends none of the person's browsers anything more: one of them may be an intruder's, and would outlive the
  * session it was registered with (T23).
+ * @returns how many there were
  */
 export async function removeAllDevices(
   deps: FlowDeps,
   person: Pick<User, 'id'>,
   actor: AuditActor,
   reason: RemovalReason,
-): Promise<void> {
-  for (const device of await deps.pushDevices.activeOf([person.id]))
+): Promise<number> {
+  const devices = await deps.pushDevices.activeOf([person.id])
+  for (const device of devices)
     await deps.pushDevices.remove(device.id, person.id, removalEntry(deps, device, { reason, actor }))
+  return devices.length
 }
 
 function removalEntry(

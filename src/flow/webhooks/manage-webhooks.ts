@@ -65,7 +65,18 @@ export async function deleteWebhook(deps: FlowDeps, owner: Owner, id: string): P
   return deleted
 }
 
-/** Enables a webhook that a 410 had disabled; an enabled one stays as it is. @throws Refusal `not_found` */
+/** Switches off the account's webhooks that are on, until the owner enables them. @returns those it switched off */
+export async function disableWebhooks(deps: FlowDeps, owner: Owner): Promise<Webhook[]> {
+  const disabled: Webhook[] = []
+  for (const webhook of await deps.webhooks.activeOf([owner.accountId])) {
+    const at = deps.clock.now()
+    const audit = ownerAudit(deps, 'webhook.disabled', owner, webhook.id, at)
+    if (await deps.webhooks.disable(webhook.id, at, audit)) disabled.push(webhook)
+  }
+  return disabled
+}
+
+/** Enables a webhook that a 410 or the operator had disabled; an enabled one stays as it is. @throws Refusal `not_found` */
 export async function enableWebhook(deps: FlowDeps, owner: Owner, id: string): Promise<Webhook> {
   await findLiveWebhook(deps, owner.accountId, id)
   const audit = ownerAudit(deps, 'webhook.enabled', owner, id, deps.clock.now())

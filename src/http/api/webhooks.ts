@@ -35,7 +35,8 @@ const webhookAnswer = z
     url: z.string().meta({ example: 'https://hooks.example.com/countersign' }),
     events: z.array(z.enum(SUBSCRIBABLE)).meta({ description: 'The events it receives.' }),
     state: z.enum(['active', 'disabled', 'deleted']).meta({
-      description: '`disabled`: its receiver answered 410; nothing is sent until it is switched on again.',
+      description:
+        '`disabled`: its receiver answered 410, or the operator did it; nothing is sent until it is switched on again.',
     }),
     created_at: timeField,
     disabled_at: timeField.nullable(),
