@@ -88,7 +88,7 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   { room: /^embedded-mongo\//, may: /^embedded-mongo\/src\// },
   {
     room: /^webauthn-page\/kit\//,
-    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
+    may: /^(webauthn-page\/kit\/|src\/domain\/(text|text-check|text-direction|text-scripts|request|bootstrap)\.ts|src\/signing\/(canonical|base64)\.ts)/,
     types: /^src\//,
   },
   {

@@ -13,7 +13,7 @@ import { list, object, text } from '../../webauthn-page/kit/api/shape.ts'
 import { deviceName } from '../../webauthn-page/kit/device-name.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
 import { div, el, hint, kind, note, p } from '../../webauthn-page/kit/dom/element.ts'
-import { type Field, field, filled, form, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
+import { type Field, field, form, nameField, wrong } from '../../webauthn-page/kit/dom/form.ts'
 import { day, moment, timeZone } from '../../webauthn-page/kit/dom/moment.ts'
 import { backupCodes, totpSetup } from '../../webauthn-page/kit/passkey/authenticator-app.ts'
 import {
@@ -23,6 +23,7 @@ import {
   passkeysWork,
 } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { isLockedOut } from '../../webauthn-page/kit/passkey/no-factor.ts'
+import { readName } from '../../webauthn-page/kit/passkey/read-name.ts'
 import { confirmed, type Proof, stepUp } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerName, callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { authenticatorWords } from '../parts/authenticator-words.ts'
@@ -109,7 +110,7 @@ function newPasskeyForm(
     checked: false,
   })
   const create = async (hints: PasskeyHints): Promise<void> => {
-    const said = filled(name, 'Give the passkey a name.')
+    const said = readName(name, 'Give the passkey a name.')
     if (said === undefined) return
     try {
       const asked = { proof, attested: make.input.checked }

@@ -11,6 +11,7 @@ import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { keep, kept } from '../../webauthn-page/kit/dom/kept.ts'
 import { day } from '../../webauthn-page/kit/dom/moment.ts'
+import { readName } from '../../webauthn-page/kit/passkey/read-name.ts'
 import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import { entry, tag } from '../parts/rows.ts'
@@ -59,12 +60,13 @@ function turnOn(part: Section, publicKey: string, done: Done): HTMLElement {
     value: deviceName(),
   })
   const start = async (): Promise<void> => {
-    name.setError()
+    const said = readName(name, 'Give the browser a name.')
+    if (said === undefined) return
     const subscription = await subscribe(publicKey)
     // Closing the browser's prompt refuses for now; pressing "Block" refuses for good.
     if (subscription === undefined)
       return part.slot.show('info', ADVICE[Notification.permission === 'denied' ? 'refused' : 'dismissed'])
-    const body = { subscription, name: name.input.value.trim() || deviceName() }
+    const body = { subscription, name: said }
     const purpose = ['Confirm that ', callerText(body.name), ' is to show your requests.']
     const answer = await proven(purpose, () => post('/me/push', body, newDeviceShape))
     if (answer === undefined) return

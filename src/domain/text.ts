@@ -1,50 +1,15 @@
 import { turnsAlone } from './text-direction.ts'
 
-/** Whether a caller's text may be stored at all; `reason` is part of a sentence, `codePoint` has the form `U+0000`. */
-export type TextCheck = { ok: true } | { ok: false; reason: string; codePoint: string }
-
 /** A piece of a text as it is shown. Labels are ours: renderers set them apart from the caller's text. */
 export type Segment =
   | { kind: 'text'; text: string }
   | { kind: 'hidden'; label: string; codePoint: string; count: number }
   | { kind: 'newlines'; count: number; label: string }
 
-/** Characters that no honest text holds, or that some system would store, sign or draw differently. */
-const REFUSED: readonly { pattern: RegExp; reason: string }[] = [
-  { pattern: /\p{Surrogate}/u, reason: 'is half of a surrogate pair' },
-  { pattern: /(?![\t\n])\p{Cc}/u, reason: 'is a control character (only line feed and tab are allowed)' },
-  { pattern: /\p{Noncharacter_Code_Point}/u, reason: 'is a noncharacter' },
-  { pattern: /[\u{e0000}-\u{e007f}]/u, reason: 'is an invisible tag character' },
-]
-
 /** Most blanks in a row that are shown as they are: more push text out of sight. */
 const MAX_BLANKS = 16
 /** One empty line is layout; more of them push text out of a card. */
 const MAX_NEWLINES = 2
-
-/** Refuses ill-formed text and characters without an honest use. All else is stored unchanged and shown by `visibleText`. */
-export function checkCallerText(text: string): TextCheck {
-  for (const { pattern, reason } of REFUSED) {
-    const found = pattern.exec(text)
-    if (found) return { ok: false, reason, codePoint: codePointName(found[0]) }
-  }
-  return { ok: true }
-}
-
-/** Says, as the end of a sentence, what is wrong with a short name that a person gives. Such names are shown as they are. */
-export function shortNameFault(name: string): string | undefined {
-  if (codePointLength(name) > 80) return 'must not exceed 80 characters'
-  return checkCallerText(name).ok && !/[\n\t]/.test(name)
-    ? undefined
-    : 'must be one line without control characters'
-}
-
-/** Counts Unicode code points, as the limit on `action` does. */
-export function codePointLength(text: string): number {
-  let length = 0
-  for (const _ of text) length += 1
-  return length
-}
 
 /**
  * Splits a text into visible and invisible parts: every hidden or misleading character becomes a label, and more than
@@ -142,7 +107,7 @@ function isLayout(character: string | undefined): boolean {
 }
 
 /** Names a code point for people: `U+202E`. Takes one character or one lone surrogate. */
-function codePointName(character: string): string {
+export function codePointName(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 

@@ -21,18 +21,23 @@ interface Limited {
   act?(page: Page): Promise<void>
 }
 
+/** A flag in tag characters, which phones offer and the service refuses. */
+const SCOTLAND = '\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}'
+
+async function askForPasskey(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  await page.getByText('Use a code instead').click()
+  await page.getByLabel('Code from your authenticator app').fill('123456')
+  await page.getByRole('button', { name: 'Confirm with the code' }).click()
+}
+
 const FIELDS: Limited[] = [
   { path: '/keys', label: 'Name of the key', taken: name },
   {
     path: '/account',
     label: 'Name of the new passkey',
     taken: name,
-    act: async (page) => {
-      await page.getByRole('button', { name: 'Add a passkey' }).click()
-      await page.getByText('Use a code instead').click()
-      await page.getByLabel('Code from your authenticator app').fill('123456')
-      await page.getByRole('button', { name: 'Confirm with the code' }).click()
-    },
+    act: askForPasskey,
   },
   { path: '/setup#good-token', label: 'Name of this passkey', taken: name },
   { path: '/setup#good-token', label: 'Your name', taken: name },
@@ -62,4 +67,38 @@ describeInBrowser('the length of a field', () => {
       expect([taken(length), taken(length + 1)]).toEqual([true, false])
     },
   )
+
+  it.each([
+    [`/a/${sampleReview().id}`, 'Comment (optional)', 'Approve', 'must not hold control or invisible tag'],
+    ['/account', 'Name of the new passkey', 'Create a passkey on this device', 'must be one line without'],
+    [
+      '/setup#good-token',
+      'Name of this passkey',
+      'Create a passkey on this device',
+      'must be one line without',
+    ],
+  ])('on %s, %s with characters that are refused asks for no passkey', async (path, label, press, said) => {
+    const { page } = await suite.visit()
+    await page.goto(path)
+    await page.locator('h1').waitFor()
+    const entry = page.getByLabel(label, { exact: true })
+    if (path === '/account') await askForPasskey(page)
+    if (path.startsWith('/setup')) {
+      await page.getByLabel('E-mail').fill('ana@example.com')
+      await page.getByLabel('Your name').fill('Ana')
+    }
+    // The comment is folded: it opens to show what is wrong.
+    const fold = page.getByText('Add a comment')
+    if (path.startsWith('/a/')) await fold.click()
+    await entry.fill(`Fine ${SCOTLAND}`)
+    if (path.startsWith('/a/')) await fold.click()
+    const before = suite.server().calls.length
+    await page.getByRole('button', { name: press, exact: true }).click()
+    await page.getByText(`It ${said}`).waitFor()
+    await page.locator('*:focus').and(entry).waitFor()
+    const calls = suite.server().calls.slice(before)
+    expect(calls.filter((call) => call.startsWith('POST'))).toEqual([])
+    await entry.fill('Fine')
+    await page.getByText(`It ${said}`).waitFor({ state: 'detached' })
+  })
 })

@@ -69,7 +69,7 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     channel()
     suite.server().state.chat.refuse = 'chat_link_not_yours'
     await open()
-    await confirm()
+    await button('Confirm and notify the channel').click()
     await page.getByRole('heading', { name: 'Someone else asked for this link' }).waitFor()
     expect(await main()).toContain('you are signed in as Ana Pereira, ana@example.com.')
     expect(await main()).toContain(
@@ -80,11 +80,11 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     expect(suite.server().state.signedIn).toBe(false)
   })
 
-  it('channel: says when the account has as many as it may have', async () => {
+  it('channel: says when the account has as many as it may have, before a proof is asked for', async () => {
     channel()
     suite.server().state.chat.refuse = 'channel_limit'
     await open()
-    await confirm()
+    await button('Confirm and notify the channel').click()
     await page.getByText('has reached the limit of 5 channels; remove one first.').waitFor()
   })
 

@@ -146,7 +146,8 @@ describeInBrowser('linking a chat account', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await focused()).toBe('Confirm and link')
-    expect(uses()).toBe(0)
+    expect(uses(), 'without a proof').toBe(1)
+    expect(suite.server().state.chat.identities).toEqual([])
     await button('Confirm and link').click()
     await prove('000000')
     await expect
@@ -169,11 +170,10 @@ describeInBrowser('linking a chat account', () => {
     expect(uses()).toBe(0)
   })
 
-  it('says when the identity is linked to another person', async () => {
+  it('says when the identity is linked to another person, before a proof is asked for', async () => {
     suite.server().state.chat.refuse = 'identity_taken'
     await open()
     await button('Confirm and link').click()
-    await prove()
     await page.getByText('This chat identity is linked to another person; unlink it there first.').waitFor()
   })
 
@@ -181,7 +181,6 @@ describeInBrowser('linking a chat account', () => {
     await open()
     suite.server().state.chat.link = undefined
     await button('Confirm and link').click()
-    await prove()
     await page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
     expect(await page.locator('main').innerText()).toContain('Type /countersign link in Slack again')
     expect(await page.getByRole('link', { name: 'Your account', exact: true }).getAttribute('href')).toBe(
@@ -221,7 +220,9 @@ describeInBrowser('linking a chat account', () => {
 
   it('does not claim to know what became of an answer that was lost', async () => {
     await open()
-    await page.route('**/chat-links/use', (route) => route.abort('connectionreset'))
+    await page.route('**/chat-links/use', (route) =>
+      route.request().postDataJSON().proof === undefined ? route.continue() : route.abort('connectionreset'),
+    )
     await button('Confirm and link').click()
     await prove()
     await expect

@@ -81,7 +81,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await open(second, url)
     await confirm(first)
     await first.page.getByRole('heading', { name: 'Your chat account is linked' }).waitFor()
-    await confirm(second)
+    await second.page.getByRole('button', { name: 'Confirm and link' }).click()
     await second.page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
     expect(await holderOf('U3')).toBe('cy@example.com')
   })
@@ -92,7 +92,7 @@ describeInBrowser('from a command in chat to the page and back', () => {
     await link(owner, 'U4')
     const url = await linkFor('U4', 'channel')
     await open(other, url)
-    await confirm(other, 'Confirm and notify the channel')
+    await other.page.getByRole('button', { name: 'Confirm and notify the channel' }).click()
     await other.page.getByRole('heading', { name: 'Someone else asked for this link' }).waitFor()
 
     const { page } = owner

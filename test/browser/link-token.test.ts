@@ -28,7 +28,7 @@ async function contentOf(request: Request): Promise<{ path: string; head: string
 describeInBrowser('the token of a link from chat', () => {
   const suite = usePageSuite()
 
-  it('is in two JSON bodies and nowhere else: no address, header, storage, document or history (T14)', async () => {
+  it('is in three JSON bodies and nowhere else: no address, header, storage, document or history (T14)', async () => {
     const { page, incidents } = await suite.visit()
     const requests: Request[] = []
     page.on('request', (request) => void requests.push(request))
@@ -47,7 +47,8 @@ describeInBrowser('the token of a link from chat', () => {
 
     const sent = await Promise.all(requests.map(contentOf))
     const withToken = sent.filter(({ body }) => body.includes(LINK_TOKEN)).map(({ path }) => path)
-    expect(withToken).toEqual(['/api/v1/chat-links/look', '/api/v1/chat-links/use'])
+    const [use, proven] = ['/api/v1/chat-links/use', '/api/v1/chat-links/use']
+    expect(withToken, 'without and with the proof').toEqual(['/api/v1/chat-links/look', use, proven])
     expect(sent.filter(({ head }) => head.includes(LINK_TOKEN))).toEqual([])
     expect(sent.filter(({ head }) => /"referer":/i.test(head))).toEqual([])
     expect(incidents).toEqual([])

@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  checkCallerText,
-  codePointLength,
-  hasHidden,
-  visibleString,
-  visibleText,
-} from '../../src/domain/text.ts'
+import { hasHidden, visibleString, visibleText } from '../../src/domain/text.ts'
+import { checkCallerText, codePointLength } from '../../src/domain/text-check.ts'
 import { directions, mixedDirection } from '../../src/domain/text-direction.ts'
 import { mixedScriptWarning } from '../../src/domain/text-scripts.ts'
 

@@ -74,12 +74,13 @@ export function chatAnswers(chat: PageChat, { body, signedIn }: Call): Record<st
     'POST /chat-links/look': () => openLink(chat, body),
     'POST /chat-links/use': () => {
       const { kind } = openLink(chat, body)
+      const { refuse } = chat
       if (kind !== 'browser') {
         if (!signedIn) throw refusal('not_signed_in')
+        if (refuse !== undefined && refuse !== 'channel_unreachable') throw refusal(refuse)
         checkProof(body.proof)
       }
-      if (chat.refuse !== undefined)
-        throw refusal(chat.refuse, chat.refuse === 'channel_unreachable' ? { reason: 'not_in_channel' } : {})
+      if (refuse !== undefined) throw refusal(refuse, { reason: 'not_in_channel' })
       chat.link = undefined
       if (kind === 'link') chat.identities = [SAMPLE_IDENTITY]
       if (kind === 'channel') chat.channels = [SAMPLE_CHANNEL]

@@ -12,7 +12,7 @@ import { post, RequestFailure } from '../kit/api/request.ts'
 import { deviceName } from '../kit/device-name.ts'
 import { button, buttonRow } from '../kit/dom/button.ts'
 import { type Child, div, el, lede, link, note, p } from '../kit/dom/element.ts'
-import { emailField, type Field, filled, nameField, readEmail } from '../kit/dom/form.ts'
+import { emailField, type Field, nameField, readEmail } from '../kit/dom/form.ts'
 import { type NoticeSlot, notice, noticeSlot, sentenceOf } from '../kit/dom/notice.ts'
 import { plainScene, showHalfLink, showPlain, showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { backupCodes, totpSetup } from '../kit/passkey/authenticator-app.ts'
@@ -25,6 +25,7 @@ import {
   passkeysWork,
   stopPrompt,
 } from '../kit/passkey/ceremony.ts'
+import { readName } from '../kit/passkey/read-name.ts'
 import { callerName, callerText } from '../kit/show/caller-text.ts'
 import { signInPanel, whoIsSignedIn } from '../sign-in/sign-in.ts'
 
@@ -254,7 +255,7 @@ async function enrolPasskey(
 ): Promise<void> {
   const work = async (): Promise<void> => {
     const who = person()
-    const passkeyName = who && filled(name, 'Give the passkey a name.')
+    const passkeyName = who && readName(name, 'Give the passkey a name.')
     if (passkeyName === undefined) return
     const { options } = await post('/enrollment/passkey/options', { token, ...who }, creationOptionsShape)
     const credential = await createPasskey({ ...options, hints }, slot)
@@ -278,7 +279,7 @@ function personFields() {
   )
   const name = nameField('Your name', undefined, { autocomplete: 'name', required: true })
   const read = (): Person | undefined => {
-    const called = filled(name, 'Enter your name.')
+    const called = readName(name, 'Enter your name.')
     const address = readEmail(email, 'Enter your e-mail address, such as ana@example.com.')
     return called === undefined || address === undefined ? undefined : { email: address, name: called }
   }

@@ -7,7 +7,7 @@ import { moment } from '../kit/dom/moment.ts'
 import { type NoticeSlot, notice, noticeSlot } from '../kit/dom/notice.ts'
 import { showScene, showUser, takeToken } from '../kit/dom/stage.ts'
 import { completeLink } from '../kit/passkey/ceremony.ts'
-import { type Operation, stepUp } from '../kit/passkey/step-up.ts'
+import { confirmed, type Operation, type Proof } from '../kit/passkey/step-up.ts'
 import { channelOf, linkWarnings, typed, whoInChat, whoIsHere, wordsOf } from '../kit/show/chat.ts'
 import { whoIsSignedIn } from '../sign-in/sign-in.ts'
 import {
@@ -109,9 +109,8 @@ class LinkPage {
       if (now === undefined) return this.#askWho(link, SESSION_ENDED)
       if (now.id !== user.id) return this.#ask(link, now, OTHER_PERSON)
       const { operation, purpose } = purposeOf(link)
-      const proof = await stepUp(operation, purpose, link.id, completeLink(this.#token))
-      if (proof === undefined) return
-      await post('/chat-links/use', { token: this.#token, proof }, okShape)
+      const use = (proof?: Proof) => post('/chat-links/use', { token: this.#token, proof }, okShape)
+      if ((await confirmed(purpose, use, operation, link.id, completeLink(this.#token))) === undefined) return
       if (link.kind === 'channel') showChannelAdded(link)
       else showLinked(link, user)
     } catch (error) {

@@ -2,7 +2,7 @@ import { ECDH } from 'node:crypto'
 import type { AuditActor, AuditEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
-import { type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
+import { MOST_PUSH_DEVICES, type PushDevice, type PushSubscription, TEST_PUSH_MS } from '../../domain/push.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
@@ -32,10 +32,7 @@ export async function addPushDevice(
   input: { subscription: PushSubscription; name: string },
   address: string,
 ): Promise<PushDevice> {
-  const target = deps.targets.read(input.subscription.endpoint)
-  if ('problem' in target) throw invalidField('subscription.endpoint', target.problem)
-  if (!isP256Point(input.subscription.p256dh))
-    throw invalidField('subscription.keys.p256dh', 'must be a point on the curve P-256')
+  const subscription = readSubscription(deps, input.subscription)
   const id = drawId(deps, 'psd')
   const name = visibleString(input.name).trim()
   const detail = { user_id: person.id, name }
@@ -48,8 +45,7 @@ export async function addPushDevice(
       account_id: person.account_id,
       state: 'active',
       name,
-      ...sealSubscription(deps.vault, { ...input.subscription, endpoint: target.href }),
-      host: target.host,
+      ...subscription,
       created_at: deps.clock.now(),
       last_sent_at: null,
       audit: [audit],
@@ -63,6 +59,29 @@ export async function addPushDevice(
       deps.pushDevices.remove(id, person.id, removalEntry(deps, device, { reason: 'reset' })),
     )
   return device
+}
+
+/**
+ * Checks a browser's subscription before a proof is asked for; the limit itself holds at the write.
+ * @throws Refusal `invalid_field`, `push_device_limit`
+ */
+export async function checkPushDevice(
+  deps: Pick<FlowDeps, 'targets' | 'vault' | 'pushDevices'>,
+  person: Pick<User, 'id'>,
+  subscription: PushSubscription,
+): Promise<void> {
+  const { endpoint_hash } = readSubscription(deps, subscription)
+  const devices = await listPushDevices(deps, person)
+  const known = devices.some((device) => device.endpoint_hash === endpoint_hash)
+  if (!known && devices.length >= MOST_PUSH_DEVICES) throw refusal('push_device_limit')
+}
+
+function readSubscription({ targets, vault }: Pick<FlowDeps, 'targets' | 'vault'>, given: PushSubscription) {
+  const target = targets.read(given.endpoint)
+  if ('problem' in target) throw invalidField('subscription.endpoint', target.problem)
+  if (!isP256Point(given.p256dh))
+    throw invalidField('subscription.keys.p256dh', 'must be a point on the curve P-256')
+  return { ...sealSubscription(vault, { ...given, endpoint: target.href }), host: target.host }
 }
 
 /** Needs no proof: it lowers nothing. @throws Refusal `not_found` */

@@ -49,8 +49,20 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
-/** Reads the address of a receiver. @throws Refusal `invalid_field` for one that must not be called */
-export function readTarget({ targets }: Pick<FlowDeps, 'targets'>, url: string) {
+/**
+ * Checks a new webhook before a proof is asked for; the limit itself holds at the write.
+ * @throws Refusal `invalid_field` for an address that must not be called, `webhook_limit`
+ */
+export async function checkNewWebhook(
+  deps: Pick<FlowDeps, 'targets' | 'webhooks'>,
+  { accountId }: Owner,
+  url: string,
+): Promise<void> {
+  readTarget(deps, url)
+  if ((await deps.webhooks.list(accountId)).length >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
+}
+
+function readTarget({ targets }: Pick<FlowDeps, 'targets'>, url: string) {
   const target = targets.read(url)
   if ('problem' in target) throw invalidField('url', target.problem)
   return target

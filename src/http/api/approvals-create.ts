@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES } from '../../domain/request.ts'
-import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
 import {
   type Answer,
   actionField,

@@ -7,7 +7,8 @@ import {
   POLL_SECONDS,
   showMatchingCode,
 } from '../../domain/bootstrap.ts'
-import { checkCallerText, codePointLength, hasHidden } from '../../domain/text.ts'
+import { hasHidden } from '../../domain/text.ts'
+import { checkCallerText, codePointLength } from '../../domain/text-check.ts'
 import { normaliseEmail } from '../../domain/user.ts'
 import type { PollAnswer } from '../../domain/views.ts'
 import { type Answer, ignoredFields, timeField } from './shared/fields.ts'

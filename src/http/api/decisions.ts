@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
-import { checkCallerText, codePointLength } from '../../domain/text.ts'
+import { commentFault } from '../../domain/text-check.ts'
 import type { User } from '../../domain/user.ts'
 import type { Review } from '../../domain/views.ts'
 import {
@@ -34,11 +34,11 @@ import { outcome, text } from './shared/input.ts'
 import { DECISION_PROOF_REFUSALS, idInPath, operations } from './shared/operation.ts'
 import { provenBy, requestOptions } from './shared/proofs.ts'
 
-const COMMENT_LENGTH = 1_000
-
 const comment = text
-  .refine((text) => codePointLength(text) <= COMMENT_LENGTH, `must not exceed ${COMMENT_LENGTH} characters`)
-  .refine((text) => checkCallerText(text).ok, 'must not hold control or invisible tag characters')
+  .superRefine((text, context) => {
+    const message = commentFault(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
 

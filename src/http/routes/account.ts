@@ -3,7 +3,7 @@ import { fieldRequired } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { referencesIn } from '../../domain/request.ts'
 import { withdrawForOwner } from '../../flow/cancel-request.ts'
-import { changeApiKey, createApiKey, revokeApiKey } from '../../flow/manage-api-keys.ts'
+import { changeApiKey, createApiKey, refuseFullAccount, revokeApiKey } from '../../flow/manage-api-keys.ts'
 import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/people/invite-member.ts'
 import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
@@ -156,6 +156,7 @@ const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, r
   refusePolicyFields(request.body ?? {}, later, ['high_impact'])
   const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
   if (name === '') throw fieldRequired('name')
+  await refuseFullAccount(deps, accountId)
   // Last: nobody should confirm what is refused then.
   await requireRecentProof(deps, sessionOf(response))
   const distinct = given({ scopes: scopes && [...new Set(scopes)] })

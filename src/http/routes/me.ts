@@ -6,9 +6,11 @@ import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
 import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/members.ts'
 import { changeProfile } from '../../flow/people/person.ts'
+import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
 import {
   addPushDevice,
+  checkPushDevice,
   listPushDevices,
   removePushDevice,
   testPushDevice,
@@ -51,7 +53,7 @@ import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
 import { limitByPerson } from '../middleware/limit.ts'
-import { clientOf, recentProof, requireSession, sessionOf } from '../middleware/session.ts'
+import { clientOf, requireSession, sessionOf } from '../middleware/session.ts'
 import { parseInput } from '../read-input.ts'
 
 /** Creates the routes for a person's own settings. */
@@ -80,7 +82,7 @@ export function meRoutes(deps: HttpDeps): Router {
   router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
   // Browsers that show notifications.
   router.get('/push', person, listDevices(deps))
-  router.post('/push', person, jsonBody, recentProof(deps), addDevice(deps))
+  router.post('/push', person, jsonBody, addDevice(deps))
   router.post('/push/:id/remove', person, jsonBody, removeDevice(deps))
   // Each test waits for a foreign server, in addition to what the workers send there (T9).
   router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, testDevice(deps))
@@ -198,7 +200,11 @@ const addDevice: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request
   const { subscription, name } = parseInput(newPushDeviceBody, request.body)
   const { endpoint, keys } = subscription
   const input = { subscription: { endpoint, ...keys }, name }
-  const device = await addPushDevice(deps, sessionOf(response).user, input, clientAddress(request))
+  const who = sessionOf(response)
+  await checkPushDevice(deps, who.user, input.subscription)
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, who)
+  const device = await addPushDevice(deps, who.user, input, clientAddress(request))
   response.status(201).json({ device: presentPushDevice(device) })
 }
 

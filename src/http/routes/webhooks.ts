@@ -14,11 +14,11 @@ import {
   replayDelivery,
 } from '../../flow/webhooks/delivery-log.ts'
 import {
+  checkNewWebhook,
   createTestFire,
   createWebhook,
   deleteWebhook,
   enableWebhook,
-  readTarget,
   rotateWebhook,
 } from '../../flow/webhooks/manage-webhooks.ts'
 import {
@@ -79,10 +79,11 @@ const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (requ
 
 const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
   const wanted = parseInput(newWebhookBody, request.body)
-  readTarget(deps, wanted.url)
+  const account = ownerOf(request, response)
+  await checkNewWebhook(deps, account, wanted.url)
   // Last: nobody should confirm what is refused then.
   await requireRecentProof(deps, sessionOf(response))
-  const { webhook, secret } = await createWebhook(deps, ownerOf(request, response), wanted)
+  const { webhook, secret } = await createWebhook(deps, account, wanted)
   const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
   response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
 }

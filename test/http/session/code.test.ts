@@ -1,7 +1,10 @@
+import { createECDH } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cookieName } from '../../../src/domain/cookie-name.ts'
+import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { codeAt, enrolWithPasskey, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
+import { addKey } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check your input and try again.' }
@@ -170,16 +173,35 @@ describe('signing in by backup code', () => {
     const key = await browser.post('/api/v1/account/api-keys', { name: 'bot' })
     expect([key.status, key.body.error]).toEqual([403, 'proof_required'])
     // What is wrong with a form is said first: nobody should confirm what is refused then.
+    const point = createECDH('prime256v1').generateKeys('base64url')
+    const keys = { auth: Buffer.alloc(16).toString('base64url'), p256dh: point }
     for (const [path, form, field] of [
-      ['api-keys', { name: 'x'.repeat(81) }, 'name'],
-      ['webhooks', { url: 'not a url' }, 'url'],
-      ['webhooks', { url: 'https://10.0.0.1/' }, 'url'],
+      ['account/api-keys', { name: 'x'.repeat(81) }, 'name'],
+      ['account/webhooks', { url: 'not a url' }, 'url'],
+      ['account/webhooks', { url: 'https://10.0.0.1/' }, 'url'],
+      [
+        'me/push',
+        { subscription: { endpoint: 'https://10.0.0.1/', keys }, name: 'x' },
+        'subscription.endpoint',
+      ],
     ] as const) {
-      const wrong = await browser.post(`/api/v1/account/${path}`, form)
+      const wrong = await browser.post(`/api/v1/${path}`, form)
       expect([wrong.status, wrong.body.error, wrong.body.field]).toEqual([400, 'invalid_field', field])
     }
     const hook = await browser.post('/api/v1/account/webhooks', { url: 'https://hooks.example.com/' })
     expect([hook.status, hook.body.error]).toEqual([403, 'proof_required'])
+    const { deps } = service.composition
+    const user = (await deps.users.findByEmail(email)) ?? expect.unreachable()
+    const one = { accountId: user.account_id, actor: { kind: 'cli' } } as const
+    for (let n = 0; n < 20; n += 1) await createWebhook(deps, one, { url: 'https://hooks.example.com/' })
+    for (let n = 0; n < 100; n += 1) await addKey(service, user)
+    for (const [path, form, error] of [
+      ['api-keys', { name: 'bot' }, 'key_limit'],
+      ['webhooks', { url: 'https://hooks.example.com/' }, 'webhook_limit'],
+    ] as const) {
+      const full = await browser.post(`/api/v1/account/${path}`, form)
+      expect([full.status, full.body.error]).toEqual([409, error])
+    }
     const audit = (await service.composition.deps.users.findByEmail(email))?.audit.map((entry) => entry.type)
     expect(audit).toContain('factor.backup_code_used')
   })

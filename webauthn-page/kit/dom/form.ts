@@ -102,6 +102,8 @@ export function readEmail(entry: Field, message: string): string | undefined {
 /** Shows a field's error and focuses the field, so that a screen reader reads it; announces it if the focus is already there. */
 export function wrong({ input, setError }: Marked, message: string): undefined {
   setError(message)
+  // What is folded away cannot have the focus.
+  input.closest('details')?.setAttribute('open', '')
   if (document.activeElement === input) announce(message)
   else input.focus()
 }

@@ -43,20 +43,21 @@ export async function stepUp(
 
 /**
  * Runs a call that needs a proof: first without, for the service refuses what is wrong with it before it answers
- * `proof_required`, and nobody should confirm what is refused then. @returns its answer; undefined when the person cancelled
+ * `proof_required`, and nobody should confirm what is refused then. `url`: see `openElsewhere`. @returns its answer; undefined when the person cancelled
  */
 export async function confirmed<Answer>(
   purpose: Child | readonly Child[],
   run: (proof?: Proof) => Promise<Answer>,
   operation: Operation,
   target?: string,
+  url?: string,
 ): Promise<Answer | undefined> {
   try {
     return await run()
   } catch (error) {
     if (!(error instanceof RequestFailure && error.code === 'proof_required')) throw error
   }
-  const proof = await stepUp(operation, purpose, target)
+  const proof = await stepUp(operation, purpose, target, url)
   return proof && run(proof)
 }
 

@@ -1,11 +1,12 @@
 import type { ConsentIntent, DecisionIntent } from '../../../src/domain/intent.ts'
 import type { Outcome } from '../../../src/domain/receipt.ts'
+import { COMMENT_LENGTH, commentFault } from '../../../src/domain/text-check.ts'
 import { decisionOptionsShape, type Factor } from '../api/contract.ts'
 import { post, refusedWith } from '../api/request.ts'
 import { anyObject } from '../api/shape.ts'
 import type { ButtonLook } from '../dom/button.ts'
 import { type Attributes, announce, div, el } from '../dom/element.ts'
-import { codeField, type Field, field, readCode, tick } from '../dom/form.ts'
+import { codeField, type Field, field, readCode, tick, wrong } from '../dom/form.ts'
 import { type NoticeSlot, noticeSlot } from '../dom/notice.ts'
 import { openElsewhere, passkeysWork, stopPrompt, usePasskey } from '../passkey/ceremony.ts'
 import { checkIntent } from './checked-review.ts'
@@ -81,7 +82,7 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
       if (held !== undefined) return announce(held)
       slot.clear()
       const totp = method() === 'totp' ? readCode(code) : undefined
-      if (method() === 'totp' && totp === undefined) return
+      if (!commentFits(fields.comment) || (method() === 'totp' && totp === undefined)) return
       run(true)
       try {
         await work(totp).catch((error: unknown) => {
@@ -100,6 +101,13 @@ export function createBallot({ methods, busy, fields = {}, lost }: BallotOptions
       }
     },
   }
+}
+
+/** Checks the comment before a passkey is asked for: nobody should confirm what is refused then. */
+function commentFits(comment: Field | undefined): boolean {
+  const fault = comment && commentFault(comment.input.value)
+  if (fault) wrong(comment, `It ${fault}.`)
+  return !fault
 }
 
 /** The decision that a person sends, and the statement that must be signed for it. */
@@ -183,8 +191,6 @@ function option(method: Factor, checked: boolean, choose: () => void): HTMLEleme
   return row
 }
 
-const COMMENT_LIMIT = 1000
-
 /** The field for the person's comment to the caller; its text is kept in `draft` as they write. */
 export function commentField(draft: { text: string }, hint: string): Field {
   const comment = field({
@@ -192,12 +198,12 @@ export function commentField(draft: { text: string }, hint: string): Field {
     name: 'comment',
     hint,
     multiline: true,
-    attributes: { maxlength: COMMENT_LIMIT, spellcheck: 'true' },
+    attributes: { maxlength: COMMENT_LENGTH, spellcheck: 'true' },
   })
   const counter = el('p', { class: 'counter' })
   const update = (): void => {
     draft.text = comment.input.value
-    counter.textContent = `${comment.input.value.length} of ${COMMENT_LIMIT} characters`
+    counter.textContent = `${comment.input.value.length} of ${COMMENT_LENGTH} characters`
   }
   comment.input.value = draft.text
   comment.input.addEventListener('input', update)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
-import { checkCallerText, shortNameFault } from '../../../domain/text.ts'
+import { checkCallerText, shortNameFault } from '../../../domain/text-check.ts'
 
 /** Any string; each use adds its own rules. */
 export const text = z.string({ error: 'must be a text' })
