@@ -15,6 +15,7 @@ import {
   type Tone,
   words,
 } from './card-parts.ts'
+import { warningLines } from './request-card.ts'
 
 const ASKED_LENGTH = 100
 const NAME_LENGTH = 100
@@ -183,6 +184,7 @@ export function pendingRow(row: PendingRow, length: number): { lines: Piece[][];
   const lines = [
     ...(row.high_impact ? [[bold('⚠️ High impact')]] : []),
     [bold('Requested by: '), words(shortLine(row.requested_by, NAME_LENGTH) || 'no name')],
+    ...warningLines(row),
     [bold('Requested action'), italic(' · written by the caller')],
   ]
   return { lines, action: framed(row.action, length) }

@@ -1,6 +1,7 @@
 import type { CardStatus, CardView, ReplyView } from '../../src/domain/card-view.ts'
 import { quoted, shortLine, unquoted } from '../../src/domain/cut-text.ts'
 import { methodWord } from '../../src/domain/request.ts'
+import { type TextWarnings, warningPrefix } from '../../src/domain/text-warnings.ts'
 import { framed } from './caller-parts.ts'
 import {
   bold,
@@ -67,7 +68,7 @@ export function cardPreview(view: CardView): Preview {
   const impact = view.high_impact && view.status.kind === 'pending' ? '⚠️ High impact. ' : ''
   const sandbox = view.sandbox ? '🧪 Sandbox. ' : ''
   const question = decisionLinks(view).length > 0 ? 'Approve or reject?' : `${headingWords(view)}.`
-  return { summary: `${sandbox}${impact}${question}`, asking: asking(view) }
+  return { summary: `${sandbox}${impact}${warningPrefix(view)}${question}`, asking: asking(view) }
 }
 
 const ASKED_LENGTH = 120
@@ -121,7 +122,7 @@ export function headParts(view: CardView): HeadParts {
   return {
     badges: badges(view),
     lines: open ? [...askerLines(view), ...statusLines(view)] : [...statusLines(view), ...askerLines(view)],
-    warnings: textWarnings(view),
+    warnings: warningLines(view),
     comment: commentParts(view.status),
   }
 }
@@ -155,6 +156,7 @@ function badges(view: CardView): Piece[][] {
 function statusLines(view: CardView): Piece[][] {
   const progress = quorumWords(view)
   return [
+    ...(view.replaces ? [[italic('This replaces a card that did not arrive or was deleted.')]] : []),
     ...timeLines(view),
     // Short enough for one line on a phone.
     ...(progress === undefined ? [] : [[bold('Votes: '), words(progress)]]),
@@ -222,7 +224,12 @@ function commentParts(status: CardStatus): CardPart[] {
   return [ours([bold('Comment of the approver')]), ...framed(status.comment, COMMENT_LENGTH)]
 }
 
-function textWarnings({ hidden_characters, two_directions, look_alike }: CardView): Piece[][] {
+/** Draws the warnings about the letters of a caller's text. */
+export function warningLines({
+  hidden_characters,
+  two_directions,
+  look_alike,
+}: Partial<TextWarnings>): Piece[][] {
   const warning = (title: string, sentence: string): Piece[] => [bold(`⚠️ ${title}. `), words(sentence)]
   return [
     ...(hidden_characters ? [warning('Hidden characters', HIDDEN_MEANS)] : []),
@@ -263,7 +270,7 @@ function decided(view: ReplyView & { kind: 'decided' }, { verify, apart }: Reply
     parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],
     link: { title: 'Open the approval page', url: details, shown: 'line' },
     notes: [],
-    preview: { summary: `${word}.`, asking: asking(view) },
+    preview: { summary: `${warningPrefix(view)}${word}.`, asking: asking(view) },
   }
 }
 
@@ -280,5 +287,6 @@ function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
     ...framed(action, ACTION_LENGTH),
   ]
   const link = { title: 'Open the approval page', url: details, shown: 'line' } as const
-  return { parts, link, notes: [], preview: { summary: `${heading}, ${by}.`, asking: asking(view) } }
+  const summary = `${warningPrefix(view)}${heading}, ${by}.`
+  return { parts, link, notes: [], preview: { summary, asking: asking(view) } }
 }

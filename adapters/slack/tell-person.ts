@@ -25,8 +25,9 @@ export async function tellPerson(
   const about = { kind: incoming.kind, tenant: incoming.tenant, user: incoming.user, said: notice.heading }
   try {
     const told = await reply.give(acknowledgement(incoming, message))
-    if (incoming.kind === 'action' || incoming.kind === 'shortcut') await whisper(parts, incoming, message)
-    else if (!told) parts.log.info(about, 'an answer to Slack was already sent')
+    const whispers = incoming.kind === 'action' || incoming.kind === 'shortcut'
+    if (whispers && reply.tells()) await whisper(parts, incoming, message)
+    else if (whispers || !told) parts.log.info(about, 'an answer to Slack was already sent')
   } catch (error) {
     logUnanswered(parts.log, error, about)
   }
@@ -120,8 +121,15 @@ export type ReplyOnce = ReturnType<typeof replyOnce>
 /** Wraps an `ack`, because a second call of Bolt's own throws over HTTP and is dropped in Socket Mode. */
 export function replyOnce(ack: (body?: unknown) => Promise<void>) {
   let given = false
+  let told = false
   return {
     given: () => given,
+    /** @returns false when the person was told something already: one press gets one message */
+    tells(): boolean {
+      const first = !told
+      told = true
+      return first
+    },
     /** @returns false when an answer was given already, so this one is not sent */
     async give(body?: unknown): Promise<boolean> {
       if (given) return false

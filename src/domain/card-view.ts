@@ -1,6 +1,7 @@
 import type { Scope } from './api-key.ts'
 import type { FactorNotice } from './factor-notice.ts'
 import type { Outcome } from './receipt.ts'
+import type { TextWarnings } from './text-warnings.ts'
 
 /** The state of a request, as a card shows it. */
 export type CardStatus =
@@ -56,19 +57,13 @@ export interface CardFinding {
  * Rows and findings appear only while the request is pending, and only on approvers' cards: neither a channel nor a
  * chat's history keeps the context.
  */
-export interface CardView {
+export interface CardView extends TextWarnings {
   request_id: string
   version: number
   audience: 'approver' | 'channel'
   status: CardStatus
   /** Visible form, in full; the renderer cuts and says by how much. */
   action: string
-  /** The action or the context holds normally invisible characters; they are shown in brackets. */
-  hidden_characters: boolean
-  /** Part of the action or the context is read from right to left, so a chat app may draw it in another order. */
-  two_directions?: true
-  /** Our first warning about letters that pass for others. It quotes a word of the caller. */
-  look_alike?: string
   requested_by: { key_name: string; account_name: string }
   high_impact: boolean
   /** What the caller says about undoing the action, in our words. */
@@ -86,6 +81,8 @@ export interface CardView {
   expires_at: Date
   /** The recipient was found by e-mail address alone: the card invites them to link their identity. */
   invite_to_link?: true
+  /** The message replaces one that did not arrive or was deleted: the person may hear of the request only now. */
+  replaces?: true
   /** Visible form of the name of the person for whom the recipient stands in; only on the delegate's card. */
   on_behalf_of?: string
   /** The decision of the vote already cast by or for this person; they are asked nothing more. */
@@ -97,9 +94,8 @@ export interface CardView {
 }
 
 /** A reply in the thread under a card. */
-export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> & {
-  details: string
-} & (
+export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> &
+  Partial<TextWarnings> & { details: string } & (
     | { kind: 'decided'; status: CardStatus & { kind: 'approved' | 'rejected' } }
     | { kind: 'reminder'; expires_at: Date; automatic: boolean }
   )

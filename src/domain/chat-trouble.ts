@@ -119,3 +119,6 @@ export function troubleAdvice({
   const known = (channel === undefined ? ADVICE : CHANNEL_ADVICE)[platform]
   return (Object.hasOwn(known, reason) ? known[reason] : undefined) ?? known.otherwise
 }
+
+/** Codes by which a platform says that there is no such person, and not only that they cannot be written to. */
+export const UNKNOWN_PERSON: ReadonlySet<string> = new Set(['user_not_found', 'users_not_found'])

@@ -70,6 +70,8 @@ export interface MessageRef {
   user?: string
   /** That person was found by e-mail address alone, without a linked identity. */
   by_email?: true
+  /** They were looked up although they had linked these identities (`identityKey`), to none of which a message could be sent. */
+  instead_of?: string[]
 }
 
 /** A reply to be posted once, in the thread under a card. */

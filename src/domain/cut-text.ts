@@ -7,10 +7,16 @@ export interface Cut {
 /** Characters that must not end a cut text: half a surrogate pair, and joiners and blanks, which would be invisible. */
 const LEFT_OVER = /^(?:[\ud800-\udbff]|\u200d|\s)$/
 
+/** Characters given up at most, so that no word is cut. */
+const LONGEST_REST = 16
+
 /** Cuts a text to at most `max` UTF-16 units, as Slack counts, between characters. */
 export function cutText(text: string, max: number): Cut {
   if (text.length <= max) return { text, left: 0 }
-  let end = Math.max(0, max)
+  const most = Math.max(0, max)
+  // The last word is left out if only a part of it fits. A longer word is cut, or little would be left.
+  const blank = /\s\S*$/.exec(text.slice(Math.max(0, most - LONGEST_REST), most + 1))
+  let end = blank === null || most <= 2 * LONGEST_REST ? most : Math.max(0, most - LONGEST_REST) + blank.index
   while (end > 0 && LEFT_OVER.test(text.charAt(end - 1))) end -= 1
   const shown = text.slice(0, end)
   return { text: shown, left: [...text.slice(shown.length)].length }

@@ -10,6 +10,7 @@ import {
 } from './factor-notice.ts'
 import type { ApprovalRequest } from './request.ts'
 import { visibleString } from './text.ts'
+import { textWarnings, warningPrefix } from './text-warnings.ts'
 import type { Attempt } from './webhook.ts'
 
 /** A browser's push address and keys (Push API, `PushSubscription.toJSON()`). All three fields are secrets of that browser. */
@@ -119,7 +120,7 @@ export function requestPush(
   const heading = kind === 'request' ? 'A request waits for your decision' : 'Still waiting for your decision'
   return {
     title: request.high_impact ? `High impact: ${lowerFirst(heading)}` : heading,
-    body: `${line(request.action, ACTION_LENGTH)}\nAsked by ${line(key_name)} (${line(account_name)})`,
+    body: `${warningPrefix(textWarnings([request.action]))}${line(request.action, ACTION_LENGTH)}\nRequested by ${line(key_name)} of ${line(account_name)}`,
     url: `/a/${request.id}`,
     tag: request.id,
   }

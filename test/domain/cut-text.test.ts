@@ -13,6 +13,13 @@ describe('cutting', () => {
     expect(cutText('', -5)).toEqual({ text: '', left: 0 })
   })
 
+  it('leaves out the last word rather than a part of it, but cuts one that is long', () => {
+    const text = 'Delete eighteen thousand invoices older than ten years'
+    expect(cutText(text, 37)).toEqual({ text: 'Delete eighteen thousand invoices', left: 21 })
+    expect(cutText(text, 44)).toEqual({ text: 'Delete eighteen thousand invoices older than', left: 10 })
+    expect(cutText(`Delete ${'a'.repeat(60)}`, 40)).toEqual({ text: `Delete ${'a'.repeat(33)}`, left: 27 })
+  })
+
   it('says how much, in words', () => {
     expect([1, 2, 999, 1240, 16_384, 1_000_000].map((count) => more(count))).toEqual([
       '… 1 more character',

@@ -4,6 +4,7 @@ import { Refusal } from '../../domain/errors.ts'
 import { readPaste } from '../../domain/read-paste.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { visibleLine, visibleString } from '../../domain/text.ts'
+import { textWarnings } from '../../domain/text-warnings.ts'
 import type { User } from '../../domain/user.ts'
 import { parseReceiptInput } from '../../signing/receipt-input.ts'
 import type { VerifyResult } from '../../signing/verify-core.ts'
@@ -139,6 +140,7 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
   return {
     request_id: request.id,
     action: visibleString(request.action),
+    ...textWarnings([request.action]),
     requested_by: visibleLine(`${key_name} (${account_name})`),
     high_impact: request.high_impact,
     expires_at: request.expires_at,

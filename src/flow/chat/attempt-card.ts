@@ -1,9 +1,9 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
-import { NOT_INSTALLED } from '../../domain/chat-trouble.ts'
+import { NOT_INSTALLED, UNKNOWN_PERSON } from '../../domain/chat-trouble.ts'
 import { given } from '../../domain/given.ts'
 import type { ClaimedCard } from '../../store/cards.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../ports.ts'
-import { findAddresses, isTheirs, type Lookup } from './find-addresses.ts'
+import { type FoundAddresses, findAddresses, findInstead, isTheirs, type Lookup } from './find-addresses.ts'
 import {
   type Answer,
   type AttemptDeps,
@@ -112,7 +112,7 @@ async function findAgain(job: Job, showing: Showing): Promise<'none' | undefined
     if (!answer.ok) return void fail(job, 'post', { ...answer, tenant: address.tenant })
     unknown ||= answer.value === 'unknown'
     if (typeof answer.value === 'string') continue
-    progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
+    progress.message = { ...answer.value, ...placedTo(address, found) }
     progress.posted_at = card.created_at
     progress.perhaps_posted = false
     return undefined
@@ -121,21 +121,43 @@ async function findAgain(job: Job, showing: Showing): Promise<'none' | undefined
 }
 
 async function post(job: Job, showing: Showing): Promise<void> {
-  const { deps, chat, card, progress } = job
+  const { deps, chat, card } = job
   const found = await findAddresses(chat, card, showing.person, deps.lookup)
   if ('failed' in found) return fail(job, 'post', found.failed)
+  const last = await postAt(job, showing, found)
+  if (last === undefined) return
+  // Only where the workspace does not know the linked identity at all, as after a migration to a Grid, where people get new ids:
+  // whoever linked themselves may have done so because their address led to another person (T37).
+  const gone = last.outcome === 'unreachable' && UNKNOWN_PERSON.has(last.code ?? '') && !job.progress.refused
+  const again =
+    gone && !found.byEmail
+      ? await findInstead(chat, card, showing.person, found.list, deps.lookup)
+      : undefined
+  if (again === undefined) return fail(job, 'post', last)
+  // An app that may not look people up still sends cards.
+  if ('failed' in again)
+    return fail(job, 'post', again.failed.outcome === 'unavailable' ? last : again.failed)
+  const still = await postAt(job, showing, again)
+  if (still !== undefined) fail(job, 'post', still)
+}
+
+/** Posts to the first of the addresses that accepts it. @returns the failure, if none did */
+async function postAt(job: Job, { view }: Showing, found: FoundAddresses): Promise<Failed | undefined> {
+  const { deps, chat, card, progress } = job
   let last: Failed = { ok: false, outcome: 'unreachable', duration_ms: 0 }
-  const { view } = showing
   const mark = { id: card.id, ...given({ after: lastTaken(job) }) }
+  const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
+  // Its person may hear of the request only now.
+  const drawn = view.status.kind === 'pending' ? invited : { ...view, replaces: true as const }
   for (const address of found.list) {
-    const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
-    const answer = await call(job, () => chat.post(address, invited, mark))
+    const answer = await call(job, () => chat.post(address, drawn, mark))
     if (answer.ok) {
-      progress.message = { ...answer.value, ...placedTo(address, found.byEmail) }
+      progress.message = { ...answer.value, ...placedTo(address, found) }
       progress.posted_at = deps.clock.now()
       // What was lost before was looked for in vain, or cannot be; it is no reason to tell the outcome in a later chat.
       progress.perhaps_posted = false
-      return accept(job, 'post', view.version, answer.duration_ms)
+      accept(job, 'post', view.version, answer.duration_ms)
+      return undefined
     }
     if (answer.perhaps) progress.perhaps_posted = true
     const failed = { ...answer, tenant: address.tenant }
@@ -145,7 +167,7 @@ async function post(job: Job, showing: Showing): Promise<void> {
     else if (answer.outcome === 'unavailable' && !answer.perhaps) progress.refused ??= failed
     else break
   }
-  fail(job, 'post', last)
+  return last
 }
 
 /** Returns the time of the last accepted post: a repeated post with a lost answer is the same message, a later one is new. */
@@ -154,9 +176,12 @@ function lastTaken({ card, progress }: Job): Date | undefined {
   return [...card.attempts, ...progress.attempts].findLast(taken)?.at
 }
 
-function placedTo(address: ChatAddress, byEmail: boolean): Pick<MessageRef, 'user' | 'by_email'> {
+function placedTo(
+  address: ChatAddress,
+  { byEmail, instead_of }: FoundAddresses,
+): Pick<MessageRef, 'user' | 'by_email' | 'instead_of'> {
   if (!('user' in address)) return {}
-  return byEmail ? { user: address.user, by_email: true } : { user: address.user }
+  return { user: address.user, ...(byEmail ? { by_email: true } : {}), ...given({ instead_of }) }
 }
 
 /** Closes the card in a chat that is no longer the person's and, while the request is pending, posts it where they are now. */
@@ -210,12 +235,14 @@ function forget(lookup: Lookup, address: ChatAddress): void {
   if ('user' in address) lookup.forget(address)
 }
 
-async function update(job: Job, { view, person }: Showing, message: MessageRef): Promise<void> {
+async function update(job: Job, showing: Showing, message: MessageRef): Promise<void> {
   const { chat, card } = job
+  const { view, person } = showing
   const linked = person?.chat.some(
     ({ platform, tenant }) => platform === chat.platform && tenant === message.tenant,
   )
-  const invited = card.recipient.kind === 'approver' && linked === false && view.status.kind === 'pending'
+  const unknown = linked === false || message.instead_of !== undefined
+  const invited = card.recipient.kind === 'approver' && unknown && view.status.kind === 'pending'
   const drawn = invited ? { ...view, invite_to_link: true as const } : view
   const answer = await callAt(job, message, () => chat.update(message, drawn))
   if (answer.ok) {
@@ -223,8 +250,21 @@ async function update(job: Job, { view, person }: Showing, message: MessageRef):
     accept(job, 'update', view.version, answer.duration_ms)
   } else {
     fail(job, 'update', { ...answer, tenant: message.tenant })
-    if (answer.gone && view.status.kind === 'pending') forgetMessage(job)
+    if (!answer.gone) return
+    if (view.status.kind === 'pending') forgetMessage(job)
+    else await sayAnew(job, showing)
   }
+}
+
+/** Posts the outcome in full where the card was deleted: the person has yet to hear it. */
+async function sayAnew(job: Job, showing: Showing): Promise<void> {
+  const { deps, card, progress } = job
+  const untold = dueReplies(card).some((reply) => showReply(showing, reply, deps.clock.now()) !== undefined)
+  if (!untold || isOthers(card, showing)) return
+  forgetMessage(job)
+  delete progress.failure
+  if ((await mendLost(job, showing)) !== 'done') await post(job, showing)
+  if (progress.message !== undefined) progress.said.push(...dueReplies(card).map(({ id }) => id))
 }
 
 /** Forgets a message that was deleted while the request is pending: the next reminder posts the card again. */
@@ -250,7 +290,7 @@ function mayBeOvertaken({ deps, card, progress }: Job): boolean {
 /** Posts the replies in order, each once; of several waiting reminders only the last. */
 async function sayReplies(job: Job, showing: Showing): Promise<void> {
   const { deps, chat, card, progress } = job
-  const due = dueReplies(card)
+  const due = dueReplies(card).filter(({ id }) => !progress.said.includes(id))
   const lastReminder = due.findLast(({ kind }) => kind === 'reminder')
   const postedAt = progress.posted_at ?? card.posted_at
   let said = 0

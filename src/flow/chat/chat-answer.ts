@@ -1,4 +1,5 @@
 import type { ChatChannel, ChatIdentity, ChatPlatform, ShownIdentity } from '../../domain/chat.ts'
+import type { TextWarnings } from '../../domain/text-warnings.ts'
 import type { VerdictView } from './verdict.ts'
 
 /** The person who wrote to the app in chat, and where. */
@@ -10,7 +11,7 @@ export interface ChatSpeaker {
 }
 
 /** A request that waits for a person. `action` is its complete visible form; the renderer shortens it and shows by how much. */
-export interface PendingRow {
+export interface PendingRow extends Partial<TextWarnings> {
   request_id: string
   action: string
   requested_by: string

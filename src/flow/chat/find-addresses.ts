@@ -2,6 +2,7 @@ import {
   type Card,
   type ChatIdentity,
   type ChatPlatform,
+  identityKey,
   type MessageRef,
   UNKNOWN_TENANT,
 } from '../../domain/chat.ts'
@@ -12,7 +13,14 @@ import type { ChatAddress, ChatOutcome, ChatPort, Clock } from '../ports.ts'
 const MOST_TENANTS = 5
 
 /** The addresses a card could go to, the best one first, or the reason why they are not known yet. Empty: there is none. */
-export type Addresses = { list: ChatAddress[]; byEmail: boolean } | { failed: NotFound }
+export type Addresses = FoundAddresses | { failed: NotFound }
+
+export interface FoundAddresses {
+  list: ChatAddress[]
+  byEmail: boolean
+  /** Linked identities (`identityKey`) that could not be reached. */
+  instead_of?: string[]
+}
 
 type NotFound = ChatOutcome<never> & { ok: false } & { tenant?: string }
 
@@ -46,6 +54,26 @@ export async function findAddresses(
     .map(({ tenant, user }) => ({ platform, tenant, user }))
   if (linked.length > 0) return { list: linked, byEmail: false }
   return lookUp(chat, tenants.slice(0, MOST_TENANTS), person.email, lookup)
+}
+
+/**
+ * Finds a person by e-mail address although they have linked identities, because the platform knows none of these any more. As
+ * for a person who never linked, the address only addresses the card (T37). @returns undefined when that leads nowhere else
+ */
+export async function findInstead(
+  chat: ChatPort,
+  { account_id, recipient }: Pick<Card, 'account_id' | 'recipient'>,
+  person: User | undefined,
+  gone: readonly ChatAddress[],
+  lookup: Lookup,
+): Promise<Addresses | undefined> {
+  if (recipient.kind !== 'approver' || person === undefined) return undefined
+  const instead_of = gone.flatMap((one) => ('user' in one ? [identityKey(one)] : []))
+  const tenants = await chat.tenantsOf(account_id)
+  const found = await lookUp(chat, tenants.slice(0, MOST_TENANTS), person.email, lookup)
+  if ('failed' in found) return found
+  const list = found.list.filter((one) => 'user' in one && !instead_of.includes(identityKey(one)))
+  return list.length === 0 ? undefined : { list, byEmail: true, instead_of }
 }
 
 /** Finds the first workspace that knows the address. Fails if a workspace that cannot be asked now might know it. */
@@ -133,6 +161,8 @@ export function isTheirs(
   const linked = (person?.chat ?? []).filter(
     (identity) => identity.platform === platform && tenants.includes(identity.tenant),
   )
-  if (linked.length === 0) return message.by_email === true
+  const { instead_of = [] } = message
+  // Still so while nothing was linked that works.
+  if (linked.every((identity) => instead_of.includes(identityKey(identity)))) return message.by_email === true
   return linked.some(({ tenant, user }) => tenant === message.tenant && user === message.user)
 }

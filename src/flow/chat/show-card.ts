@@ -2,6 +2,7 @@ import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { CardView, ReplyView } from '../../domain/card-view.ts'
 import { type ConsentView, isKind } from '../../domain/card-view.ts'
 import type { Card, CardReply } from '../../domain/chat.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
@@ -101,7 +102,9 @@ export function showReply(
   if (isKind(view, 'consent')) return undefined
   if (person !== undefined && view.audience === 'channel') return undefined
   const { request_id, audience, action, requested_by, links, status } = view
-  const about = { request_id, audience, action, requested_by, details: links.details }
+  const { hidden_characters, two_directions, look_alike } = view
+  const warnings = { hidden_characters, ...given({ two_directions, look_alike }) }
+  const about = { request_id, audience, action, requested_by, ...warnings, details: links.details }
   if (reply.kind === 'decided') {
     if (now.getTime() - reply.at.getTime() > TELLING_MS) return undefined
     if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined

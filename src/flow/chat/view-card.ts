@@ -9,9 +9,9 @@ import type {
 } from '../../domain/card-view.ts'
 import { given } from '../../domain/given.ts'
 import { type ApprovalRequest, CONTEXT_KEYS, contextOf, REVERSIBILITY_WORDS } from '../../domain/request.ts'
-import { hasHidden, visibleLine, visibleString } from '../../domain/text.ts'
-import { mixedDirection } from '../../domain/text-direction.ts'
+import { visibleLine, visibleString } from '../../domain/text.ts'
 import { mixedScriptWarning } from '../../domain/text-scripts.ts'
+import { textWarnings } from '../../domain/text-warnings.ts'
 
 /** The reader for whom a card is drawn. */
 export interface CardAudience {
@@ -45,7 +45,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
     audience: to.audience,
     status: statusOf(request, to),
     action: visibleString(request.action),
-    ...warnings([request.action, ...textsOf(context)]),
+    ...textWarnings([request.action, ...textsOf(context)]),
     requested_by: {
       key_name: visibleLine(request.requested_by.key_name),
       account_name: visibleLine(request.requested_by.account_name),
@@ -139,18 +139,6 @@ function placeOf(
 function approvals(request: ApprovalRequest): number {
   const approved = request.votes.filter((vote) => vote.decision === 'approved')
   return new Set(approved.map((vote) => vote.on_behalf_of)).size
-}
-
-function warnings(
-  texts: readonly string[],
-): Pick<CardView, 'hidden_characters' | 'two_directions' | 'look_alike'> {
-  const turned = texts.some((text) => mixedDirection(text) !== undefined)
-  const hidden = { hidden_characters: texts.some(hasHidden), ...(turned && { two_directions: turned }) }
-  for (const text of texts) {
-    const sentence = mixedScriptWarning(text)
-    if (sentence !== undefined) return { ...hidden, look_alike: sentence }
-  }
-  return hidden
 }
 
 /** Collects every text in the caller's JSON value, including names of fields. */

@@ -40,6 +40,12 @@ describe('what waits', () => {
     expect(message.text).toBe('2 requests wait for you')
   })
 
+  it('warns of look-alike letters where the request is chosen', () => {
+    const look_alike = '“раураl” mixes Latin and Cyrillic letters, which can look alike.'
+    const shown = shownText(drawn(pending([row({ look_alike })])).blocks)
+    expect(shown).toContain(`⚠️ Look-alike letters. ${look_alike}\nRequested action`)
+  })
+
   it('says when there is nothing', () => {
     expect(shownText(drawn(pending([])).blocks)).toContain('Nothing is waiting for your decision')
   })

@@ -26,7 +26,7 @@ describe('callers’ text', () => {
       expect(within[2]).toBe('text')
     }
     expect(message.text).toMatch(
-      /^⚠️ High impact\. Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>`]*”( … [\d ]+ more characters?)?$/,
+      /^⚠️ High impact\. (⚠️ (Hidden characters\. |Two directions\. |Look-alike letters\. )+)?Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>`]*”( … [\d ]+ more characters?)?$/,
     )
     expect(message.text).not.toMatch(/&(?!amp;|lt;|gt;)|:[a-z_+-]+:|:\/\/|[*_~]\S/)
   })

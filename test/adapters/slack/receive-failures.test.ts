@@ -191,6 +191,30 @@ describe('a verb that does not work', () => {
     await waitUntil(() => expect(logged('an answer to Slack came too late')).toHaveLength(1))
   })
 
+  it('says one thing about a press, although it takes too long and then fails', async () => {
+    const { driver, service, logged } = await useSlackService(slack)
+    const { seen } = service.composition.deps
+    const { first } = seen
+    let fail = (): void => undefined
+    seen.first = () =>
+      new Promise((_, reject) => {
+        fail = () => reject(new Error('the store stood still'))
+      })
+    const told = () => slack.calls.filter(({ method }) => method === 'chat.postEphemeral')
+    const before = told().length
+    const pressing = driver.interact(
+      { type: 'block_actions', ...who(), ...place, actions: [button] },
+      { hasty: true },
+    )
+    await waitUntil(() => expect(told()).toHaveLength(before + 1))
+    fail()
+    expect((await pressing).status).toBe(200)
+    await waitUntil(() => expect(logged('an answer to Slack was already sent')).toHaveLength(1))
+    expect(told()).toHaveLength(before + 1)
+    expect(JSON.stringify(told().at(-1))).toContain('This takes longer than usual')
+    seen.first = first
+  })
+
   it('lets Slack send an event again that could not even be looked at', async () => {
     const { driver, service } = await useSlackService(slack)
     const { seen } = service.composition.deps

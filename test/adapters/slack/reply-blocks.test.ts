@@ -74,6 +74,8 @@ describe('a reminder', () => {
     expect(message.text).toMatch(
       /^Reminder: a request waits for your decision, the caller asks again\. ops-agent-prod of Example Ltd asks: “a{120}” … 1 420 more characters$/,
     )
+    const odd = renderReply({ ...view, look_alike: '“раураl” mixes letters.' })
+    expect(odd.text).toMatch(/^⚠️ Look-alike letters\. Reminder: /)
     expect(renderReply({ ...view, automatic: true }).text).toContain('sent by Countersign')
     expect(renderReply({ ...view, audience: 'channel' }).text).toContain('waits for a decision')
   })

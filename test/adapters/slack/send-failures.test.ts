@@ -220,14 +220,17 @@ it('leaves no stale buttons when Slack refuses the blocks of an edit', async () 
   expect(card.text).toMatch(/^Approved\. <http:/)
 })
 
-it('tries nothing more where trying does not help, and goes on with the others: a message somebody deleted', async () => {
+it('posts the outcome where somebody deleted the card, and says there what it was about', async () => {
   const id = await ask(setting)
   await atRest(setting, id, 3)
   const { ts } = await cardTo(setting, 'ana', id)
   await setting.slack.call('chat.delete', { channel: await dmIdOf('ana'), ts })
   await decideByPasskey(setting, id, 'approved')
   await atRest(setting, id, 3)
-  expect(await attemptsAt('ana', id)).toEqual(['post accepted', 'update unreachable'])
+  expect(await attemptsAt('ana', id)).toEqual(['post accepted', 'update unreachable', 'post accepted'])
+  const anew = await cardTo(setting, 'ana', id)
+  expect(anew.text).toMatch(/^Approved\. .* asks: “/)
+  expect(JSON.stringify(anew.blocks)).toContain('replaces a card that did not arrive or was deleted')
   expect((await cardTo(setting, 'owner', id)).text).toMatch(/^Approved\./)
 })
 

@@ -33,7 +33,7 @@ describe('callers’ text', () => {
         expect(isOurs, line.text).toBe(true)
       }
       expect(message.text).toMatch(
-        /^⚠️ High impact\. Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>[\]`]*”( … [\d ]+ more characters?)?$/,
+        /^⚠️ High impact\. (⚠️ (Hidden characters\. |Two directions\. |Look-alike letters\. )+)?Approve or reject\? ops-agent-prod of Example Ltd asks: “[^“”"<>[\]`]*”( … [\d ]+ more characters?)?$/,
       )
       expect(message.text).not.toMatch(/[{$]\{|:\/\/|[*_~]\S/)
       expect(visibleString(message.text)).toBe(message.text)

@@ -61,6 +61,48 @@ it('tries the other identities when one is not reachable any more', async () => 
   expect(chat.messages.map(({ to }) => to)).toEqual(['UOLD'])
 })
 
+it('goes by e-mail where the linked identity is gone for good, and to the person again once they link anew', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await link(setting, first(setting), ['T1', 'UGONE'])
+  const unknown = { outcome: 'unreachable', code: 'user_not_found' } as const
+  chat.behave(({ to }) => (to === 'UGONE' ? unknown : undefined))
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id).shown[0]).toMatchObject({ invite_to_link: true })
+  await vote(setting, id, first(setting), 'approved')
+  await untilAtRest(worker, id)
+  expect(chat.one('U1', id)).toMatchObject({ moved: false, replies: [{ kind: 'decided' }] })
+  const next = await requester.request()
+  await untilAtRest(worker, next)
+  await link(setting, first(setting), ['T1', 'UNEW'])
+  await vote(setting, next, first(setting), 'rejected')
+  await untilMended(setting, next, work.loops.cards.wake)
+  expect(chat.one('U1', next)).toMatchObject({ moved: true, replies: [] })
+})
+
+it('asks for no address while the linked identity may come back, nor where the app may not', async () => {
+  const setting = await useCardSetting()
+  const { worker, chat, requester } = setting
+  await link(setting, first(setting), ['T1', 'UAWAY'])
+  await worker.start()
+  chat.behave(({ to }) => (to === 'UAWAY' ? { outcome: 'unreachable', passing: true } : undefined))
+  const waiting = await requester.request()
+  await waitUntil(async () =>
+    expect(await worker.deps.cards.ofRequest(waiting)).toMatchObject([{ tries: 1 }]),
+  )
+  expect(chat.calls.filter(({ what }) => what === 'lookup')).toEqual([])
+  chat.behave(({ to, what }) => {
+    if (what === 'lookup') return { outcome: 'unavailable', code: 'missing_scope' }
+    return to === 'UAWAY' ? { outcome: 'unreachable', code: 'user_not_found' } : undefined
+  })
+  const lost = await requester.request()
+  await untilAtRest(worker, lost)
+  expect(await worker.deps.cards.ofRequest(lost)).toMatchObject([{ state: 'unreachable' }])
+  expect((await worker.deps.accounts.find(requester.account.id))?.chat_troubles ?? []).toEqual([])
+})
+
 it('goes to another workspace where the person is linked when one refuses the app, and reports that one', async () => {
   const setting = await useCardSetting()
   const { worker, chat, requester } = setting

@@ -318,6 +318,7 @@ describe('somebody who is linked', () => {
     expect(answer.rows[0]).toEqual({
       request_id: first,
       action: 'Pay[U+202E] 100',
+      hidden_characters: true,
       requested_by: 'test key (busy)',
       high_impact: true,
       expires_at: expect.any(Date),

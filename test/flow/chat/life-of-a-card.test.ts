@@ -50,7 +50,14 @@ it('edits every card as approvals come in, 0, 1 and 2 of 2, and says the decisio
       comment: 'Checked the invoice.',
     })
     const { status, audience, action, requested_by, links } = shown[2] ?? expect.unreachable()
-    const about = { request_id: id, audience, action, requested_by, details: links.details }
+    const about = {
+      request_id: id,
+      audience,
+      action,
+      requested_by,
+      hidden_characters: false,
+      details: links.details,
+    }
     expect(replies).toEqual([{ kind: 'decided', status, ...about }])
   }
   // People of the account read by name who voted and who has not.

@@ -37,14 +37,14 @@ describe('a new request', () => {
     const [laptop, phone] = [await browserOf(requester.user), await browserOf(requester.user, 'phone')]
     await worker.start()
     const began = Date.now()
-    const id = await ask(setting, { action: 'Pay $120.00\nto ACME', requires_individual_decision: true })
+    const id = await ask(setting, { action: 'Pay $120.00\nto АCME', requires_individual_decision: true })
     await push.until('both were told', () => laptop.messages.length + phone.messages.length === 2)
     expect(push.problems).toEqual([])
     expect(laptop.messages).toHaveLength(1)
     const [message] = phone.messages
     expect(message?.payload).toEqual({
       title: 'High impact: a request waits for your decision',
-      body: `Pay $120.00 to ACME\nAsked by key (${requester.account.name})`,
+      body: `⚠️ Look-alike letters. Pay $120.00 to АCME\nRequested by key of ${requester.account.name}`,
       url: `/a/${id}`,
       tag: id,
     })
@@ -76,8 +76,8 @@ describe('a new request', () => {
     await setting.push.until('it was told', () => browser.messages.length === 1)
     const body = browser.messages[0]?.payload.body ?? ''
     expect(body).not.toContain('\u202e')
-    expect(body).toMatch(/^safe.*202E/)
-    expect(body).toMatch(/… \d+ more characters\nAsked by/)
+    expect(body).toMatch(/^⚠️ Hidden characters\. safe.*202E/)
+    expect(body).toMatch(/… \d+ more characters\nRequested by/)
     expect(body.length).toBeLessThan(500)
   })
 
