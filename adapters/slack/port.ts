@@ -236,7 +236,7 @@ function createDirectMessages(clock: FlowDeps['clock']) {
     /** Returns the person's conversation, and opens it if it is not known. */
     async open(calls: WebCalls, person: ChatIdentity): Promise<WebOutcome<string>> {
       const key = identityKey(person)
-      const now = clock.now().getTime()
+      const now = clock.steady()
       const before = known.get(key)
       if (before !== undefined && now < before.until) return { ok: true, value: before.id }
       known.delete(key)

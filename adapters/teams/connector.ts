@@ -172,7 +172,7 @@ export function createAppTokens(
       client_secret: appPassword,
       scope: BOT_SCOPE,
     })
-    const askedAt = clock.now().getTime()
+    const askedAt = clock.steady()
     const told = await fetchJson(tokenUrl({ loginUrl, tenantId }), { method: 'POST', body, signal }).catch(
       (error: unknown) => {
         throw signal.aborted ? new FetchFailure(0, 'timeout') : error
@@ -187,7 +187,7 @@ export function createAppTokens(
     async get(signal: AbortSignal): Promise<string | undefined> {
       if (unauthenticated) return undefined
       signal.throwIfAborted()
-      if (known !== undefined && known.until > clock.now().getTime()) return known.token
+      if (known !== undefined && known.until > clock.steady()) return known.token
       asking ??= ask().finally(() => {
         asking = undefined
       })

@@ -128,16 +128,16 @@ function createDirectory(store: ReturnType<ChatConversationStores>, clock: FlowD
     const answers = await Promise.all(met.map((one) => ask(one, calls)))
     return answers.flatMap((answer) => (answer.ok || answer.outcome === 'unreachable' ? [] : answer))[0]
   }
-  let trouble: { failed: Failed; until: Date } | undefined
+  let trouble: { failed: Failed; until: number } | undefined
   /**
    * Asks again about people for whom the directory had no answer when we met them.
    * @returns why the address of one of them is still unknown
    */
   const askAgain = async (calls: Asking): Promise<Failed | undefined> => {
-    if (trouble !== undefined && clock.now() < trouble.until) return trouble.failed
+    if (trouble !== undefined && clock.steady() < trouble.until) return trouble.failed
     const met = await store.unasked({ limit: ASKED_AT_ONCE, times: ASKED_TIMES })
     const failed = await askAll(met, calls)
-    trouble = failed && { failed, until: new Date(clock.now().getTime() + REST_MS) }
+    trouble = failed && { failed, until: clock.steady() + REST_MS }
     // The least asked come first: if the last one was asked before, so was everyone.
     const more = met.length === ASKED_AT_ONCE && met.at(-1)?.unanswered === undefined
     return failed ?? (more ? MORE_TO_ASK : undefined)

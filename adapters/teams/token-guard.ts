@@ -109,7 +109,7 @@ export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
   const read = async (): Promise<void> => {
-    askedAt = clock.now().getTime()
+    askedAt = clock.steady()
     try {
       keys = await readTokenKeys(openIdUrl)
       readAt = askedAt
@@ -127,7 +127,7 @@ export function createTokenKeys(openIdUrl: string, { clock, log }: Pick<FlowDeps
   return {
     /** @throws when the keys could never be read */
     async find(keyId: string): Promise<TokenKey | undefined> {
-      const now = clock.now().getTime()
+      const now = clock.steady()
       const wanted = now - readAt > FRESH_MS || keys?.has(keyId) !== true
       if (keys === undefined || (wanted && now - askedAt > SHORTEST_GAP_MS)) await refresh()
       return keys?.get(keyId)

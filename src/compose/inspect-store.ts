@@ -72,7 +72,7 @@ export function inspectStore(config: Config): Promise<StoreReport> {
 }
 
 async function readKeys(config: Config, connection: StoreConnection, skewMs: number) {
-  const clock = { now: () => new Date(Date.now() + skewMs) }
+  const clock = { now: () => new Date(Date.now() + skewMs), steady: () => performance.now() }
   const random = createRandom()
   const store = createSigningKeyStore(connection)
   if ((await store.all()).length === 0)

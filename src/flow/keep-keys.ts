@@ -205,9 +205,8 @@ function createFinder(clock: Clock, ring: () => KeyRing, reload: () => Promise<K
   return async (kid) => {
     const known = ring().find(kid)
     if (known !== undefined) return known
-    const now = clock.now().getTime()
-    // A clock that was set back must not make the gap an hour.
-    if (Math.abs(now - readAt) >= UNKNOWN_KID_GAP_MS) {
+    const now = clock.steady()
+    if (now - readAt >= UNKNOWN_KID_GAP_MS) {
       readAt = now
       reading = reload()
     }

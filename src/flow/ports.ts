@@ -9,9 +9,13 @@ import type { CallbackOutbox } from '../domain/request.ts'
 import type { OutcomeClass } from '../domain/retry.ts'
 import type { ChatSetup } from '../domain/views.ts'
 
-/** The database's time: the local clock, corrected by the offset last read from `hello.localTime`. */
+/**
+ * `now`: the database's time, for points in time: the local clock, corrected by the offset last read from `hello.localTime`. It may
+ * step. `steady`: milliseconds of a clock that is never set, for everything that lasts a time; comparable within this process only.
+ */
 export interface Clock {
   now(): Date
+  steady(): number
 }
 
 /** Cryptographic randomness. */

@@ -148,7 +148,7 @@ async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Pr
   const hits: ListPosition[] = []
   let before = scope.before
   let next: ListPosition | undefined
-  const end = deps.clock.now().getTime() + LONGEST_LOOK_MS
+  const end = deps.clock.steady() + LONGEST_LOOK_MS
   for (let looked = 0; looked < MOST_LOOKED_AT; looked += LOOK) {
     const query = { ...scope, limit: LOOK, ...given({ before }) }
     const outlines = await deps.history.outlines(query)
@@ -156,7 +156,7 @@ async function search(deps: FlowDeps, scope: HistoryPage, test: OutlineTest): Pr
     before = outlines.at(-1)
     const done = outlines.length < LOOK
     next = done ? undefined : before
-    if (done || hits.length > scope.limit || deps.clock.now().getTime() >= end) break
+    if (done || hits.length > scope.limit || deps.clock.steady() >= end) break
   }
   const page = hits.slice(0, scope.limit)
   const ids = page.map(({ id }) => id)

@@ -7,9 +7,15 @@ import type { SignedIn } from './people/sessions.ts'
 import { readOwnRequest } from './read-request.ts'
 import { settleRequest } from './settle-request.ts'
 
-/** How long the caller waits at most, and the signal that ends the wait earlier. */
+/** The milliseconds that the caller waits at most, and the signal that ends the wait earlier. */
+interface Wait {
+  ms: number
+  signal: AbortSignal
+}
+
+/** A wait that has begun. `until`: by the steady clock, so that setting the machine's clock changes no wait. */
 interface Patience {
-  until: Date
+  until: number
   signal: AbortSignal
 }
 
@@ -27,7 +33,7 @@ export async function waitForDecision(
   timeoutSeconds: number,
   signal: AbortSignal,
 ): Promise<ApprovalRequest | undefined> {
-  const patience = { until: new Date(deps.clock.now().getTime() + timeoutSeconds * 1000), signal }
+  const patience = begin(deps, { ms: timeoutSeconds * 1000, signal })
   const watch = deps.changes.watch(id, caller.key.id)
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
@@ -51,8 +57,9 @@ export async function* watchRequest(
   deps: FlowDeps,
   caller: Caller,
   id: string,
-  patience: Patience,
+  wait: Wait,
 ): AsyncGenerator<ApprovalRequest, void, undefined> {
+  const patience = begin(deps, wait)
   const watch = deps.changes.watch(id, caller.key.id)
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
@@ -76,12 +83,13 @@ export async function* watchRequest(
 export async function* watchInbox(
   deps: FlowDeps,
   { session, user }: SignedIn,
-  patience: Patience,
+  wait: Wait,
 ): AsyncGenerator<'changed', void, undefined> {
+  const patience = begin(deps, wait)
   const watch = deps.inbox.watch(user.id, session.id)
   try {
     while (hasPatience(deps, patience)) {
-      const news = await watch.next(patience.until, patience.signal)
+      const news = await watch.next(patience.until - deps.clock.steady(), patience.signal)
       if (news === 'session_over') throw refusal('not_signed_in')
       if (news === 'changed') yield news
     }
@@ -103,12 +111,16 @@ function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest)
   return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
 }
 
+function begin({ clock }: Pick<FlowDeps, 'clock'>, { ms, signal }: Wait): Patience {
+  return { until: clock.steady() + ms, signal }
+}
+
 /** Checks whether the caller still waits, and the service still runs. */
 function hasPatience(
   { clock, changes }: Pick<FlowDeps, 'clock' | 'changes'>,
   { until, signal }: Patience,
 ): boolean {
-  return clock.now() < until && !signal.aborted && !changes.stopped()
+  return clock.steady() < until && !signal.aborted && !changes.stopped()
 }
 
 /**
@@ -125,8 +137,7 @@ async function nextState(
 ): Promise<ApprovalRequest | undefined> {
   for (let grace = GRACE_MS; ; grace = AWAY_MS) {
     try {
-      const deadline = nextDeadline(deps, known, patience.until, grace)
-      const news = await watch.next(known.version, deadline, patience.signal)
+      const news = await watch.next(known.version, mostMs(deps, known, patience, grace), patience.signal)
       if (news === undefined) return undefined
       if (news.revoked) throw refusal('invalid or missing API key')
       if (news.request === undefined) throw refusal('not_found')
@@ -138,13 +149,13 @@ async function nextState(
   }
 }
 
-function nextDeadline(
-  deps: Pick<FlowDeps, 'clock'>,
+/** Returns the milliseconds until the next look: when the request expires or is due, but not at once, or when patience ends. */
+function mostMs(
+  { clock }: Pick<FlowDeps, 'clock'>,
   { expires_at, due }: Known,
-  until: Date,
+  { until }: Patience,
   grace: number,
-): Date {
-  const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS
-  const notAtOnce = deps.clock.now().getTime() + grace
-  return new Date(Math.min(until.getTime(), Math.max(soonest, notAtOnce)))
+): number {
+  const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS - clock.now().getTime()
+  return Math.min(until - clock.steady(), Math.max(soonest, grace))
 }

@@ -91,14 +91,15 @@ export class JobRepository extends MongoJobRepository {
    */
   override async getNextJobToRun(...question: Question): Promise<JobParameters | undefined> {
     const asked = this.#asking
-    if (this.#closed || (asked !== undefined && Date.now() - asked.since < LOST_MS)) return undefined
+    if (this.#closed || (asked !== undefined && this.#clock.steady() - asked.since < LOST_MS))
+      return undefined
     if (this.#held) {
       this.#held = false
       return undefined
     }
     if (!this.#mayBeDue(question[1])) return undefined
     const answer = this.#nextJob(question)
-    const asking = { since: Date.now(), answered: answer.catch(() => undefined) }
+    const asking = { since: this.#clock.steady(), answered: answer.catch(() => undefined) }
     this.#asking = asking
     try {
       return await answer

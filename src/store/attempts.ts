@@ -40,7 +40,7 @@ const MAX_TRIES = 16
  * `most` attempts. Each attempt is one atomic upsert, so that all processes share one count (T26). A refused attempt does
  * not count.
  */
-export function createAttemptStore(connection: StoreConnection, clock: Clock) {
+export function createAttemptStore(connection: StoreConnection, clock: Pick<Clock, 'now'>) {
   const model = connection.model<AttemptDocument>('Attempt', attemptSchema, 'attempts')
   return {
     async take(subject: string, allowance: Allowance): Promise<Attempt> {
@@ -66,7 +66,7 @@ export function createAttemptStore(connection: StoreConnection, clock: Clock) {
 
 async function letThrough(
   model: mongoose.Model<AttemptDocument>,
-  clock: Clock,
+  clock: Pick<Clock, 'now'>,
   subject: string,
   { most, seconds }: Allowance,
   count: (at: Date) => mongoose.UpdateQuery<AttemptDocument>,

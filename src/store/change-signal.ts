@@ -14,10 +14,10 @@ interface News {
 /** One waiter's watch on a request and on the waiter's own key. */
 export interface Watch {
   /**
-   * Waits until the request may have another version than this, the key was revoked, `deadline` came or the change signal
-   * was stopped, then reads both. No change between two calls is missed. @returns undefined when `signal` aborted
+   * Waits until the request may have another version than this, the key was revoked, that many milliseconds passed or the change
+   * signal was stopped, then reads both. No change between two calls is missed. @returns undefined when `signal` aborted
    */
-  next(version: number, deadline: Date, signal: AbortSignal): Promise<News | undefined>
+  next(version: number, ms: number, signal: AbortSignal): Promise<News | undefined>
   close(): void
 }
 
@@ -60,7 +60,7 @@ export type ChangeSignal = ReturnType<typeof createChangeSignal>
  * per process serves all waiters (T67): two commands every tenth of a second to find changes, two for each 200 waiters every
  * ten seconds, and none while nobody waits.
  */
-export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
+export function createChangeSignal(stores: Stores, clock: Pick<Clock, 'now'>, log: Log) {
   const watchers = createWatchers()
   const look = createSharedLook(stores)
   const poller = createLooker({
@@ -73,19 +73,19 @@ export function createChangeSignal(stores: Stores, clock: Clock, log: Log) {
   })
   let stopped = false
 
-  const sleep = async (watcher: Watcher, version: number, deadline: Date, signal: AbortSignal) => {
+  const sleep = async (watcher: Watcher, version: number, ms: number, signal: AbortSignal) => {
     Object.assign(watcher, { version, looked: performance.now() })
     watchers.waiting.add(watcher)
     poller.start()
-    await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
+    await sleepFor(watcher, ms, signal)
     watchers.waiting.delete(watcher)
   }
   const watch = (requestId: string, keyId: string): Watch => {
     const watcher: Watcher = { requestId, keyId, version: 0, looked: 0, told: false, wake: nothing }
     watchers.add(watcher)
     return {
-      async next(version, deadline, signal) {
-        if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, deadline, signal)
+      async next(version, ms, signal) {
+        if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, ms, signal)
         // Reset before the read: a change during the read must lead to another read.
         watcher.told = false
         return signal.aborted ? undefined : look(watcher)
@@ -118,7 +118,7 @@ function tell(watcher: Watcher): void {
  * Tells the waiters whose request changed or whose key was revoked. Two queries read what changed since the last poll; then
  * waiters not compared for long are compared one by one, or all of them when too much has changed.
  */
-function createLook(stores: Stores, watchers: Watchers, clock: Clock): () => Promise<void> {
+function createLook(stores: Stores, watchers: Watchers, clock: Pick<Clock, 'now'>): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   // By the monotonic clock: `clock` follows the database's, which may also go backwards.
   let lastBegun = Number.NEGATIVE_INFINITY

@@ -89,7 +89,7 @@ export async function createStoreClock(
     clearTimeout(again)
     unsure = false
   }
-  return { now, refresh, stop }
+  return { now, steady, refresh, stop }
 }
 
 /** Asks up to three times while answers are slow: at the start there is no earlier sample to compare with. */

@@ -15,9 +15,9 @@ type InboxNews = 'changed' | 'session_over'
 interface InboxWatch {
   /**
    * Resolves when the inbox may have changed since the last call; the first call, once later changes will be noticed.
-   * @returns undefined at the deadline, when `signal` aborted or when the inbox signal was stopped
+   * @returns undefined after that many milliseconds, when `signal` aborted or when the inbox signal was stopped
    */
-  next(deadline: Date, signal: AbortSignal): Promise<InboxNews | undefined>
+  next(ms: number, signal: AbortSignal): Promise<InboxNews | undefined>
   close(): void
 }
 
@@ -42,7 +42,7 @@ export type InboxSignal = ReturnType<typeof createInboxSignal>
  * process: each look takes four queries for all streams together (T67), five where one person stands in for another, and none
  * while no inbox is watched.
  */
-export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
+export function createInboxSignal(stores: Stores, clock: Pick<Clock, 'now'>, log: Log) {
   const watchers = new Set<Watcher>()
   let stopped = false
   const looker = createLooker({
@@ -61,9 +61,9 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
       watchers.add(watcher)
       looker.wake()
       return {
-        async next(deadline, signal) {
+        async next(ms, signal) {
           const waits = watcher.news === undefined && !stopped && !signal.aborted
-          if (waits) await sleepFor(watcher, deadline.getTime() - clock.now().getTime(), signal)
+          if (waits) await sleepFor(watcher, ms, signal)
           const { news } = watcher
           watcher.news = undefined
           return news
@@ -81,7 +81,7 @@ export function createInboxSignal(stores: Stores, clock: Clock, log: Log) {
 }
 
 /** Looks for all watchers together; if it meets damage, for each alone, so that the unaffected ones are told. */
-async function lookForEach(stores: Stores, clock: Clock, watchers: Watcher[]): Promise<void> {
+async function lookForEach(stores: Stores, clock: Pick<Clock, 'now'>, watchers: Watcher[]): Promise<void> {
   try {
     await lookFor(stores, clock, watchers)
   } catch (error) {
@@ -92,7 +92,11 @@ async function lookForEach(stores: Stores, clock: Clock, watchers: Watcher[]): P
   }
 }
 
-async function lookFor({ inbox, sessions }: Stores, clock: Clock, watchers: Watcher[]): Promise<void> {
+async function lookFor(
+  { inbox, sessions }: Stores,
+  clock: Pick<Clock, 'now'>,
+  watchers: Watcher[],
+): Promise<void> {
   const userIds = [...new Set(watchers.map(({ userId }) => userId))]
   const sessionIds = [...new Set(watchers.map(({ sessionId }) => sessionId))]
   const now = clock.now()

@@ -4,6 +4,7 @@ import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { Caller } from '../../src/flow/authenticate-caller.ts'
 import { type CreateInput, createRequest } from '../../src/flow/create-request.ts'
 import { newCaller, stored } from '../support/caller.ts'
+import { clockOf } from '../support/clock.ts'
 import { type TestService, useService } from '../support/service.ts'
 
 const INPUT: CreateInput = { action: 'Deploy', context: {}, requires_individual_decision: false }
@@ -27,12 +28,10 @@ async function used(service: TestService, { key }: Caller): Promise<Record<strin
 /** Every look at the clock is half a second later than the one before; the new year begins at the second look. */
 function clockOverNewYear() {
   let at = Date.parse('2030-12-31T23:59:59.750Z') - 500
-  return {
-    now: () => {
-      at += 500
-      return new Date(at)
-    },
-  }
+  return clockOf(() => {
+    at += 500
+    return at
+  })
 }
 
 it('gives the quota back when the id was taken by an earlier attempt', async () => {

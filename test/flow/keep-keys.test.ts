@@ -14,7 +14,7 @@ const CLI = { kind: 'cli' } as const
 /** Two keepers as two processes have them, on one store that counts how often it is read. */
 async function twoKeepers(draw: (length: number) => Uint8Array = randomBytes) {
   const stored: SealedKey[] = []
-  const state = { reads: 0, now: Date.now(), broken: false }
+  const state = { reads: 0, now: Date.now(), set: 0, broken: false }
   const store: SigningKeyStore = {
     async all() {
       state.reads += 1
@@ -39,7 +39,14 @@ async function twoKeepers(draw: (length: number) => Uint8Array = randomBytes) {
   const silent = () => undefined
   const log = { debug: silent, info: silent, warn: silent, error: silent }
   const random = { bytes: (length: number) => Uint8Array.from(draw(length)) }
-  const deps = { store, vault, clock: { now: () => new Date(state.now) }, random, log, madeWith: {} }
+  const deps = {
+    store,
+    vault,
+    clock: { now: () => new Date(state.now + state.set), steady: () => state.now },
+    random,
+    log,
+    madeWith: {},
+  }
   const [here, elsewhere] = [createKeyKeeper(deps), createKeyKeeper(deps)]
   await here.ensure()
   await elsewhere.ensure()
@@ -186,8 +193,9 @@ it('a flood of unknown ids reads the store once a second', async () => {
 it('the clock set back does not keep new keys away', async () => {
   const { here, elsewhere, state } = await twoKeepers()
   await here.find('unknown')
-  state.now -= 3_600_000
-  const rotated = await elsewhere.rotate('session', new Date(state.now), CLI)
+  state.now += 1_000
+  state.set = -3_600_000
+  const rotated = await elsewhere.rotate('session', new Date(state.now + state.set), CLI)
   expect((await here.find(rotated.kid))?.kid).toBe(rotated.kid)
 })
 

@@ -12,8 +12,7 @@ afterAll(() => racing.close())
 const deps = () => racing.at(0).composition.deps
 
 function watch(id: string, ms: number, signal = new AbortController().signal) {
-  const until = new Date(deps().clock.now().getTime() + ms)
-  return watchRequest(deps(), racing.caller, id, { until, signal })
+  return watchRequest(deps(), racing.caller, id, { ms, signal })
 }
 
 describe('watching a request', () => {
@@ -22,6 +21,17 @@ describe('watching a request', () => {
     const states = []
     for await (const state of watch(id, 200)) states.push(state.status)
     expect(states).toEqual(['pending'])
+  })
+
+  it('ends after its time, although the clock is set back by an hour meanwhile', async () => {
+    const id = await racing.make()
+    let set = 0
+    const clock = { now: () => new Date(Date.now() + set), steady: () => performance.now() }
+    const wait = { ms: 200, signal: new AbortController().signal }
+    const states = watchRequest({ ...deps(), clock }, racing.caller, id, wait)
+    await states.next()
+    set = -3_600_000
+    expect(await states.next()).toEqual({ done: true, value: undefined })
   })
 
   it('ends when nobody listens any more', async () => {

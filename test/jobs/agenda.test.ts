@@ -2,6 +2,7 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/flow/ports.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
+import { clockOf } from '../support/clock.ts'
 import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 import { useWorker } from '../support/worker.ts'
@@ -49,7 +50,7 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
     asked.push(time)
     return new Date(time)
   }
-  const { worker, runs } = await useJobs({ now: () => new Date() }, { nextDue })
+  const { worker, runs } = await useJobs(clockOf(), { nextDue })
   const pulse = feelPulse(worker)
   await vi.waitFor(() => expect(runs.deliver.length).toBeGreaterThan(12), patienceFor(7_000))
   const woken = runs.deliver.slice(1).map((at, i) => ({ at, due: asked[i] ?? Number.NaN }))
@@ -63,7 +64,7 @@ it('wakes the delivery at the moment it is due: never before, and soon after', a
 })
 
 it("T75: keeps jobs in the database's time when the clock of the process is an hour slow", async () => {
-  const clock = { now: () => new Date(Date.now() + HOUR_MS) }
+  const clock = clockOf(() => Date.now() + HOUR_MS)
   // Far enough off that it is looked at before it runs again.
   const asked: number[] = []
   const nextDue = () => {
@@ -86,10 +87,7 @@ it("T75: keeps jobs in the database's time when the clock of the process is an h
 })
 
 it('leaves no job locked behind when it stops, so that another process goes on at once', async () => {
-  const { worker, jobs, runs } = await useJobs(
-    { now: () => new Date() },
-    { every: { relay: 150, expire: 150 } },
-  )
+  const { worker, jobs, runs } = await useJobs(clockOf(), { every: { relay: 150, expire: 150 } })
   await vi.waitFor(() => expect(runs.relay.length).toBeGreaterThan(3), PATIENCE_MS)
   await jobs.stop()
   const before = runs.relay.length

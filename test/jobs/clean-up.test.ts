@@ -1,13 +1,14 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { cleanUp } from '../../src/flow/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
+import { clockOf } from '../support/clock.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 
 /** The same worker at another time. */
 function at(worker: Worker, time: string): Worker {
-  return { ...worker, deps: { ...worker.deps, clock: { now: () => new Date(time) } } }
+  return { ...worker, deps: { ...worker.deps, clock: clockOf(() => Date.parse(time)) } }
 }
 
 async function counters(worker: Worker): Promise<Record<string, unknown>> {

@@ -55,7 +55,7 @@ describe('expiry', () => {
     const { done, late, events } = watchExpiry(worker)
     const waiter = worker.deps.changes.watch(ids.at(-1) ?? '', 'key_none')
     onTestFinished(() => waiter.close())
-    const news = waiter.next(1, new Date(Date.now() + 120_000), new AbortController().signal)
+    const news = waiter.next(1, 120_000, new AbortController().signal)
     await worker.start()
     await vi.waitFor(() => expect(done).toHaveLength(COUNT), {
       timeout: patienceFor(2_000 + SPREAD_MS),

@@ -7,6 +7,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { settleDue } from '../../src/flow/settle-request.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import { WITH_OUTBOX } from '../../src/store/outbox.ts'
+import { clockOf } from '../support/clock.ts'
 import { openGate } from '../support/gate.ts'
 import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -105,7 +106,7 @@ describe('losing jobs costs time and no duty', () => {
     if (db === undefined) throw new Error('no database')
     const lockedAt = new Date()
     // Held: however long this takes, the lock does not grow old.
-    const deps = { ...worker.deps, clock: { now: () => lockedAt } }
+    const deps = { ...worker.deps, clock: clockOf(() => lockedAt.getTime()) }
     const idle = { run: async () => undefined, between: { least: 100, most: 3_600_000 } }
     const run = async (deliver = idle) => {
       const jobs = createJobs(db, deps)

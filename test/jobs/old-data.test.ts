@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Delivery, Webhook } from '../../src/domain/webhook.ts'
 import { cleanUp } from '../../src/flow/clean-up.ts'
+import { clockOf } from '../support/clock.ts'
 import { toldDatabase } from '../support/store-commands.ts'
 import { useWorker, type Worker } from '../support/worker.ts'
 
@@ -13,7 +14,7 @@ beforeEach(async () => {
   worker = await useWorker()
 })
 
-const cleanUpNow = () => cleanUp({ ...worker.deps, clock: { now: () => NOW } })
+const cleanUpNow = () => cleanUp({ ...worker.deps, clock: clockOf(() => NOW.getTime()) })
 
 function delivery(id: string, more: Partial<Delivery>): Delivery {
   return {

@@ -67,7 +67,6 @@ function asRequest(id: string, version = 0): ApprovalRequest {
 const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
 const clock = { now: () => new Date() }
 const never = () => new AbortController().signal
-const inTime = (ms: number) => new Date(Date.now() + ms)
 
 let store: ReturnType<typeof fakeStore>
 let changes: ReturnType<typeof createChangeSignal>
@@ -106,7 +105,7 @@ function setBack(ms: number): void {
 function timed(watch: Watch, version = 1, deadlineMs = 60_000) {
   const started = Date.now()
   const seen: { after?: number; news?: Awaited<ReturnType<Watch['next']>> } = {}
-  void watch.next(version, inTime(deadlineMs), never()).then((news) => {
+  void watch.next(version, deadlineMs, never()).then((news) => {
     seen.after = Date.now() - started
     seen.news = news
   })
@@ -183,7 +182,7 @@ describe('a watch', () => {
 
   it('ends without a look when its client is gone', async () => {
     const gone = new AbortController()
-    const next = changes.watch('req', 'key').next(1, inTime(60_000), gone.signal)
+    const next = changes.watch('req', 'key').next(1, 60_000, gone.signal)
     gone.abort()
     expect(await next).toBeUndefined()
     expect(store.asked.findMany).toBe(0)
@@ -205,7 +204,7 @@ describe('a watch', () => {
     const watch = changes.watch('req', 'key')
     store.state.fails = true
     changes.changed('req')
-    const failed = expect(watch.next(1, inTime(60_000), never())).rejects.toThrow('no store')
+    const failed = expect(watch.next(1, 60_000, never())).rejects.toThrow('no store')
     await vi.advanceTimersByTimeAsync(10)
     await failed
     store.state.fails = false
@@ -224,7 +223,7 @@ describe('the poller', () => {
       setMaxListeners(waiters, gone.signal)
       const waits = Array.from({ length: waiters }, (_, index) => {
         store.versions.set(`req ${index}`, 1, 60_000)
-        return changes.watch(`req ${index}`, `key ${index}`).next(1, inTime(60_000), gone.signal)
+        return changes.watch(`req ${index}`, `key ${index}`).next(1, 60_000, gone.signal)
       })
       await vi.advanceTimersByTimeAsync(20_900)
       gone.abort()
@@ -308,7 +307,7 @@ describe('the poller', () => {
     const watch = changes.watch('req', 'key')
     await vi.advanceTimersByTimeAsync(1_000)
     expect(store.asked.versions).toBe(0)
-    const next = watch.next(1, inTime(60_000), gone.signal)
+    const next = watch.next(1, 60_000, gone.signal)
     await vi.advanceTimersByTimeAsync(150)
     expect(store.asked.versions).toBe(1)
     gone.abort()
@@ -350,7 +349,7 @@ describe('the poller', () => {
 
   it('serves who comes while its last round finds nobody', async () => {
     const gone = new AbortController()
-    const first = changes.watch('req', 'key').next(1, inTime(60_000), gone.signal)
+    const first = changes.watch('req', 'key').next(1, 60_000, gone.signal)
     store.state.takes = 50
     await vi.advanceTimersByTimeAsync(110)
     gone.abort()

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runOnce } from '../../src/flow/run-once.ts'
+import { clockOf } from '../support/clock.ts'
 import { useService } from '../support/service.ts'
 
 const SCOPE = 'key_x:create'
@@ -88,7 +89,11 @@ it('a claim is renewed by its attempt for as long as that takes, and lapses soon
     },
   }
   const run = (subject: string, work: () => Promise<{ status: number; body: string }>) =>
-    runOnce({ ...deps, idempotency, clock: { now: () => now } }, { ...claim({ subject }), body: {} }, work)
+    runOnce(
+      { ...deps, idempotency, clock: clockOf(() => now.getTime()) },
+      { ...claim({ subject }), body: {} },
+      work,
+    )
   const answer = { status: 201, body: '{}' }
   const first = run('req_first', () => new Promise((resolve) => (end = resolve)))
   await expect.poll(claimedAt).toEqual(AT)

@@ -4,6 +4,7 @@ import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
 import { declaredIndexes, makeIndexes, prepareIndexes, SCHEMA_VERSION } from '../../src/store/indexes.ts'
 import { createSessionStore } from '../../src/store/sessions.ts'
 import { cli, useDataDir } from '../support/cli.ts'
+import { clockOf } from '../support/clock.ts'
 import { databaseUri, startService } from '../support/service.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 
@@ -75,7 +76,7 @@ it('commands that only read send nothing that makes or changes anything', async 
 describe('a start', () => {
   const told: string[] = []
   const log = { debug() {}, warn() {}, error() {}, info: (_: object, what: string) => void told.push(what) }
-  const preparing = { log, clock: { now: () => new Date() }, replicated: false, thorough: true }
+  const preparing = { log, clock: clockOf(), replicated: false, thorough: true }
   beforeEach(() => void told.splice(0))
 
   /** A connection behind a proxy, and which commands were sent through it since the last question. */

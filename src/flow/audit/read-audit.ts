@@ -57,7 +57,7 @@ export async function readAudit(
   query: AuditQuery & { limit: number },
 ): Promise<{ records: AuditRecord[]; next: AuditPosition | undefined; searchedTo?: Date }> {
   const { limit } = query
-  const end = deps.clock.now().getTime() + LONGEST_LOOK_MS
+  const end = deps.clock.steady() + LONGEST_LOOK_MS
   const found: AuditRecord[] = []
   let looked = 0
   let next: AuditPosition | undefined
@@ -68,7 +68,7 @@ export async function readAudit(
     looked += batch.looked
     next = batch.next
     oldest = batch.oldest
-    if (found.length > limit || looked >= MOST_LOOKED_AT || deps.clock.now().getTime() >= end) break
+    if (found.length > limit || looked >= MOST_LOOKED_AT || deps.clock.steady() >= end) break
   }
   const records = found.slice(0, limit)
   if (found.length > limit) return { records, next: positionOf(records.at(-1), query) }

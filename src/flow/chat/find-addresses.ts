@@ -119,7 +119,7 @@ export function createLookup(clock: Clock) {
     ): Promise<ChatOutcome<ChatIdentity | undefined>> {
       if (chat.lookupIsLocal) return chat.lookup(tenant, email)
       const key = JSON.stringify([chat.platform, tenant, email])
-      const now = clock.now().getTime()
+      const now = clock.steady()
       const remembered = known.get(key)
       if (remembered !== undefined && remembered.until > now)
         return { ok: true, value: remembered.identity, duration_ms: 0 }

@@ -7,7 +7,7 @@ interface Outage {
   account_id: string
   platform: ChatPlatform
   tenant?: string | undefined
-  /** The card that is tried often on behalf of all, and when it is due. */
+  /** The card that is tried often on behalf of all, and when it is due, by the steady clock. */
   probe: string
   probe_at: number
   /** Others wait for longer. */
@@ -28,11 +28,11 @@ export function createOutageWatch({ cards, clock, log }: FlowDeps) {
   const hurried = new Map<string, number>()
   const hurry = async (account_id: string, platform: ChatPlatform): Promise<void> => {
     const key = `${platform} ${account_id}`
-    const now = clock.now().getTime()
+    const now = clock.steady()
     const at = Math.max(now, (hurried.get(key) ?? Number.NEGATIVE_INFINITY) + PROBE_MS)
     hurried.set(key, at)
     await cards
-      .hurry(account_id, platform, new Date(at))
+      .hurry(account_id, platform, new Date(clock.now().getTime() + at - now))
       .catch((error: unknown) => log.warn({ error, account_id }, 'cards were not retried after an outage'))
   }
   const end = async (ended: readonly Outage[]): Promise<void> => {
@@ -43,7 +43,7 @@ export function createOutageWatch({ cards, clock, log }: FlowDeps) {
     /** Notes that a call failed. @returns the step after it, which is soon for the card that probes */
     failed({ id, account_id, platform, tries }: Card, tenant: string | undefined, step: CardStep): CardStep {
       const key = `${platform} ${account_id}`
-      const now = clock.now().getTime()
+      const now = clock.steady()
       const before = outages.get(key)
       const held = before !== undefined && before.probe !== id && isSoon(before, now)
       const taken = held ? step : probeStep(step, tries)
@@ -67,7 +67,7 @@ export function createOutageWatch({ cards, clock, log }: FlowDeps) {
       // Another process, or an earlier run, may know more than this one.
       const late = tries > 0 && FAILED.has(attempts.at(-1)?.outcome)
       const known = hurried.get(`${platform} ${account_id}`) ?? Number.NEGATIVE_INFINITY
-      if (late && known + PROBE_MS <= clock.now().getTime()) await hurry(account_id, platform)
+      if (late && known + PROBE_MS <= clock.steady()) await hurry(account_id, platform)
     },
     /** Notes that a card needs no more calls: if it was the probe, another one becomes it. */
     async gone({ id, account_id, platform }: Card): Promise<void> {

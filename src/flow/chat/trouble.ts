@@ -152,7 +152,7 @@ export function createTroubleWatch(deps: FlowDeps) {
   let known: { accountId: string; trouble: ChatTrouble; served?: boolean }[] = []
   let until = Number.NEGATIVE_INFINITY
   const inTrouble = async (place: ChatPlace): Promise<boolean> => {
-    const now = deps.clock.now().getTime()
+    const now = deps.clock.steady()
     if (now >= until) {
       known = (await deps.accounts.inTrouble()).flatMap(({ id, chat_troubles = [] }) =>
         chat_troubles.map((trouble) => ({ accountId: id, trouble })),

@@ -234,7 +234,7 @@ const AFTER_MS = 5
 const SOON_MS = 60_000
 
 /** Wakes this process at that millisecond, so that a retry after one second really comes after one second. */
-export function wakeAt(time: Date, wake: () => void, clock: Clock): void {
+export function wakeAt(time: Date, wake: () => void, clock: Pick<Clock, 'now'>): void {
   const wait = time.getTime() - clock.now().getTime() + AFTER_MS
   if (wait <= SOON_MS) setTimeout(wake, Math.max(0, wait)).unref()
 }

@@ -58,7 +58,7 @@ const BROKEN: ReadonlySet<string> = new Set([
  */
 export async function readAuthenticatorModels(
   { file, rootsFile }: { file: string; rootsFile: string | undefined },
-  clock: Clock,
+  clock: Pick<Clock, 'now'>,
   log: Pick<Log, 'warn'>,
 ): Promise<AuthenticatorModels> {
   const trust =
@@ -76,7 +76,7 @@ function pemsIn(text: string): string[] {
   return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
 
-function modelsOf(all: readonly MetadataEntry[], clock: Clock): AuthenticatorModels {
+function modelsOf(all: readonly MetadataEntry[], clock: Pick<Clock, 'now'>): AuthenticatorModels {
   const entries = new Map(all.map((entry) => [entry.aaguid, entry]))
   const isBroken = (aaguid = ''): boolean =>
     entries.get(aaguid)?.statuses.some((status) => BROKEN.has(status)) === true

@@ -156,8 +156,7 @@ const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, resp
   const caller = callerOf(response)
   const giveBack = deps.waitSlots.take(caller.key)
   const gone = clientGone(response)
-  const until = new Date(deps.clock.now().getTime() + STREAM_MS)
-  const states = watchRequest(deps, caller, request.params.id, { until, signal: gone })
+  const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
   try {
     const first = await states.next()
     if (first.done) return

@@ -103,11 +103,10 @@ const stream: Endpoint = (deps) => async (request, response) => {
   const who = sessionOf(response)
   const giveBack = deps.inboxSlots.take(who.user)
   const gone = clientGone(response)
-  const until = new Date(deps.clock.now().getTime() + STREAM_MS)
   const events = openEventStream(response)
   try {
     if (request.method === 'HEAD') return
-    const changes = watchInbox(deps, who, { until, signal: gone })
+    const changes = watchInbox(deps, who, { ms: STREAM_MS, signal: gone })
     for await (const event of changes) await events.send({ event, data: {} })
     if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
   } catch (error) {

@@ -5,10 +5,11 @@ import { createWorkspaces, type Workspaces } from '../../../adapters/slack/works
 import type { SlackSettings } from '../../../src/config/slack.ts'
 import type { ChatPort, Vault } from '../../../src/flow/ports.ts'
 import type { ChatInstallation, ChatInstallationStore } from '../../../src/store/chat-installations.ts'
+import { clockOf } from '../../support/clock.ts'
 import { collectingLog, type TestService } from '../../support/service.ts'
 import type { SlackEmulator } from '../../support/slack-emulator.ts'
 
-const systemClock = { now: () => new Date() }
+const systemClock = clockOf()
 
 /** Twenty times as fast as Slack would allow. */
 const QUICK_RATES = ratesTimes(20)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { SIX_VIEWS } from '../../support/card-samples.ts'
+import { clockOf } from '../../support/clock.ts'
 import { type SlackEmulator, startSlack } from '../../support/slack-emulator.ts'
 import { startStopwatch } from '../../support/stopwatch.ts'
 import { portTo } from './port-setting.ts'
@@ -93,7 +94,11 @@ it('opens it again where it is gone, in the same attempt and once', async () => 
 
 it('opens it again after an hour: Slack takes messages for a person who has left meanwhile', async () => {
   let now = Date.now()
-  const { port } = portTo(slack, undefined, { now: () => new Date(now) })
+  const { port } = portTo(
+    slack,
+    undefined,
+    clockOf(() => now),
+  )
   await port.post(person('ana'), view)
   slack.behave(({ method }) => (method === 'conversations.open' ? { error: 'user_disabled' } : undefined))
   now += 3_599_000

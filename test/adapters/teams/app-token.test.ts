@@ -2,9 +2,10 @@ import { createServer, type ServerResponse } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { createAppTokens } from '../../../adapters/teams/connector.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 
-const clock = { now: () => new Date() }
+const clock = clockOf()
 const soon = () => AbortSignal.timeout(60_000)
 
 /** A sign-in that answers when told to. */

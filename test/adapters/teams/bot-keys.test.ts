@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createBot } from '../../../adapters/teams/bot.ts'
 import type { BotEvents } from '../../../adapters/teams/bot-port.ts'
 import { createTokenKeys } from '../../../adapters/teams/token-guard.ts'
+import { clockOf } from '../../support/clock.ts'
 import { closeServer, listenLocally, sendJson } from '../../support/local-server.ts'
 import { startTeamsIdentity } from '../../support/teams-identity.ts'
 
@@ -29,7 +30,7 @@ async function useKeyServer(...ids: string[]) {
   })
   it.url = await listenLocally(server)
   onTestFinished(() => closeServer(server))
-  const clock = { now: () => new Date(it.now) }
+  const clock = clockOf(() => it.now)
   return { it, keys: createTokenKeys(`${it.url}/openid`, { clock, log: QUIET }) }
 }
 
@@ -89,7 +90,7 @@ describe('the library behind the guard', () => {
     onTestFinished(() => identity.close())
     const { openIdUrl, loginUrl } = identity
     const settings = { ...names, tenantId, openIdUrl, loginUrl, serviceHosts: [], unauthenticated: false }
-    const bot = createBot(settings, { clock: { now: () => new Date() }, log: QUIET })
+    const bot = createBot(settings, { clock: clockOf(), log: QUIET })
     const serviceUrl = 'https://smba.trafficmanager.net/teams/'
     const conversation = { id: 'a:1', conversationType: 'personal' }
     const activity = {

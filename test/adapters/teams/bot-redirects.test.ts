@@ -2,9 +2,10 @@ import { createServer } from 'node:http'
 import { expect, it, onTestFinished } from 'vitest'
 import { createAppTokens, createSendOnce } from '../../../adapters/teams/connector.ts'
 import { readTokenKeys } from '../../../adapters/teams/token-guard.ts'
+import { clockOf } from '../../support/clock.ts'
 import { closeServer, listenLocally } from '../../support/local-server.ts'
 
-const clock = { now: () => new Date() }
+const clock = clockOf()
 const signal = () => AbortSignal.timeout(60_000)
 
 /** Sends everybody on to a second server, which counts who comes. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BotUser } from '../../../adapters/teams/bot-port.ts'
 import { createConversations } from '../../../adapters/teams/conversations.ts'
 import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
+import { clockOf } from '../../support/clock.ts'
 import { usePeopleStores } from '../../support/people-stores.ts'
 
 const stores = usePeopleStores()
@@ -17,7 +18,11 @@ async function somebodyWhoWrote(user: string) {
   const store = createChatConversationStores(stores().connection)
   const settings = { tenantId: TENANT, serviceHosts: [] }
   let now = Date.now()
-  const conversations = createConversations(settings, store, { now: () => new Date(now) })
+  const conversations = createConversations(
+    settings,
+    store,
+    clockOf(() => now),
+  )
   const later = (seconds: number) => {
     now += seconds * 1000
   }

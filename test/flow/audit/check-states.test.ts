@@ -6,6 +6,7 @@ import { WITNESSES } from '../../../src/flow/audit/witnesses.ts'
 import { deleteOverSessions } from '../../../src/flow/people/sessions.ts'
 import { createStateSurvey } from '../../../src/store/state-survey.ts'
 import { alter, decidedId, lapse, newCaller, stored } from '../../support/caller.ts'
+import { clockOf } from '../../support/clock.ts'
 import { assertWith, codeAt, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { ask, callWithKey, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
@@ -250,7 +251,7 @@ describe('T86: the check finds', () => {
   it('nothing wrong after sessions were cleaned up', async () => {
     const { deps } = service.composition
     const before = await stored(service, 'sessions').countDocuments({})
-    const late = { ...deps, clock: { now: () => new Date(Date.now() + 31 * 86_400_000) } }
+    const late = { ...deps, clock: clockOf(() => Date.now() + 31 * 86_400_000) }
     const { ended } = await deleteOverSessions(late)
     expect(ended).toBeGreaterThan(0)
     await settled()

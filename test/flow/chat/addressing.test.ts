@@ -4,6 +4,7 @@ import type { User } from '../../../src/domain/user.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
 import { createChatPlatform, letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 import {
   type CardSetting,
   holdRetries,
@@ -289,7 +290,7 @@ it('asks a platform once for an address, and again when nobody is there any more
 it('remembers whom it found for a day, whom it did not find for ten minutes, and failures never', async () => {
   const chat = createChatPlatform()
   let now = Date.parse('2026-03-01T10:00:00.000Z')
-  const lookup = createLookup({ now: () => new Date(now) })
+  const lookup = createLookup(clockOf(() => now))
   const here: ChatIdentity = { platform: 'slack', tenant: 'T1', user: 'U1' }
   chat.members.set('here@example.com', here)
   const ask = async (email: string) => {

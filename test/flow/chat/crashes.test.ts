@@ -5,6 +5,7 @@ import { createOutageWatch } from '../../../src/flow/chat/outage.ts'
 import { createTroubleWatch } from '../../../src/flow/chat/trouble.ts'
 import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 import { FIRST } from '../../support/first-claim.ts'
 import { useWorker } from '../../support/worker.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'
@@ -158,7 +159,7 @@ it('holds no card for long, and starts no call that could outlive its lease: it 
   }
   let late = 0
   for (const failing of [slow, () => Promise.reject(new Error('no store'))]) {
-    const deps = { ...attempting(setting), clock: { now: () => new Date(clock.now().getTime() + late) } }
+    const deps = { ...attempting(setting), clock: clockOf(() => clock.now().getTime() + late) }
     deps.cards = { ...cards, extend: failing, finish: async () => 'due' }
     expect(await attemptCard(deps, chat, { record: mine, interrupted })).toMatchObject({ state: 'due' })
   }

@@ -5,6 +5,7 @@ import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import { personAudit } from '../../../src/flow/people/person.ts'
 import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
 import { createChatPlatform, waitUntil } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 import { usePushService } from '../../support/push-setting.ts'
 import { newRequester, useWorker } from '../../support/worker.ts'
 
@@ -163,7 +164,7 @@ describe('T34: a change of factors', () => {
     const setting = await notified()
     const { worker, user } = setting
     const now = new Date()
-    const fixed = { ...worker.deps, clock: { now: () => now } }
+    const fixed = { ...worker.deps, clock: clockOf(() => now.getTime()) }
     const types = ['user.enrolled', 'factor.passkey_added'] as const
     const entries = types.map((type) => personAudit(fixed, type, user, { address: '203.0.113.7' }))
     await worker.stored('users').updateOne({ _id: user.id }, {

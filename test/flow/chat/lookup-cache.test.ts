@@ -3,13 +3,14 @@ import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import { createLookup } from '../../../src/flow/chat/find-addresses.ts'
 import type { ChatPort } from '../../../src/flow/ports.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
+import { clockOf } from '../../support/clock.ts'
 
 const HERE: ChatIdentity = { platform: 'teams', tenant: 'T1', user: 'U1' }
 
 it('remembers nothing of a platform whose people we know ourselves: who adds the app is found at once, who leaves is not', async () => {
   const platform = createChatPlatform('teams')
   const chat: ChatPort = { ...platform, lookupIsLocal: true }
-  const lookup = createLookup({ now: () => new Date(0) })
+  const lookup = createLookup(clockOf(() => 0))
   const found = async () => {
     const answer = await lookup.find(chat, 'T1', 'new@example.com')
     return answer.ok ? answer.value : answer.outcome

@@ -3,6 +3,7 @@ import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import type { AuditTrail } from '../../../src/flow/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
+import { clockOf } from '../../support/clock.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { newWebhookOwner } from '../../support/webhook-owner.ts'
 
@@ -114,7 +115,7 @@ describe('B2: what cannot be carried on stands in nobody’s way', () => {
       },
     }))
     let now = Date.now()
-    const relay = relayWith({ outbox: noting, clock: { now: () => new Date(now) } })
+    const relay = relayWith({ outbox: noting, clock: clockOf(() => now) })
     const [requests = '', ...others] = outbox.map(({ name }) => name)
     for (let turn = 0; turn < 4; turn += 1) {
       relay.sweep()

@@ -4,6 +4,7 @@ import { readAudit } from '../../../src/flow/audit/read-audit.ts'
 import { readHistory } from '../../../src/flow/read-history.ts'
 import type { HistoryPage } from '../../../src/store/request-history.ts'
 import { chainOf, entryNumber } from '../../support/audit-entries.ts'
+import { clockOf } from '../../support/clock.ts'
 import { freshUser } from '../../support/people-stores.ts'
 
 const ACCOUNT = `acc_${'0'.repeat(26)}`
@@ -15,7 +16,7 @@ const accounts = {
 /** A look at so many takes that long, by the clock they are given. */
 let slowness = 0
 let time = Date.UTC(2026, 0, 1)
-const clock = { now: () => new Date(time) }
+const clock = clockOf(() => time)
 
 /** Only what these verbs ask of their dependencies; anything else fails the test. */
 function only<Deps>(parts: object): Deps {

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../../src/domain/audit.ts'
 import { deleteOverSessions } from '../../../src/flow/people/sessions.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
+import { clockOf } from '../../support/clock.ts'
 import {
   assertWith,
   codeAt,
@@ -92,7 +93,7 @@ it('the clean-up ends lapsed sessions by the service, once however many do it, a
   await enrolWithPasskey(service, 'other@example.com')
   const { deps } = service.composition
   expect(await deleteOverSessions(deps)).toEqual({ ended: 0, deleted: 0 })
-  const late = { ...deps, clock: { now: () => new Date(Date.now() + 13 * 3_600_000) } }
+  const late = { ...deps, clock: clockOf(() => Date.now() + 13 * 3_600_000) }
   const runs = await Promise.all([1, 2, 3].map(() => deleteOverSessions(late)))
   expect(runs.reduce((sum, { ended }) => sum + ended, 0)).toBe(2)
   expect(await stored(service, 'sessions').countDocuments({})).toBe(2)

@@ -3,6 +3,7 @@ import type { User } from '../../../src/domain/user.ts'
 import type { PeopleDeps } from '../../../src/flow/deps.ts'
 import { verifyTotp } from '../../../src/flow/people/codes.ts'
 import { createAttemptStore } from '../../../src/store/attempts.ts'
+import { clockOf } from '../../support/clock.ts'
 import { codeAt, enrolWithTotp, wrongCodeAt } from '../../support/enrolled.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
@@ -32,8 +33,11 @@ beforeAll(async () => {
 function depsAt(later: { ms: number }): PeopleDeps {
   const { deps, connection } = service.composition
   const began = deps.clock.now()
-  const attempts = createAttemptStore(connection, { now: () => began })
-  return { ...deps, attempts, clock: { now: () => new Date(deps.clock.now().getTime() + later.ms) } }
+  const attempts = createAttemptStore(
+    connection,
+    clockOf(() => began.getTime()),
+  )
+  return { ...deps, attempts, clock: clockOf(() => deps.clock.now().getTime() + later.ms) }
 }
 
 type Person = Awaited<ReturnType<typeof enrol>>
@@ -63,7 +67,7 @@ describe('a code', () => {
     const { user, secret, later } = await enrol()
     // Stands still: a code of the next step is one of this step as soon as that begins.
     const began = service.composition.deps.clock.now().getTime()
-    const deps = { ...depsAt(later), clock: { now: () => new Date(began + later.ms) } }
+    const deps = { ...depsAt(later), clock: clockOf(() => began + later.ms) }
     const at = (steps: number) => codeAt(secret, new Date(deps.clock.now().getTime() + steps * 30_000))
     await expect(verifyTotp(deps, { user, code: at(1) })).rejects.toMatchObject(REFUSED)
     await expect(verifyTotp(deps, { user, code: at(-2) })).rejects.toMatchObject(REFUSED)

@@ -4,6 +4,7 @@ import { isUnavailable } from '../../../src/store/failures.ts'
 import { makeIndexes } from '../../../src/store/indexes.ts'
 import { createRateLimiter } from '../../../src/store/rate-limits.ts'
 import { callerWith, newCaller, send } from '../../support/caller.ts'
+import { clockOf } from '../../support/clock.ts'
 import { databaseUri, startService, useService } from '../../support/service.ts'
 
 const silent = {
@@ -12,7 +13,7 @@ const silent = {
   warn: () => undefined,
   error: () => undefined,
 }
-const clock = { now: () => new Date() }
+const clock = clockOf()
 
 describe('T66: limits hold across services on one store', () => {
   it('four services together let 60 of 80 creations through, and 300 of 320 verifications', async () => {
