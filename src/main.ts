@@ -1,4 +1,5 @@
 import { outliveOutput } from './cli/terminal.ts'
+import { warnOfDescriptors } from './compose/descriptors.ts'
 import { checkPlace } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
 import { hasStore, openStore } from './compose/open-store.ts'
@@ -30,6 +31,7 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     'Countersign is running',
   )
   for (const warning of config.warnings) log.warn({}, warning)
+  if (config.production) warnOfDescriptors(config.maxOpenWaits, log)
   for (const { port } of service.composition.chats) {
     log.info({ platform: port.platform }, 'cards in chat are switched on')
     // A first call to the platform, so that wrong settings are reported now, not with the first request.

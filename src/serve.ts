@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type ComposeOptions, type Composition, compose, undoAll } from './compose/compose.ts'
 import type { ChatReceiver } from './compose/compose-chat.ts'
 import { composeHttp } from './compose/compose-http.ts'
+import { watchDescriptors } from './compose/descriptors.ts'
 import { listen } from './compose/listen.ts'
 import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
@@ -72,6 +73,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     running.servers.push(server)
     const port = await listen(server, { setting: 'PORT', host: config.host, port: config.port })
     const metricsPort = await listenFor(metrics, config, running.servers)
+    running.unwatch = watchDescriptors(running.servers, composition.deps.log)
     const link = await inviteFirstOwner(composition.deps)
     if (options.work !== false) running.work = await startWork(config, composition)
     await Promise.all(running.receivers.map((receiver) => receiver.start()))
@@ -113,12 +115,16 @@ interface Running {
   servers: Server[]
   receivers: readonly ChatReceiver[]
   work: Work | undefined
+  /** Ends the watch for descriptors. */
+  unwatch?: () => void
 }
 
 /** Takes every step even if one fails: an open store would outlive the service. @throws the error of the first that failed */
-async function shutDown({ servers, composition, receivers, work }: Running, drainMs: number): Promise<void> {
+async function shutDown(running: Running, drainMs: number): Promise<void> {
+  const { servers, composition, receivers, work } = running
   await undoAll([
     async () => {
+      running.unwatch?.()
       composition.stopWaiting()
       await Promise.all(servers.map((server) => stopAnswering(server, drainMs)))
     },

@@ -2,7 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent, type IncomingMessage, request, Server } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -277,4 +277,34 @@ it('refuses what it cannot write on a disk without room, loses nothing, and goes
     1,
     expect.stringMatching(/^the store file .*store\.db cannot be used .*\n$/),
   ])
+})
+
+it('says once that its file descriptors ran out, and that the outage is over; others in its folder are told of', async () => {
+  const [port, { env }] = [await freePort(), await useDataDir()]
+  const ready = { ...env, PORT: String(port), BASE_URL: `http://localhost:${port}`, MAX_OPEN_WAITS: '9' }
+  await mkdir(env.DATA_DIR ?? '')
+  await chmod(env.DATA_DIR ?? '', 0o777)
+  const service = await startServiceProcess(ready)
+  onTestFinished(() => service.end('SIGKILL'))
+  expect(service.output()).toContain(
+    `others can write into ${env.DATA_DIR}; run: chmod 700 ${env.DATA_DIR}\n`,
+  )
+  const pid = String(service.child.pid)
+  const limit = (await readdir(`/proc/${pid}/fd`)).length + 20
+  execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:`])
+  const doctor = await cli(['doctor', '--json'], { env: ready })
+  expect(doctor.json().checks).toContainEqual({
+    name: 'Descriptors',
+    status: 'warn',
+    detail: `a process may open ${limit}; MAX_OPEN_WAITS=9 needs 520 at most`,
+    fix: 'Raise the limit of open files (systemd: LimitNOFILE, Docker: ulimits, a shell: ulimit -n), or set MAX_OPEN_WAITS=1.',
+  })
+  const callers = Array.from({ length: 60 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+  // As short as an outage can be: it is over once the first caller was dropped.
+  await Promise.race(callers.map((caller) => once(caller, 'close')))
+  for (const caller of callers) caller.destroy()
+  await service.line(/error file descriptors ran out; new connections are dropped until some are closed/)
+  await service.line(/info {2}file descriptors are available again/)
+  expect(service.output().match(/file descriptors ran out/g)).toHaveLength(1)
+  expect((await fetch(`http://localhost:${port}/healthz`)).status).toBe(200)
 })

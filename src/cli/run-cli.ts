@@ -330,8 +330,9 @@ async function runStore(json: boolean): Promise<void> {
     const line = json ? JSON.stringify({ mongodb_uri: uri, data_dir: dataDir }) : `MONGODB_URI=${uri}`
     process.stdout.write(`${line}\n`)
   }
-  const { refuseUnwritable } = await import('../compose/open-store.ts')
+  const { refuseUnwritable, warnOfOthers } = await import('../compose/open-store.ts')
   refuseUnwritable(dataDir)
+  warnOfOthers(dataDir, (told) => process.stderr.write(`${told}\n`))
   refuseLostStore({ dataDir, secrets: {} }, true)
   const { runStoreProcess } = await load.store()
   await runStoreProcess({ dataDir, stop: stop.signal, onReady })

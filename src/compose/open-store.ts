@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { type Config, ConfigError } from '../config/config.ts'
-import { refuseLostStore } from '../config/secrets.ts'
+import { inShell, refuseLostStore } from '../config/secrets.ts'
 import type { Log } from '../flow/ports.ts'
 
 /** A store to connect to. */
@@ -39,6 +39,7 @@ export async function openStore(
   if (config.mongodbUri !== undefined) return external(config.mongodbUri)
   refuseUnwritable(config.dataDir)
   refuseLostStore(config)
+  if (!share) warnOfOthers(config.dataDir, (told) => log?.warn({}, told))
   let until: number | undefined
   for (;;) {
     const running = share ? await findRunningStore(config.dataDir) : undefined
@@ -56,6 +57,12 @@ export async function openStore(
       await delay(GAP_MS)
     }
   }
+}
+
+/** Warns of an existing data directory that is open to others on this machine; a new one is made private. */
+export function warnOfOthers(dataDir: string, warn: (told: string) => void): void {
+  const others = othersIn(dataDir)
+  if (others !== undefined) warn(`${others}; run: chmod 700 ${inShell(dataDir)}`)
 }
 
 /** @throws ConfigError when no store can be kept in the data directory */
@@ -79,12 +86,25 @@ export function whyUnwritable(dataDir: string): string | undefined {
   return whyClosed(dataDir, 'read and write', constants.R_OK | constants.W_OK)
 }
 
+/** The files of a data directory that a service reads and writes. */
+export const STORE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.seal', 'store.guard'] as const
+
+/** Returns the longest part of the path that exists. */
+export function existingPart(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingPart(dirname(path))
+}
+
+/** Says what others on this machine may do in an existing data directory: they could put another file in the place of the store. */
+export function othersIn(dataDir: string): string | undefined {
+  const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined
+  return `others can ${(mode & 0o022) === 0 ? 'look into' : 'write into'} ${dataDir}`
+}
+
 function whyClosed(dataDir: string, use: string, mode: number): string | undefined {
-  let folder = dataDir
-  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  const folder = existingPart(dataDir)
   if (!statSync(folder).isDirectory()) return `${folder} is a file`
-  const names = ['store.db', 'store.db-wal', 'store.seal', 'store.guard', 'secrets.json']
-  const files = names.map((name) => join(dataDir, name))
+  const files = STORE_FILES.map((name) => join(dataDir, name))
   const closed = [folder, ...files.filter(existsSync)].find((path) => !allows(path, mode))
   return closed === undefined ? undefined : `this user may not ${use} ${closed}`
 }

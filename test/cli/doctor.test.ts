@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { checkNode } from '../../src/cli/doctor/doctor.ts'
+import { checkNode, judgeSpace } from '../../src/cli/doctor/machine.ts'
 import { SECRET_NAMES } from '../../src/config/config.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { databaseUri, freePort, startService, TEST_SECRETS } from '../support/service.ts'
@@ -44,7 +44,12 @@ describe('countersign doctor', () => {
 
   it('tells people line by line what to do', async () => {
     const { env } = await useDataDir()
-    const run = await cli(['doctor'], { env: { ...env, PORT: String(await freePort()) } })
+    // Small enough for any machine's limit of open files.
+    const few = { ...env, MAX_OPEN_WAITS: '9', PORT: String(await freePort()) }
+    const run = await cli(['doctor'], { env: few })
+    expect(run.stdout).toMatch(
+      /\nok {4}Disk {12}\d+ MiB free for \S+\nok {4}Descriptors {5}a process may open /,
+    )
     expect(run.stdout).toMatch(/^ok {4}Node\.js {9}\d/)
     expect(run.stdout).toMatch(
       /\nwarn {2}Service {9}nothing answers at \S+: the connection is refused\n +If it should run, start it: npm start\n/,
@@ -146,7 +151,18 @@ describe('countersign doctor', () => {
     await writeFile(path, whole)
     await chmod(env.DATA_DIR ?? '', 0o755)
     const wide = await examine(env)
-    expect(wide.of('Data directory')).toMatchObject({ status: 'warn', fix: `Run: chmod 700 ${quoted('')}` })
+    const fix = `Run: chmod 700 ${quoted('')}`
+    expect(wide.of('Data directory')).toMatchObject({
+      status: 'warn',
+      detail: `others can look into ${env.DATA_DIR}`,
+      fix,
+    })
+    await chmod(env.DATA_DIR ?? '', 0o777)
+    expect((await examine(env)).of('Data directory')).toMatchObject({
+      status: 'warn',
+      detail: `others can write into ${env.DATA_DIR}`,
+      fix,
+    })
   })
 
   it('names everything that keeps production from starting', async () => {
@@ -285,6 +301,15 @@ describe('countersign doctor', () => {
         fix: 'Do what this says, and restore no backup: used approvals and revoked keys would be valid again.',
       },
     ])
+  })
+
+  it.each([
+    [64 * 2 ** 20 - 1, 'fail', '63 MiB free for /data'],
+    [64 * 2 ** 20, 'warn', '64 MiB free for /data'],
+    [2 ** 30 - 1, 'warn', '1023 MiB free for /data'],
+    [2 ** 30, 'ok', '1024 MiB free for /data'],
+  ])('of %i bytes free on the disk says %s', (free, status, detail) => {
+    expect(judgeSpace('/data', free)).toMatchObject({ name: 'Disk', status, detail })
   })
 
   it('knows which Node.js is too old', () => {

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { findRunningStore } from 'embedded-mongo'
@@ -9,7 +8,7 @@ import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
-import { inShell, loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
+import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -22,6 +21,7 @@ import {
   TIMEOUT_MS,
   warn,
 } from './checks.ts'
+import { checkDataDir, checkDescriptors, checkDisk, checkNode, modeOf } from './machine.ts'
 
 /** `countersign doctor`: checks the installation, changes nothing, and says what to do. */
 export async function runDoctor(): Promise<CommandResult> {
@@ -35,6 +35,8 @@ async function examine(): Promise<Check[]> {
   return [
     ...always,
     await checkDataDir(config),
+    ...checkDisk(config),
+    ...(await checkDescriptors(config)),
     ...(await checkSecrets(config)),
     ...(await checkStore(config)),
     checkBaseUrl(config),
@@ -44,20 +46,6 @@ async function examine(): Promise<Check[]> {
   ]
 }
 
-const manifestSchema = z.object({ engines: z.object({ node: z.string().regex(/^>=\d+\.\d+$/) }) })
-
-/** Checks whether this Node.js is new enough for the package. */
-export function checkNode(version: string = process.versions.node): Check {
-  const manifest: unknown = JSON.parse(readFileSync(packagePath('package.json'), 'utf8'))
-  const wanted = manifestSchema.parse(manifest).engines.node.slice(2)
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number)
-  const enough = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
-  return enough
-    ? ok('Node.js', version)
-    : fail('Node.js', `${version} is too old`, `Install Node.js ${wanted} or newer.`)
-}
-
 /** Checks whether the hosted pages and the OpenAPI document exist. */
 function checkPages(): Check {
   const parts = ['dist/webauthn-page/index.html', 'dist/dashboard/index.html', 'openapi.json']
@@ -65,41 +53,6 @@ function checkPages(): Check {
   return missing.length === 0
     ? ok('Pages', 'built')
     : fail('Pages', `missing: ${missing.join(', ')}`, 'Run: npm run build && npm run openapi')
-}
-
-/** Files that only the service's own user may read. */
-const PRIVATE_FILES = ['secrets.json', 'store.db', 'store.db-wal', 'store.seal', 'store.lock']
-
-/** Checks whether others on this machine can look into the data directory. */
-async function checkDataDir(config: Config): Promise<Check> {
-  const name = 'Data directory'
-  const why = whyUnwritable(config.dataDir)
-  if (why !== undefined && usesDataDir(config))
-    return fail(
-      name,
-      why,
-      'Set DATA_DIR to a folder that the user of the service may write, or give it that right.',
-    )
-  const mode = await modeOf(config.dataDir)
-  if (mode === undefined) return ok(name, `${config.dataDir} is made when it is needed`)
-  if (process.platform === 'win32') return ok(name, config.dataDir)
-  const open: string[] = []
-  for (const file of PRIVATE_FILES) {
-    const fileMode = await modeOf(join(config.dataDir, file))
-    if (fileMode !== undefined && (fileMode & 0o077) !== 0) open.push(file)
-  }
-  if (open.length > 0) {
-    const paths = open.map((file) => inShell(join(config.dataDir, file))).join(' ')
-    return fail(name, `others can read ${open.join(', ')}`, `Run: chmod 600 ${paths}`)
-  }
-  if ((mode & 0o077) !== 0)
-    return warn(name, `others can look into ${config.dataDir}`, `Run: chmod 700 ${inShell(config.dataDir)}`)
-  return ok(name, `${config.dataDir} is private`)
-}
-
-/** Checks whether the data directory is used: for the embedded store, or for secrets that the environment does not give. */
-function usesDataDir(config: Config): boolean {
-  return config.mongodbUri === undefined || missingSecrets(config).length > 0
 }
 
 /** Checks whether the secrets exist and are strong; makes none. Empty if only the signing keys tell whether there must be some. */
@@ -118,14 +71,6 @@ async function checkSecrets(config: Config): Promise<Check[]> {
     if (!(error instanceof ConfigError)) throw error
     const fix = `Restore ${path} from a backup: with other secrets every key and passkey is void.`
     return [fail(name, error.problems.join('; '), fix)]
-  }
-}
-
-async function modeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mode
-  } catch {
-    return undefined
   }
 }
 
