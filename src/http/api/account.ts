@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isId } from '../../domain/identifier.ts'
 import { type ApprovalRequest, REQUEST_STATUSES } from '../../domain/request.ts'
 import type { AccountView } from '../../domain/views.ts'
 import { presentQuorum, quorumField } from './decision.ts'
@@ -10,6 +9,7 @@ import {
   actionField,
   approverField,
   idField,
+  idPattern,
   methodField,
   namesField,
   outcomeField,
@@ -56,11 +56,11 @@ const historyFilters = {
   high_impact: flagParameter('Only requests that are high impact, or only those that are not.'),
   sandbox: flagParameter('Only dry-runs, or only live requests.'),
   key: text
-    .refine((text) => isId('key', text), 'must be the id of an API key')
+    .regex(idPattern('key'), 'must be the id of an API key')
     .optional()
     .meta({ description: 'Only requests made with this API key.' }),
   person: text
-    .refine((text) => isId('usr', text), 'must be the id of a person')
+    .regex(idPattern('usr'), 'must be the id of a person')
     .optional()
     .meta({ description: 'Only requests that name this person, or on which they voted.' }),
   from: timeParameter('Only requests made at that time or later.'),
@@ -108,10 +108,7 @@ const MOST_WITHDRAWN = 100
 export const withdrawalBody = z
   .object({
     ids: z
-      .array(
-        text.refine((text) => isId('req', text), 'must be the id of a request'),
-        { error: 'must be a list' },
-      )
+      .array(text.regex(idPattern('req'), 'must be the id of a request'), { error: 'must be a list' })
       .min(1, 'must name at least one request')
       .max(MOST_WITHDRAWN, `must name at most ${MOST_WITHDRAWN} requests`),
   })

@@ -20,7 +20,9 @@ const ACTION_LENGTH = 500
 const action = callerText
   .refine((text) => codePointLength(text) <= ACTION_LENGTH, `must not exceed ${ACTION_LENGTH} characters`)
   .meta({
-    description: 'The action to be approved, in words; at most 500 characters.',
+    description: 'The action to be approved, in words.',
+    minLength: 1,
+    maxLength: ACTION_LENGTH,
     example: 'Pay $120.00 to ACME Corp, invoice 4711',
   })
 
@@ -29,7 +31,7 @@ const action = callerText
  * characters by name; unpaired surrogates, noncharacters and tag characters are refused as in `action`.
  */
 const context = z
-  .record(z.string(), z.unknown(), { error: 'must be an object' })
+  .record(z.string().meta({ maxLength: 128 }), z.unknown(), { error: 'must be an object' })
   .superRefine((value, issues) => {
     const bad = firstBadText(value)
     if (bad !== undefined) issues.addIssue({ code: 'custom', message: bad })
@@ -56,9 +58,10 @@ export const createBody = z
   .object({
     action,
     ttl_seconds: ttlSeconds.optional().meta({
-      description: "Seconds until the request expires, 60 to 604800; the owner's default (3600) if omitted.",
+      description: "Seconds until the request expires; the owner's default (3600) if omitted.",
     }),
     context: context.default({}).meta({
+      maxProperties: 2000,
       description: 'Structured data shown to the approver; at most 16 KiB of JSON, 16 levels, 2000 values.',
     }),
     requires_individual_decision: flag

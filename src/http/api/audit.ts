@@ -11,12 +11,13 @@ import {
 } from './shared/input.ts'
 import { AS_FILE, FILE, operations } from './shared/operation.ts'
 
+const auditType = z
+  .enum(AUDIT_TYPES, { error: 'must be a type of audit entry, such as approval.approved' })
+  .meta({ id: 'AuditType' })
+
 const filters = {
   account: accountParameter,
-  type: z
-    .enum(AUDIT_TYPES, { error: 'must be a type of audit entry, such as approval.approved' })
-    .optional()
-    .meta({ description: 'Only entries of this type.' }),
+  type: auditType.optional().meta({ description: 'Only entries of this type.' }),
   subject: text.min(1, 'must not be empty').max(64, 'must not exceed 64 characters').optional().meta({
     description:
       'Only entries about this request, key, person, session, webhook or delivery; people and keys also by name.',
@@ -54,7 +55,7 @@ const auditAnswer = z
   .strictObject({
     seq: z.int().min(1).meta({ description: 'Its number in the trail of the whole service.' }),
     id: idField('evt'),
-    type: z.enum(AUDIT_TYPES),
+    type: auditType,
     at: timeField,
     actor,
     subject: z.string().meta({

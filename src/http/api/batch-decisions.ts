@@ -130,8 +130,7 @@ export function presentBatchResult(
 /** A batch with its proof, exactly one. */
 const provenBatch = batchBody.extend(provenBy).meta({
   id: 'ProvenBatch',
-  description:
-    'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters and goes with every vote.',
+  description: '`comment` goes with every vote.',
 })
 
 export const batchOperations = operations('Deciding', {

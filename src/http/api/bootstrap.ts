@@ -37,11 +37,14 @@ const email = text.transform((text, context) => {
 export const bootstrapBody = z
   .object({
     email: email.meta({
+      maxLength: 254,
       description: 'E-mail address of the owner of the account.',
       example: 'you@example.com',
     }),
     client_name: clientName.meta({
-      description: 'The name of the agent: 1 to 60 printable characters. The owner sees it as unverified.',
+      minLength: 1,
+      maxLength: NAME_LENGTH,
+      description: 'The name of the agent, in printable characters. The owner sees it as unverified.',
       example: 'Release agent',
     }),
     code_challenge: text

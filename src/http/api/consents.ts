@@ -131,9 +131,7 @@ export function presentConsent({
 
 const path = idInPath('bst', 'Id of the consent.')
 
-const provenConsent = consentBody
-  .extend(provenBy)
-  .meta({ id: 'ProvenConsent', description: 'Send exactly one of `passkey` and `totp`.' })
+const provenConsent = consentBody.extend(provenBy).meta({ id: 'ProvenConsent' })
 
 export const consentOperations = operations('Bootstrap', {
   'get /api/v1/account/bootstrap': {

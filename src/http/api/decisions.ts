@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { differences } from '../../domain/differences.ts'
 import { shownPolicy } from '../../domain/policy.ts'
 import { type ApprovalRequest, contextOf, REVERSIBILITIES, type Vote } from '../../domain/request.ts'
-import { commentFault } from '../../domain/text-check.ts'
+import { COMMENT_LENGTH, commentFault } from '../../domain/text-check.ts'
 import type { User } from '../../domain/user.ts'
 import type { Review } from '../../domain/views.ts'
 import {
@@ -39,6 +39,7 @@ const comment = text
     const message = commentFault(text)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
+  .meta({ maxLength: COMMENT_LENGTH })
   .nullish()
   .transform((text) => (text === undefined || text === null || text.trim() === '' ? null : text))
 
@@ -282,10 +283,7 @@ function presentVote(vote: Vote): Answer<typeof voteAnswer> {
 const path = idInPath('req', 'Request id.')
 
 /** A decision with its proof, exactly one. */
-const provenDecision = decisionBody.extend(provenBy).meta({
-  id: 'ProvenDecision',
-  description: 'Send exactly one of `passkey` and `totp`; `comment` has at most 1000 characters.',
-})
+const provenDecision = decisionBody.extend(provenBy).meta({ id: 'ProvenDecision' })
 
 export const decisionOperations = operations('Deciding', {
   'get /api/v1/approvals/{id}/review': {

@@ -3,6 +3,7 @@ import { standingOf } from '../../domain/chat-retry.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
 import type { LoggedCard } from '../../domain/views.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'
+import { sentType } from './events.ts'
 import { type Answer, approverField, idField, pageOf, present, timeField } from './shared/fields.ts'
 import { pageQuery } from './shared/input.ts'
 import { idInPath, operations } from './shared/operation.ts'
@@ -42,7 +43,7 @@ export const deliveryAnswer = z
     webhook_id: idField('whk').optional(),
     request_id: idField('req').optional(),
     event_id: idField('evt').meta({ description: 'The header `webhook-id` of every attempt.' }),
-    event_type: z.enum([...EVENT_TYPES, 'callback']),
+    event_type: sentType,
     url: z.string(),
     state: z.enum(STATES).meta({
       description:

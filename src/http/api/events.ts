@@ -53,6 +53,9 @@ const consentFacts = z.object({
   scopes: z.array(z.enum(SCOPES)),
 })
 
+/** What a delivery can hold. */
+export const sentType = z.enum([...EVENT_TYPES, 'callback']).meta({ id: 'SentType' })
+
 const troubleFacts = z.object({
   platform: z.enum(['slack', 'teams']),
   tenant: z.string().nullable().meta({ description: 'The workspace; null until the platform names it.' }),
@@ -106,7 +109,7 @@ const DATA = {
     webhook_id: idField('whk').optional(),
     request_id: idField('req').optional(),
     event_id: idField('evt'),
-    event_type: z.enum([...EVENT_TYPES, 'callback']),
+    event_type: sentType,
     attempts: z.int().min(1),
     last_outcome: z.string().meta({ example: 'http_503' }),
   }),
@@ -119,9 +122,7 @@ const DATA = {
 export function eventBody(type: EventType): z.ZodType {
   return z
     .object({
-      id: idField('evt').meta({
-        description: 'The same in every delivery of this event; also the header `webhook-id`.',
-      }),
+      id: idField('evt'),
       type: z.literal(type),
       created_at: timeField,
       data: DATA[type],
@@ -205,6 +206,7 @@ function event(type: EventType): ZodOpenApiOperationObject {
     operationId: `on${words.join('')}`,
     tags: ['Events'],
     summary: SUMMARIES[type],
+    security: [],
     requestParams: { header: signed },
     requestBody: {
       required: true,
@@ -238,6 +240,7 @@ const callback: ZodOpenApiOperationObject = {
   summary: 'The callback of a request',
   description:
     'Sent to `callback_url` once the request is approved or rejected; not when it expires. Signed with the secret of the API key that made the request.',
+  security: [],
   requestParams: { header: signed },
   requestBody: { required: true, content: { 'application/json': { schema: callbackBody } } },
   responses: {

@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { ENOUGH_REMINDERS } from '../../domain/attention.ts'
-import { isId } from '../../domain/identifier.ts'
 import { factorsOf, isVouchedFor } from '../../domain/user.ts'
 import type { PolicyView } from '../../domain/views.ts'
 import type { Models } from './factors.ts'
 import { factors, person, presentSelf } from './members.ts'
 import { type Answer, approverField, authenticatorsField, ignoredFields, present } from './shared/fields.ts'
-import { flag } from './shared/input.ts'
+import { flag, idText } from './shared/input.ts'
 import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -14,10 +13,7 @@ import { proofSchema } from './shared/proofs.ts'
 const MOST = 50
 
 export const approvers = z
-  .array(
-    z.string({ error: 'must be a user id' }).refine((id) => isId('usr', id), 'must be a user id'),
-    { error: 'must be a list of user ids' },
-  )
+  .array(idText('usr', 'must be a user id'), { error: 'must be a list of user ids' })
   .max(MOST, `must name at most ${MOST}`)
 
 export const quorum = z

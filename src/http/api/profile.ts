@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import { person } from './members.ts'
 import { userAnswer } from './session.ts'
 import { type Answer, pageOf } from './shared/fields.ts'
-import { givenName, ttlSeconds } from './shared/input.ts'
+import { givenName, idText, ttlSeconds } from './shared/input.ts'
 import { operations, PROOF_REFUSALS } from './shared/operation.ts'
 import { proofSchema } from './shared/proofs.ts'
 
@@ -25,7 +24,7 @@ const time = z
 
 export const delegateBody = z
   .object({
-    user_id: z.string({ error: 'must be a user id' }).refine((id) => isId('usr', id), 'must be a user id'),
+    user_id: idText('usr', 'must be a user id'),
     starts_at: time,
     ends_at: time,
     proof: proofSchema,

@@ -12,14 +12,19 @@ const SUBSCRIBABLE = EVENT_TYPES.filter(
   (type): type is Exclude<EventType, 'webhook.test'> => type !== 'webhook.test',
 )
 
+const subscribable = z
+  .enum(SUBSCRIBABLE, { error: `must be one of ${SUBSCRIBABLE.join(', ')}` })
+  .meta({ id: 'Subscribable' })
+
 export const newWebhookBody = z
   .object({
     url: text.meta({
       description: 'Where events are posted to: https: on the public internet, at most 2048 characters.',
+      maxLength: 2048,
       example: 'https://hooks.example.com/countersign',
     }),
     events: z
-      .array(z.enum(SUBSCRIBABLE, { error: `must be one of ${SUBSCRIBABLE.join(', ')}` }))
+      .array(subscribable)
       .min(1, 'must name at least one event; leave it out for all')
       .max(SUBSCRIBABLE.length, 'must not repeat events')
       .optional()
@@ -33,7 +38,7 @@ const webhookAnswer = z
   .strictObject({
     id: idField('whk'),
     url: z.string().meta({ example: 'https://hooks.example.com/countersign' }),
-    events: z.array(z.enum(SUBSCRIBABLE)).meta({ description: 'The events it receives.' }),
+    events: z.array(subscribable).meta({ description: 'The events it receives.' }),
     state: z.enum(['active', 'disabled', 'deleted']).meta({
       description:
         '`disabled`: its receiver answered 410, or the operator did it; nothing is sent until it is switched on again.',

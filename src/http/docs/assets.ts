@@ -52,58 +52,31 @@ pre { margin: 0.5rem 0; padding: 0.875rem 1rem; background: var(--sunken); borde
 pre code { font-size: 0.8125rem; }
 button { min-height: 2rem; padding: 0.125rem 0.75rem; color: var(--ink); background: var(--surface); border: 1px solid var(--muted); border-radius: 8px; font: inherit; font-size: 0.875rem; cursor: pointer; }
 .contents, .contents ul { list-style: none; margin: 0; padding: 0; }
-.contents > li { margin: 0 0 0.875rem; }
-.contents > li > a { font-weight: 600; }
 .contents a { display: block; padding: 0.2rem 0; color: var(--muted); text-decoration: none; }
-.contents > li > a { color: var(--ink); }
 .contents a:hover { color: var(--accent); text-decoration: underline; }
-details.narrow { margin: 1.5rem 0; padding: 0.75rem 1rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
 summary { min-height: 1.75rem; cursor: pointer; }
 summary > h3 { display: inline; }
-details.narrow summary { font-weight: 600; }
-details.narrow .contents { margin-top: 0.75rem; }
-details.narrow .contents a { padding: 0.45rem 0; }
-.operation, .schema { margin: 0.5rem 0; padding: 0.75rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
-.operation:target, .schema:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.route { display: flex; gap: 0.625rem; align-items: baseline; margin: 0.25rem 0; }
-.method { flex: none; padding: 0.1rem 0.5rem; border-radius: 6px; font: 650 0.75rem/1.6 var(--mono); color: var(--post); background: var(--post-soft); }
-.method.get { color: var(--get); background: var(--get-soft); }
-.method.delete { color: var(--delete); background: var(--delete-soft); }
-.fields { margin: 0.25rem 0; }
-.fields dt { margin: 0; padding: 0.625rem 0 0; border-top: 1px solid var(--line); font-weight: 600; }
-.fields dd { margin: 0; padding: 0 0 0.625rem; }
-.fields dd:empty { padding: 0.3rem 0; }
-.fields dd > p { margin: 0.15rem 0; }
-.fields .fields { margin: 0.5rem 0 0.25rem; padding-left: 0.875rem; border-left: 2px solid var(--line); }
+main details { margin: 0.5rem 0; padding: 0.75rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; }
+main details:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+summary > b { padding: 0.1rem 0.5rem; border-radius: 6px; font: 650 0.75rem/1.6 var(--mono); color: var(--post); background: var(--post-soft); }
+summary > b.get { color: var(--get); background: var(--get-soft); }
+summary > b.delete { color: var(--delete); background: var(--delete-soft); }
+summary > code { overflow-wrap: break-word; }
+dl { margin: 0.5rem 0; }
+dt { padding: 0.625rem 0 0; border-top: 1px solid var(--line); font: 0.875em/1.5 var(--mono); overflow-wrap: anywhere; }
+dd { margin: 0; padding: 0 0 0.625rem; max-width: 46rem; }
+dd > dl { padding-left: 0.875rem; border-left: 2px solid var(--line); }
 table { width: 100%; max-width: 46rem; margin: 1rem 0; border-collapse: collapse; font-size: 0.95rem; }
 th, td { padding: 0.4rem 0.75rem 0.4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--muted); font-weight: 600; }
 td:last-child { padding-right: 0; white-space: nowrap; }
-.type, .optional, .facts, .caption { color: var(--muted); font-weight: 400; font-size: 0.9rem; }
-.optional { font-style: italic; }
-.facts span { margin-right: 0.5rem; }
-.caption { margin: 1rem 0 0.25rem; }
-.answer { padding: 0.625rem 0; border-top: 1px solid var(--line); }
-.answer h5 { margin-bottom: 0.35rem; }
-.answer p:first-child, .answer ul:first-child { margin-top: 0; }
-.answer ul { list-style: none; padding: 0; }
-.answer li { margin: 0 0 0.35rem; }
-.answer .fields ul, .answer > div > p + ul { padding-left: 1.25rem; list-style: disc; }
-.status { display: inline-block; padding: 0.1rem 0.5rem; border-radius: 6px; font-family: var(--mono); font-size: 0.8rem; color: var(--warn); background: var(--warn-soft); }
-.status.s2 { color: var(--post); background: var(--post-soft); }
-.status.sd { padding: 0.1rem 0.35rem; color: var(--muted); background: var(--sunken); }
-@media (min-width: 40rem) {
-  .answer { display: grid; grid-template-columns: 4.25rem minmax(0, 1fr); gap: 0 0.5rem; }
-  .answer h5 { margin: 0; }
-}
 @media (min-width: 64rem) {
   html { scroll-padding-top: 4.5rem; }
   .filter { order: 0; flex: 0 1 30rem; }
   .columns { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); gap: 3rem; }
   nav.wide { display: block; position: sticky; top: 3.5rem; align-self: start; height: calc(100vh - 3.5rem); overflow-y: auto; padding: 2rem 0.5rem 2rem 0; font-size: 0.875rem; }
-  details.narrow { display: none; }
 }
-@media print { header, nav.wide, details.narrow { display: none; } .operation, .schema { break-inside: avoid; } ::details-content { content-visibility: visible; block-size: auto; } }
+@media print { header, nav.wide { display: none; } main details { break-inside: avoid; } ::details-content { content-visibility: visible; block-size: auto; } }
 `
 
 /**
@@ -116,22 +89,22 @@ const [input, status] = [box.querySelector('input'), box.querySelector('[role=st
 const sections = document.querySelectorAll('main > section')
 const entries = document.querySelectorAll('.contents li')
 const targetOf = ({ hash }) => document.getElementById(hash.slice(1))
-const articles = [...document.querySelectorAll('article')].map((element) => ({
+const parts = [...document.querySelectorAll('main details')].map((element) => ({
   element,
-  name: [element.id, ...[...element.querySelectorAll('h3, .route')].map(({ textContent }) => textContent)].join(' ').toLowerCase(),
+  name: (element.id + ' ' + element.querySelector('summary').textContent).toLowerCase(),
   text: element.textContent.toLowerCase(),
 }))
-const found = () => articles.find(({ element }) => !element.hidden)?.element
+const found = () => parts.find(({ element }) => !element.hidden)?.element
 
 const unfold = (element) => {
-  const article = element?.closest('article')
-  if (article) article.querySelector('details').open = true
+  const part = element?.closest('details')
+  if (part) part.open = true
 }
 
 for (const call of document.querySelectorAll('.call')) {
   const button = document.createElement('button')
   button.textContent = 'Copy'
-  button.setAttribute('aria-label', 'Copy the call: ' + call.closest('article').querySelector('h3').textContent)
+  button.setAttribute('aria-label', 'Copy the call: ' + call.closest('details').querySelector('h3').textContent)
   button.addEventListener('click', async () => {
     const copied = await navigator.clipboard?.writeText(call.textContent).then(() => true, () => false)
     status.textContent = copied ? 'Copied' : 'Not copied: select the text yourself'
@@ -141,10 +114,10 @@ for (const call of document.querySelectorAll('.call')) {
 
 function filter() {
   const words = input.value.toLowerCase().split(/\\s+/).filter((word) => word !== '')
-  const by = (part) => articles.filter((article) => words.every((word) => article[part].includes(word)))
+  const by = (where) => parts.filter((part) => words.every((word) => part[where].includes(word)))
   const named = by('name')
   const left = named.length > 0 ? named : by('text')
-  for (const { element } of articles) element.hidden = true
+  for (const { element } of parts) element.hidden = true
   const active = words.length > 0
   for (const { element } of left) {
     element.hidden = false
@@ -153,7 +126,7 @@ function filter() {
   const about = document.querySelector('.about')
   const told = words.every((word) => about.textContent.toLowerCase().includes(word))
   about.hidden = active && (named.length > 0 || !told)
-  for (const section of sections) section.hidden = active && section.querySelector('article:not([hidden])') === null
+  for (const section of sections) section.hidden = active && section.querySelector('details:not([hidden])') === null
   for (const entry of entries) entry.hidden = targetOf(entry.querySelector('a')).closest('[hidden]') !== null
   const places = [...(told ? ['the introduction'] : []), ...(left.length > 0 ? [left.length] : [])].join(' and ')
   const count = named.length > 0 ? left.length + ' found' : places ? 'None by name, mentioned in ' + places : 'Nothing found'

@@ -21,13 +21,13 @@ function render(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Renders our descriptions as markup: paragraphs, `- ` lists, tables and `code`, nothing else. */
+/** Renders our descriptions as markup: paragraphs, `- ` lists, tables and `code`, nothing else. Their end tags are optional. */
 export function prose(text: string): Html[] {
   return text.split(/\n{2,}/).map((block) => {
     const lines = block.split('\n')
     if (lines.every((line) => line.startsWith('|'))) return table(lines.map(cellsOf))
-    if (!lines.every((line) => line.startsWith('- '))) return html`<p>${inline(block)}</p>`
-    return html`<ul>${lines.map((line) => html`<li>${inline(line.slice(2))}</li>`)}</ul>`
+    if (!lines.every((line) => line.startsWith('- '))) return html`<p>${inline(block)}`
+    return html`<ul>${lines.map((line) => html`<li>${inline(line.slice(2))}`)}</ul>`
   })
 }
 

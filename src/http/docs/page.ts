@@ -1,16 +1,25 @@
 import type { oas31 } from 'zod-openapi'
 import { DOCS_SCRIPT_PATH, DOCS_STYLE_PATH } from './assets.ts'
 import { type Html, html, inline, jsonBlock, prose } from './html.ts'
-
-type OpenApi = oas31.OpenAPIObject
-type Media = oas31.MediaTypeObject
-type Given = oas31.SchemaObject
-/** A schema or a reference to one, without extension fields (`x-…`), which the page does not show. */
-type SchemaNode = { [Key in keyof Given as Key extends `x-${string}` ? never : Key]: Given[Key] }
-type Named<Part> = Part | oas31.ReferenceObject
+import {
+  innerOf,
+  inPlace,
+  type Media,
+  type Named,
+  nameOfRef,
+  type OpenApi,
+  type Placed,
+  RECEIVER,
+  resolve,
+  resolveSchema,
+  type SchemaNode,
+  type Section,
+  sectionsOf,
+} from './read-document.ts'
 
 /** Renders the interface as a page, the same for everyone. The build calls this (`scripts/service.vite.config.mjs`). */
-export function renderDocs(openapi: OpenApi): string {
+export function renderDocs(document: OpenApi): string {
+  const openapi = inPlace(document)
   const { title, version, description = '' } = openapi.info
   const sections = sectionsOf(openapi)
   const page = html`<!doctype html>
@@ -28,13 +37,13 @@ export function renderDocs(openapi: OpenApi): string {
 <a class="skip" href="#content">Skip to content</a>
 <header><div class="bar"><a class="brand" href="#top">${title} <span>API ${version}</span></a><div class="filter" role="search" hidden><label for="filter">Filter</label><input id="filter" type="search" autocomplete="off" spellcheck="false"><p role="status"></p></div><span><a href="/">Dashboard</a> <a href="/openapi.json">openapi.json</a></span></div></header>
 <div class="columns" id="top">
-<nav class="wide" aria-label="Operations">${contents(sections)}</nav>
+<nav class="wide" aria-label="Contents">${contents(sections)}</nav>
 <main id="content" tabindex="-1">
 <h1>${title} API</h1>
-<details class="narrow"><summary>Contents</summary>${contents(sections)}</details>
 <div class="about">${prose(description)}
 ${securityView(openapi)}</div>
 ${sections.map((section) => sectionView(openapi, section))}
+${refusalsView(openapi)}
 ${schemasView(openapi)}
 </main>
 </div>
@@ -44,87 +53,150 @@ ${schemasView(openapi)}
   return page.text
 }
 
-interface Section {
-  id: string
-  name: string
-  description: string
-  operations: Placed[]
-}
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
-
-function sectionsOf({ paths = {}, webhooks = {}, tags = [] }: OpenApi): Section[] {
-  const sent = Object.values(webhooks).map((item) => ['your receiver', item] as const)
-  const placed = [...Object.entries(paths), ...sent].flatMap(([path, item]) =>
-    METHODS.flatMap((method) => {
-      const operation = item[method]
-      return operation === undefined ? [] : [{ method, path, operation }]
-    }),
-  )
-  return tags.map(({ name, description = '' }) => ({
-    id: name.toLowerCase().replaceAll(' ', '-'),
-    name,
-    description,
-    operations: placed.filter(({ operation }) => operation.tags?.includes(name)),
-  }))
-}
-
 function contents(sections: Section[]): Html {
-  return html`<ul class="contents"><li><a href="#security">Who may call</a></li>${sections.map(
-    ({ id, name, operations }) =>
-      html`<li><a href="#${id}">${name}</a><ul>${operations.map(({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li>`)}</ul></li>`,
-  )}<li><a href="#schemas">Schemas</a></li></ul>`
+  const parts = [['security', 'Who may call'], ...sections.map(({ id, name }) => [id, name])]
+  const all = [...parts, ['refusals', 'Refusals'], ['schemas', 'Schemas']]
+  return html`<ul class="contents">${all.map(([id, name]) => html`<li><a href="#${id}">${name}</a></li>`)}</ul>`
 }
 
 function securityView(openapi: OpenApi): Html {
   const schemes = Object.entries(openapi.components?.securitySchemes ?? {})
-  return html`<section><h2 id="security">Who may call</h2><dl class="fields">${schemes.map(
-    ([scheme, { description }]) =>
-      html`<dt id="security-${scheme}">${capital(schemeName(scheme))}</dt><dd><p>${inline(description ?? '')}</p></dd>`,
+  return html`<section><h2 id="security">Who may call</h2><p>Where an operation does not say it, signed-in people: with the session cookie, or with a session token. Where it asks for an API key, the internal token does, too.</p><dl>${schemes.map(
+    ([scheme, { description }]) => html`<dt>${capital(schemeName(scheme))}<dd>${inline(description ?? '')}`,
   )}</dl></section>`
 }
 
 function sectionView(openapi: OpenApi, { id, name, description, operations }: Section): Html {
-  return html`<section><h2 id="${id}">${name}</h2>${prose(description)}${operations.map((placed) => operationView(openapi, placed))}</section>`
+  return html`<section><h2 id="${id}">${name}</h2>${prose(description)}${operations.map((placed) =>
+    operationView(
+      openapi,
+      placed,
+      operations.find((one) => alike(one, placed)),
+    ),
+  )}</section>`
+}
+
+/** Checks whether two calls to receivers differ in nothing but their bodies. */
+function alike(one: Placed, other: Placed): boolean {
+  const form = ({ path, operation: { parameters, responses } }: Placed): string =>
+    JSON.stringify([path, parameters, responses])
+  return one.path === RECEIVER && form(one) === form(other)
+}
+
+/** The refusals that any operation of their kind can give, so that each operation lists only the others. */
+const COMMON: ReadonlySet<string> = new Set([
+  'approver_email_not_allowed',
+  'approver_email_required',
+  'approver_not_found',
+  'authenticator_refused',
+  'challenge_invalid',
+  'csrf_refused',
+  'insufficient_scope',
+  'internal_error',
+  'invalid or missing API key',
+  'invalid_field',
+  'invalid_json',
+  'not_signed_in',
+  'passkey_refused',
+  'payload_too_large',
+  'proof_required',
+  'rate limit exceeded',
+  'storage_damaged',
+  'storage_unavailable',
+  'totp_disabled',
+  'totp_locked',
+  'totp_refused',
+  'unavailable',
+  'unsupported_media_type',
+])
+
+function refusalsView(openapi: OpenApi): Html {
+  const examples = Object.values<Named<oas31.ExampleObject>>(openapi.components?.examples ?? {})
+  const bodies = examples.map((example) => ('value' in example ? example.value : undefined))
+  const sentences = bodies.filter(isRefusal).filter(({ error }) => !error.endsWith(' required'))
+  const rows = sentences.map(({ error, message }) => html`<dt>${error}<dd>${inline(message)}`)
+  return html`<section><h2 id="refusals">Refusals</h2><p>A field that is missing is refused with ${inline('`<field> required`')}. Operations do not list what keys, sessions, proofs, bodies and limits have in common: ${[...COMMON].join(', ')}.</p><details id="ErrorCode"><summary><h3>All, with examples of their sentences</h3></summary><dl>${rows}</dl></details></section>`
+}
+
+function isRefusal(body: unknown): body is { error: string; message: string } {
+  return body !== null && typeof body === 'object' && 'error' in body && typeof body.error === 'string'
 }
 
 function schemasView(openapi: OpenApi): Html {
-  const schemas = Object.entries(openapi.components?.schemas ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  return html`<section><h2 id="schemas">Schemas</h2>${schemas.map(
+  const schemas = Object.entries(openapi.components?.schemas ?? {})
+    .filter(([name, schema]) => name !== 'ErrorCode' && !isPlain(schema))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  return html`<section><h2 id="schemas">Schemas</h2><p>${inline('A field with `?` may be missing; `[]` is a list.')}</p>${schemas.map(
     ([name, schema]) =>
-      html`<article class="schema" id="schema-${name}"><details><summary><h3>${name}</h3></summary>${schema.description === undefined ? undefined : prose(schema.description)}${schemaView(openapi, schema)}</details></article>`,
+      html`<details id="${name}"><summary>${name}</summary>${schema.description === undefined ? undefined : prose(schema.description)}${schemaView(openapi, schema)}</details>`,
   )}</section>`
+}
+
+/** Checks whether a schema is a text of a form that its name tells: an id, a time. */
+function isPlain(schema: SchemaNode): boolean {
+  return schema.type === 'string' && schema.enum === undefined
 }
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** An operation with its method and path. */
-interface Placed {
-  method: string
-  path: string
-  operation: oas31.OperationObject
-}
-
-/** Renders everything about one operation, folded, so that the page reads as a list of operations. */
-function operationView(openapi: OpenApi, { method, path, operation }: Placed): Html {
-  const { operationId: id, summary, description, security, requestBody, responses } = operation
-  const parameters = (operation.parameters ?? []).map((named) =>
-    resolve(openapi.components?.parameters, named),
-  )
+/**
+ * Renders everything about one operation, folded, so that the page reads as a list of operations.
+ * @param model the first operation that differs only in its body, if there is any: the rest is shown there
+ */
+function operationView(openapi: OpenApi, placed: Placed, model = placed): Html {
+  const { method, path, operation } = placed
+  const { operationId: id, summary, description, requestBody } = operation
   const body =
     requestBody === undefined || '$ref' in requestBody ? undefined : Object.values(requestBody.content)[0]
-  const answers = Object.entries<Named<oas31.ResponseObject>>(responses ?? {})
-  return html`<article class="operation" id="${id}"><details>
-<summary><h3>${summary}</h3> <span class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></span></summary>
-${description === undefined ? undefined : prose(description)}
-${security === undefined ? undefined : html`<pre class="call"><code>${curlOf({ method, path, operation }, body)}</code></pre><p class="access"><strong>Who:</strong> ${accessOf(security)}</p>`}
-${parameters.length === 0 ? undefined : html`<h4>Parameters</h4><dl class="fields">${parameters.map((parameter) => fieldView(parameter.name, { ...parameter.schema, description: describeParameter(parameter) }, parameter.required ?? false))}</dl>`}
-${body === undefined ? undefined : html`<h4>Body</h4>${mediaView(openapi, body)}`}
-<h4>Answers</h4>
-${answers.map(([status, answer]) => answerView(openapi, status, resolve(openapi.components?.responses, answer)))}
-</details></article>`
+  const bodyRow = body?.schema === undefined ? undefined : bodyView(openapi, body.schema)
+  const rest =
+    model === placed
+      ? html`<dl>${parametersView(openapi, operation)}${bodyRow}${answersView(openapi, operation)}`
+      : html`<dl>${bodyRow}</dl><p>Headers and answers: as with “<a href="#${model.operation.operationId}">${model.operation.summary}</a>”.`
+  return html`<details id="${id}"><summary><h3>${summary}</h3> <b${method === 'post' ? undefined : html` class="${method}"`}>${method.toUpperCase()}</b> <code>${path}</code></summary>${
+    description === undefined ? undefined : prose(description)
+  }${path === RECEIVER ? undefined : callView(placed, body)}${rest}</details>`
+}
+
+function parametersView(openapi: OpenApi, { parameters = [] }: oas31.OperationObject): Html[] {
+  return parameters
+    .map((named) => resolve(openapi.components?.parameters, named))
+    .filter((parameter) => parameter.in !== 'path')
+    .map((parameter) => parameterView(openapi, parameter))
+}
+
+/** Renders the answers, and ends their list; of refusals only the codes, since all have one form. */
+function answersView(openapi: OpenApi, { responses = {} }: oas31.OperationObject): Html {
+  const answers = Object.entries<Named<oas31.ResponseObject>>(responses).map(
+    ([status, named]) => [status, resolve(openapi.components?.responses, named)] as const,
+  )
+  const codes = answers.flatMap(([, answer]) => codesOf(Object.values(answer.content ?? {})[0]))
+  const refusals = codes.filter((code) => !COMMON.has(code))
+  return html`${answers.map(([status, answer]) => answerView(openapi, status, answer))}</dl>${
+    refusals.length === 0 ? undefined : html`<p>Refusals: ${refusals.join(', ')}`
+  }`
+}
+
+/** Renders who may call an operation, and the call; nothing for one of signed-in people, since sessions belong to browsers. */
+function callView(placed: Placed, body: Media | undefined): Html | undefined {
+  const { security } = placed.operation
+  if (security === undefined) return undefined
+  if (security.length > 0 && !security.some((way) => 'apiKey' in way)) return undefined
+  return html`<pre class="call">${curlOf(placed, body)}</pre><p>Who: ${accessOf(security)}`
+}
+
+/** Renders a body. */
+function bodyView(openapi: OpenApi, schema: SchemaNode): Html {
+  return html`<dt>Body: ${typeOf(openapi, schema)}<dd>${contentView(openapi, schema)}`
+}
+
+/** Renders the description and the fields of a body; nothing if they are shown elsewhere, where its type leads. */
+function contentView(openapi: OpenApi, schema: SchemaNode): Html[] {
+  const { properties } = innerOf(schema)
+  const fields = properties === undefined ? undefined : fieldsOf(openapi, innerOf(schema))
+  return [...(schema.description === undefined ? [] : prose(schema.description)), html`${fields}`]
 }
 
 /** Returns the curl command that calls the operation. */
@@ -139,16 +211,25 @@ function curlOf({ method, path, operation }: Placed, body: Media | undefined): s
   ].join(' \\\n  ')
 }
 
-function describeParameter({ in: place, schema }: oas31.ParameterObject): string {
-  return `In the ${place}. ${schema?.description ?? ''}`.trim()
+function parameterView(
+  openapi: OpenApi,
+  { name, in: place, schema, required, description }: oas31.ParameterObject,
+): Html {
+  const told = [place === 'header' ? 'Header.' : '', description ?? ''].join(' ').trim()
+  return fieldView(openapi, { name, schema: schema ?? {}, required: required ?? false, description: told })
 }
 
-/** Renders one answer. Refusals all have the same form, so only their codes are listed. */
-function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObject): Html {
+/** Renders one answer; nothing for a refusal, since all have the same form. */
+function answerView(openapi: OpenApi, status: string, answer: oas31.ResponseObject): Html | undefined {
   const media = Object.values(answer.content ?? {})[0]
-  const codes = codesOf(media)
+  if (codesOf(media).length > 0) return undefined
   const names = Object.keys(answer.headers ?? {})
-  return html`<section class="answer"><h5><span class="status s${status.charAt(0)}">${status}</span></h5><div>${codes.length === 0 ? prose(answer.description) : html`<p>${codes.map((code) => html`<code>${code}</code> `)}</p>`}${names.length === 0 ? undefined : html`<p class="facts">headers ${names.map((name) => html`<code>${name}</code> `)}</p>`}${media === undefined || codes.length > 0 ? undefined : mediaView(openapi, media)}</div></section>`
+  const more = names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`
+  const [type, content] =
+    media?.schema === undefined
+      ? []
+      : [html`: ${typeOf(openapi, media.schema)}`, contentView(openapi, media.schema)]
+  return html`<dt>${status}${type}<dd>${inline(`${answer.description}${more}`)}${content}${media === undefined ? undefined : examplesOf(media)}`
 }
 
 /** Returns the codes of a refusal; none for any other answer. */
@@ -160,21 +241,18 @@ function codesOf(media: Media | undefined): string[] {
   })
 }
 
-function mediaView(openapi: OpenApi, media: Media): Html {
-  const named = media.schema?.$ref
-  const examples = media.example === undefined ? media.examples : { example: { value: media.example } }
-  return html`${named === undefined ? undefined : html`<p class="type"><a href="#schema-${nameOfRef(named)}">${nameOfRef(named)}</a></p>`}${media.schema === undefined ? undefined : schemaView(openapi, media.schema)}${Object.entries<oas31.ExampleObject>(examples ?? {}).map(([name, { value }]) => html`<p class="caption">${name.replaceAll('_', ' ')}</p>${jsonBlock(value)}`)}`
+function examplesOf({ example, examples = {} }: Media): Html[] {
+  const values =
+    example === undefined ? Object.values<Named<oas31.ExampleObject>>(examples) : [{ value: example }]
+  return values.map((one) => ('value' in one ? jsonBlock(one.value) : html``))
 }
 
 function accessOf(security: oas31.SecurityRequirementObject[]): Html {
-  if (security.length === 0) return html`anyone`
-  const ways = security.map((way) =>
-    Object.entries(way).map(([scheme, scopes], index) => {
-      const scoped = scopes.length > 0 ? html` with scope <code>${scopes.join(' ')}</code>` : undefined
-      return html`${index > 0 ? ' with ' : ''}<a href="#security-${scheme}">${schemeName(scheme)}</a>${scoped}`
-    }),
-  )
-  return html`${ways.map((way, index) => html`${index > 0 ? ', or ' : ''}${way}`)}`
+  const keys = security.flatMap((way) => way.apiKey ?? [])
+  const key = security.some((way) => 'apiKey' in way)
+  const people = security.some((way) => 'sessionToken' in way)
+  if (!key) return html`anyone`
+  return html`API key${keys.map((scope) => html` with scope ${scope}`)}${people ? ', or signed-in people' : undefined}`
 }
 
 /** `apiKey` → `API key`. */
@@ -182,104 +260,78 @@ function schemeName(scheme: string): string {
   return scheme.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^api\b/, 'API')
 }
 
-/** Lets a long path break after each slash. */
-function breakable(path: string): Html[] {
-  return path.split(/(?<=\/)/).map((part) => html`${part}<wbr>`)
-}
-
-/** Levels of nested fields that are shown; beyond these, only the type is named. */
-const MAX_DEPTH = 5
-
 /** Renders the fields of a schema or, if it has none, its variants or its type. A reference is resolved. */
 function schemaView(openapi: OpenApi, given: SchemaNode): Html {
   const schema = resolveSchema(openapi, given)
-  if (schema.properties !== undefined) return fieldsOf(schema, 1)
+  if (schema.properties !== undefined) return fieldsOf(openapi, schema)
   if (schema.anyOf !== undefined)
-    return html`<p class="type">One of:</p><ul>${schema.anyOf.map((part) => html`<li>${typeOf(part)}${note(openapi, part)}</li>`)}</ul>`
-  return html`<p class="type">${typeOf(schema)}</p>`
+    return html`<p>One of:<ul>${schema.anyOf.map((part) => html`<li>${typeOf(openapi, part)}`)}</ul>`
+  return html`<p>${typeOf(openapi, schema)}`
 }
 
-function note(openapi: OpenApi, schema: SchemaNode): Html | undefined {
-  const { description } = resolveSchema(openapi, schema)
-  return description === undefined ? undefined : html` &#8212; ${inline(description)}`
-}
-
-function fieldsOf(schema: SchemaNode, depth: number): Html {
+function fieldsOf(openapi: OpenApi, schema: SchemaNode): Html {
   const required = new Set(schema.required)
-  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) =>
-    fieldView(name, field, required.has(name), depth),
+  const rows = Object.entries<SchemaNode>(schema.properties ?? {}).map(([name, field]) =>
+    fieldView(openapi, {
+      name,
+      schema: field,
+      required: required.has(name),
+      description: field.description,
+    }),
   )
-  return html`<dl class="fields">${rows}</dl>`
+  return html`<dl>${rows}</dl>`
 }
 
-/** Renders a field or parameter: name, type, whether it is required, description and constraints. */
-function fieldView(name: string, schema: SchemaNode, required: boolean, depth = 1): Html {
+/**
+ * Renders a field or parameter: name, type, whether it is required, description and constraints. End tags that HTML lets out
+ * are left out: this page has two thousand of them.
+ */
+function fieldView(openapi: OpenApi, { name, schema, required, description = '' }: Row): Html {
   const inner = innerOf(schema)
-  const nested = inner.properties !== undefined && depth < MAX_DEPTH ? fieldsOf(inner, depth + 1) : undefined
-  const facts = factsOf(schema)
-  return html`<dt><code>${name}</code> <span class="type">${typeOf(schema)}</span>${required ? undefined : html` <span class="optional">optional</span>`}</dt>
-<dd>${schema.description === undefined ? undefined : html`<p>${inline(schema.description)}</p>`}${facts.length > 0 ? html`<p class="facts">${facts}</p>` : undefined}${nested}</dd>`
+  const nested = inner.properties === undefined ? undefined : fieldsOf(openapi, inner)
+  const bounds = boundsOf(schema)
+  const mark = required ? '' : '?'
+  return html`<dt>${name}${mark}: ${typeOf(openapi, schema)}<dd>${inline(description)}${bounds === '' ? '' : ` (${bounds})`}${nested}`
 }
 
-/** Returns the schema inside a list or a nullable field. */
-function innerOf(schema: SchemaNode): SchemaNode {
-  if (schema.items !== undefined) return innerOf(schema.items)
-  const real = schema.anyOf?.filter((part: SchemaNode) => part.type !== 'null')
-  return real?.length === 1 && real[0] !== undefined ? innerOf(real[0]) : schema
+interface Row {
+  name: string
+  schema: SchemaNode
+  required: boolean
+  description?: string | undefined
 }
 
-function typeOf(schema: SchemaNode): Html {
+function typeOf(openapi: OpenApi, schema: SchemaNode): Html {
   if (schema.$ref !== undefined) {
     const name = nameOfRef(schema.$ref)
-    return html`<a href="#schema-${name}">${name}</a>`
+    return isPlain(resolveSchema(openapi, schema)) ? html`${name}` : html`<a href="#${name}">${name}</a>`
   }
   if (schema.anyOf !== undefined)
-    return html`${schema.anyOf.map((part, index) => html`${index > 0 ? ' or ' : ''}${typeOf(part)}`)}`
-  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
-  if (schema.enum !== undefined)
-    return html`${schema.enum.map((value, index) => html`${index > 0 ? ' | ' : ''}<code>${JSON.stringify(value)}</code>`)}`
-  if (schema.items !== undefined) return html`list of ${typeOf(schema.items)}`
+    return html`${schema.anyOf.map((part, index) => html`${index > 0 ? ' or ' : ''}${typeOf(openapi, part)}`)}`
+  if (schema.const !== undefined) return html`${valueText(schema.const)}`
+  if (schema.enum !== undefined) return html`${schema.enum.map(valueText).join(' | ')}`
+  if (schema.items !== undefined) return html`${typeOf(openapi, schema.items)}[]`
+  if (schema.title !== undefined) return html`${schema.title}`
   const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? 'any value']
-  return html`${types.join(' or ')}${schema.format === undefined ? undefined : ` (${schema.format})`}`
+  return html`${types.join(' or ')}`
 }
 
-function factsOf(schema: SchemaNode): Html[] {
-  const known: [string, unknown][] = [
-    ['at least', schema.minimum],
-    ['at most', schema.maximum],
-    ['characters at most', schema.maxLength],
-    ['entries at least', schema.minItems],
-    ['entries at most', schema.maxItems],
-    // An example is plainer than a pattern.
-    ['pattern', schema.example === undefined ? schema.pattern : undefined],
-    ['example', schema.example],
+function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Returns the bounds of a value, such as `1 to 500 characters`; empty if there are none. */
+function boundsOf(schema: SchemaNode): string {
+  const bounds: [number | undefined, number | undefined, string][] = [
+    [schema.minimum, schema.maximum, ''],
+    [schema.minLength, schema.maxLength, ' characters'],
+    [schema.minItems, schema.maxItems, ' entries'],
+    [schema.minProperties, schema.maxProperties, ' fields'],
   ]
-  return known
-    .filter(([, value]) => value !== undefined)
-    .map(
-      ([name, value]) =>
-        html`<span>${name} <code>${typeof value === 'string' ? value : JSON.stringify(value)}</code></span> `,
-    )
-}
-
-/** Returns the last part of a reference such as `#/components/schemas/Error`. */
-function nameOfRef(ref: string): string {
-  return ref.slice(ref.lastIndexOf('/') + 1)
-}
-
-/** Returns the answer or parameter itself, following a reference. @throws TypeError for a reference that leads nowhere */
-function resolve<Part extends object>(
-  known: Record<string, Named<Part>> | undefined,
-  named: Named<Part>,
-): Part {
-  if (!('$ref' in named)) return named
-  const found = known?.[nameOfRef(named.$ref)]
-  if (found === undefined) throw new TypeError(`the document has no ${named.$ref}`)
-  return resolve(known, found)
-}
-
-/** Returns the schema itself, following a reference. */
-function resolveSchema(openapi: OpenApi, schema: SchemaNode): SchemaNode {
-  const name = schema.$ref === undefined ? undefined : nameOfRef(schema.$ref)
-  return name === undefined ? schema : (openapi.components?.schemas?.[name] ?? schema)
+  return bounds
+    .flatMap(([least, most, unit]) => {
+      if (most === undefined) return least === undefined ? [] : [`at least ${least}${unit}`]
+      return [`${least === undefined ? 'at most' : `${least} to`} ${most}${unit}`]
+    })
+    .join(', ')
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WEBHOOKS } from '../../../src/http/api/events.ts'
 import { renderDocs } from '../../../src/http/docs/page.ts'
+import { buildOpenApi } from '../../../src/http/openapi.ts'
 import {
   axeViolations,
   describeInBrowser,
@@ -81,8 +82,24 @@ describe('the page at /docs', () => {
     const links = [...page.matchAll(/ href="#([^"]+)"/g)].map((match) => match[1])
     expect(new Set(ids).size).toBe(ids.length)
     expect(links.filter((id) => !ids.includes(id))).toEqual([])
-    const shown = [...page.matchAll(/<article class="operation" id="/g)]
+    const shown = [...page.matchAll(/<details id="[a-z]/g)]
     expect(shown).toHaveLength(documentedOperations().length + Object.keys(WEBHOOKS).length)
+    expect(Buffer.byteLength(page)).toBeLessThanOrEqual(150_000)
+  })
+
+  it('shows the fields of every schema, under its name or where it is the only use of it', () => {
+    const document = buildOpenApi('0')
+    const page = renderDocs(document)
+    const fields = Object.entries(document.components?.schemas ?? {}).flatMap(([name, schema]) => {
+      const [first] = 'properties' in schema ? Object.keys(schema.properties) : []
+      return first === undefined ? [] : [[name, first]]
+    })
+    const hidden = fields.filter(([name, first]) => {
+      const place = `(id="${name}"|: ${name}(\\[\\]| or null)*<dd>)((?!<dt>).)*<dl><dt>${first}\\b`
+      return !new RegExp(place, 's').test(page)
+    })
+    expect(fields.length).toBeGreaterThan(100)
+    expect(hidden).toEqual([])
   })
 
   it('shows text as text, whatever it holds', () => {
@@ -107,7 +124,7 @@ describeInBrowser('the filter of /docs', () => {
     await page.goto('/docs')
     const box = page.getByLabel('Filter')
     const status = page.locator('[role=search] > [role=status]')
-    const shown = () => page.locator('article:not([hidden]) h3').allInnerTexts()
+    const shown = () => page.locator('main details:not([hidden]) > summary').allInnerTexts()
     const all = (await shown()).length
     // A list that a thumb gets through; in full it is 480 screens.
     expect(await page.evaluate('document.body.scrollHeight')).toBeLessThan(40 * 844)
@@ -118,7 +135,7 @@ describeInBrowser('the filter of /docs', () => {
     // Not the wheel, which scrolls whenever it likes.
     expect(await page.evaluate('scrollTo(0, 4000), scrollY')).toBeGreaterThan(0)
     await box.fill('POST approvals/request')
-    expect(await shown()).toEqual(['Make a request'])
+    expect(await shown()).toEqual(['Make a request POST /api/v1/approvals/request'])
     expect(await status.innerText()).toBe('1 found')
     expect(await page.locator('main > section:not([hidden]) > h2').allInnerTexts()).toEqual(['Approvals'])
     expect(await page.evaluate('scrollY')).toBe(0)
@@ -130,7 +147,7 @@ describeInBrowser('the filter of /docs', () => {
     await page.getByRole('button', { name: 'Copy the call: Make a request' }).click()
     await expect.poll(() => status.innerText()).toBe('Copied')
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^curl -X POST .*\n {2}-d '.*'$/s)
-    const out = page.locator('article:not([hidden]) a[href^="#schema-"]').first()
+    const out = page.locator('main details:not([hidden]) a[href^="#"]').first()
     const target = await out.getAttribute('href')
     await out.click()
     await expect.poll(async () => (await shown()).length).toBe(all)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -48,6 +48,10 @@ describe('the OpenAPI document', () => {
     expect(committedDocument()).toEqual(built)
   })
 
+  it('is small enough to be read and compared', () => {
+    expect(statSync(packagePath('openapi.json')).size).toBeLessThanOrEqual(300_000)
+  })
+
   it('is served, to be asked for again each time', async () => {
     const service = await useService()
     const response = await fetch(`${service.url}/openapi.json`)
@@ -90,6 +94,8 @@ describe('the OpenAPI document', () => {
     const text = JSON.stringify(document)
     const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map((match) => match[1])
     expect(new Set(ids).size).toBe(ids.length)
+    // Who may call stands at each, webhooks included: linters ask for it.
+    expect(text.match(/"security":\[/g)).toHaveLength(ids.length)
     const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1] ?? '')
     expect(references.length).toBeGreaterThan(100)
     expect(references.filter((path) => follow(document, path.split('/')) === undefined)).toEqual([])

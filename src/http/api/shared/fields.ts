@@ -12,10 +12,15 @@ export function idField(prefix: IdPrefix): z.ZodString {
 
 const ids = new Map<IdPrefix, z.ZodString>()
 
+/** The form of an id: prefix and 26 characters of Crockford base 32. */
+export function idPattern(prefix: IdPrefix): RegExp {
+  return new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`)
+}
+
 function describeId(prefix: IdPrefix): z.ZodString {
   return z
     .string()
-    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
+    .regex(idPattern(prefix))
     .meta({ id: `Id.${prefix}`, example: `${prefix}_7h3k9m2p5q8r1s4t6v0w2x5y8z` })
 }
 
@@ -68,6 +73,7 @@ export const authenticatorsField = z
 export const outcomeField = z.enum(['approved', 'rejected'])
 
 export const methodField = z.enum(['passkey', 'totp', 'sandbox']).meta({
+  id: 'Method',
   description: 'How presence was proved; `sandbox`: no person decided.',
 })
 
@@ -100,7 +106,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
     next_cursor: z
       .string()
       .nullable()
-      .meta({ description: 'Pass it as `cursor` for the next page; null on the last one.' }),
+      .meta({ description: 'The `cursor` of the next page; null on the last one.' }),
   })
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import type { IdPrefix } from '../../../domain/identifier.ts'
 import { LONGEST_SEARCH } from '../../../domain/search.ts'
 import { checkCallerText, shortNameFault } from '../../../domain/text-check.ts'
+import { idPattern } from './fields.ts'
 
 /** Any string; each use adds its own rules. */
 export const text = z.string({ error: 'must be a text' })
@@ -48,13 +50,21 @@ export function searchParameter(description: string) {
 }
 
 /** A short name that a person gives to something. */
-export const shortName = text.trim().superRefine((name, context) => {
-  const message = shortNameFault(name)
-  if (message !== undefined) context.addIssue({ code: 'custom', message })
-})
+export const shortName = text
+  .trim()
+  .superRefine((name, context) => {
+    const message = shortNameFault(name)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+  .meta({ maxLength: 80 })
 
 /** Like `shortName`, but not empty. */
-export const givenName = shortName.refine((text) => text !== '', 'must not be empty')
+export const givenName = shortName.refine((text) => text !== '', 'must not be empty').meta({ minLength: 1 })
+
+/** The id of something, in an input. */
+export function idText(prefix: IdPrefix, error: string) {
+  return z.string({ error }).regex(idPattern(prefix), error)
+}
 
 export const WRONG_CURSOR = 'must be the next_cursor of an earlier page'
 
@@ -72,7 +82,7 @@ export function pageQuery(limit: number) {
       .string()
       .regex(/^[A-Za-z0-9_-]{1,200}$/, WRONG_CURSOR)
       .optional()
-      .meta({ description: 'The `next_cursor` of the page before.' }),
+      .meta({ description: '`next_cursor` of the page before.' }),
   })
 }
 

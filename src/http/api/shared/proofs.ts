@@ -60,8 +60,10 @@ export const eitherProof = z.object({
 
 /** The same fields as the document describes them. */
 export const provenBy = {
-  passkey: authenticationSchema.optional().meta({ description: 'The assertion over `options`.' }),
-  totp: z.string().optional().meta({ description: 'The current one-time code.', example: '123456' }),
+  passkey: eitherProof.shape.passkey.meta({
+    description: 'The assertion over `options`. Send exactly one of `passkey` and `totp`.',
+  }),
+  totp: eitherProof.shape.totp.meta({ description: 'The current one-time code.', example: '123456' }),
 }
 
 /** A fresh proof by an existing factor: `{passkey}` or `{totp}`, exactly one. */
