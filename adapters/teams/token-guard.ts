@@ -25,6 +25,8 @@ const headerSchema = z.object({
 const claimsSchema = z.object({
   iss: z.literal(TOKEN_ISSUER),
   aud: z.string(),
+  appid: z.string().optional(),
+  azp: z.string().optional(),
   exp: z.number(),
   nbf: z.number().optional(),
   serviceurl: z.string(),
@@ -56,8 +58,10 @@ export function createTokenGuard(
     if (!header.success) throw refuse('header')
     const claims = claimsSchema.safeParse(decoded(body))
     if (!claims.success) throw refuse('claims')
-    const { aud, exp, nbf = 0, serviceurl } = claims.data
+    const { aud, appid = aud, azp = aud, exp, nbf = 0, serviceurl } = claims.data
     if (aud !== appId) throw refuse('audience')
+    // A bot that calls this one as a skill names itself, by version 1 or 2 of the token. Teams names nobody.
+    if (appid !== appId || azp !== appId) throw refuse('appid')
     const now = clock.now().getTime() / 1000
     if (now > exp + SKEW_S || now < nbf - SKEW_S) throw refuse('time')
     const found = await keys.find(header.data.kid).catch(() => {

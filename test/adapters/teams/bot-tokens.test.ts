@@ -55,6 +55,14 @@ const BAD_TOKENS: Record<string, [reason: string, (given: TeamsSetting) => Token
       },
     }),
   ],
+  'of another bot’s, under the right issuer': [
+    'appid',
+    () => ({ claims: { appid: '11111111-2222-3333-4444-555555555555', ver: '1.0' } }),
+  ],
+  'of another bot’s, under the right issuer and as version 2': [
+    'appid',
+    () => ({ claims: { azp: '11111111-2222-3333-4444-555555555555', ver: '2.0' } }),
+  ],
   'that ran out six minutes ago': ['time', () => ({ claims: { nbf: minutes(-90), exp: minutes(-6) } })],
   'that never runs out': ['claims', () => ({ claims: { exp: undefined } })],
   'that holds in six minutes': ['time', () => ({ claims: { nbf: minutes(6) } })],
@@ -94,10 +102,11 @@ describe('T39: the token of an activity', () => {
 
   it.each([
     // Made in the test: on a slow machine a minute may have passed since the file was read.
-    ['ran out four minutes ago', () => ({ nbf: minutes(-90), exp: minutes(-4) })],
-    ['holds in four minutes', () => ({ nbf: minutes(4) })],
+    ['ran out four minutes ago, within the skew', () => ({ nbf: minutes(-90), exp: minutes(-4) })],
+    ['holds in four minutes, within the skew', () => ({ nbf: minutes(4) })],
     ['does not say from when', () => ({ nbf: undefined })],
-  ])('is accepted within five minutes of skew: %s', async (_name, claims) => {
+    ['names this bot', () => ({ appid: setting.appId })],
+  ])('is accepted when it %s', async (_name, claims) => {
     const reply = await setting.driver.installation(personNumber(setting, 1), 'remove', {
       token: { claims: claims() },
     })
