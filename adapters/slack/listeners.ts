@@ -81,14 +81,14 @@ function speakerOf(body: unknown): ChatSpeaker {
   if (channel === undefined || channel.startsWith('D')) return { identity, shown_as: shown }
   return {
     identity,
-    shown_as: { ...shown, channel: shownChannel(channel_name) || channel },
+    shown_as: { ...shown, channel: shownChannel(channel_name, channel) },
     channel: { platform: 'slack', tenant, channel },
   }
 }
 
 /** Returns the name to show; Slack does not tell the name of a private channel. */
-function shownChannel(name: string): string {
-  return name === 'privategroup' ? 'a private channel' : name
+function shownChannel(name: string, channel: string): string {
+  return name === 'privategroup' ? `private channel ${channel}` : name || channel
 }
 
 const inAppSchema = z.object({

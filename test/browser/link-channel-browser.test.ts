@@ -42,6 +42,14 @@ describeInBrowser('a link from chat that is about a channel or a browser', () =>
     expect(text).toContain('Everyone in this channel, now or later, sees the requests of your account')
   })
 
+  it('channel: names a private one, whose name Slack does not tell, without a #', async () => {
+    suite.server().state.chat.link = sampleLink({ kind: 'channel', channel: 'private channel G0SECRET' })
+    await open()
+    expect(await page.locator('h1').innerText()).toMatch(
+      /^Notify the private channel G0SECRET of the Slack workspace Example Ltd of every request /,
+    )
+  })
+
   it('channel: is added after a fresh proof for this link', async () => {
     channel()
     await open()

@@ -94,7 +94,7 @@ export function showSignIn(
 ): void {
   const channel = link.kind === 'channel'
   const about = channel
-    ? ['It is about the channel ', ...channelOf(link), '.']
+    ? ['It is about ', ...channelOf(link), '.']
     : ['It is about ', ...whoInChat(link), '.']
   showScene(
     'Sign in',
@@ -140,7 +140,7 @@ export function showLinked(link: ChatLink, user: User): void {
 export function showChannelAdded(link: ChatLink): void {
   showDone(
     'The channel will be notified',
-    notice('success', 'the channel ', ...channelOf(link), ' is notified of every request of your account.'),
+    notice('success', ...channelOf(link), ' is notified of every request of your account.'),
     el('h2', {}, 'Next steps'),
     el(
       'ul',

@@ -134,11 +134,7 @@ function purposeOf(link: ChatLink): { operation: Operation; purpose: Child[] } {
   return link.kind === 'channel'
     ? {
         operation: 'chat.channel',
-        purpose: [
-          'Confirm that the channel ',
-          ...channelOf(link),
-          ' will be notified of every request of your account.',
-        ],
+        purpose: ['Confirm that ', ...channelOf(link), ' will be notified of every request of your account.'],
       }
     : {
         operation: 'chat.link',
@@ -185,13 +181,7 @@ function showChannelQuestion(link: ChatLink, user: User, answers: Answers): void
     'Notify a channel',
     question(
       link,
-      [
-        'Notify the channel ',
-        ...channelOf(link),
-        ' of every request of the account of ',
-        ...whoIsHere(user),
-        '?',
-      ],
+      ['Notify ', ...channelOf(link), ' of every request of the account of ', ...whoIsHere(user), '?'],
       lede('It sees action, caller and status, never the details.'),
       notice(
         'warning',

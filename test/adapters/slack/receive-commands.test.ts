@@ -90,7 +90,7 @@ describe('a slash command', () => {
     const links = service.composition.connection.db?.collection('chat_links')
     for (const [channel, channelName, shown] of [
       ['C0DEPLOYS', 'deploys', 'deploys'],
-      ['G0SECRET', 'privategroup', 'a private channel'],
+      ['G0SECRET', 'privategroup', 'private channel G0SECRET'],
     ] as const) {
       const answer = await driver.command('/countersign', 'channel', { channel, channelName })
       expect(ephemeral(answer)).toContain('Have this channel notified of requests')

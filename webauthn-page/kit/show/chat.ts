@@ -15,18 +15,23 @@ export function whoInChat({ platform, person, workspace }: ChatLink): Child[] {
   return [chatName(person), ` in the ${wordsOf(platform).workspace} `, chatName(workspace)]
 }
 
-/** "[#deploys] of the Slack workspace [Example]". */
+/** "the channel [#deploys] of the Slack workspace [Example]", "the [private channel C0…] of …". */
 export function channelOf({ platform, channel = '', workspace }: ChatLink): Child[] {
   return [
+    platform === 'slack' && UNNAMED.test(channel) ? 'the ' : 'the channel ',
     chatName(channelName(platform, channel)),
     ` of the ${wordsOf(platform).workspace} `,
     chatName(workspace),
   ]
 }
 
-/** Adds Slack's `#` to a channel's name, but not to an id, in capitals, that stands in for an unknown name. */
+/** What stands in for the name of a private channel. Names of channels in Slack hold no blanks. */
+const UNNAMED = /\s/
+
+/** Adds Slack's `#` to a channel's name, but not to an id, in capitals, or other words that stand in for an unknown name. */
 export function channelName(platform: ChatLink['platform'], name: string): string {
-  return platform !== 'slack' || /^(#|$|[A-Z][A-Z0-9]+$)/.test(name) ? name : `#${name}`
+  const plain = platform !== 'slack' || UNNAMED.test(name) || /^(#|$|[A-Z][A-Z0-9]+$)/.test(name)
+  return plain ? name : `#${name}`
 }
 
 /** Name and e-mail address of the signed-in person, as the service knows them. */
