@@ -17,7 +17,7 @@ import { type NoticeSlot, noticeSlot, sentenceOf, signInHref } from '../../webau
 import { stopPrompt } from '../../webauthn-page/kit/passkey/ceremony.ts'
 import { type Ballot, commentField, createBallot } from '../../webauthn-page/kit/request/ballot.ts'
 import { type CheckedReview, MismatchError } from '../../webauthn-page/kit/request/checked-review.ts'
-import { barTop, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
+import { barTop, decidingFor, keepClear } from '../../webauthn-page/kit/request/decision-bar.ts'
 import { type Lost, refusedIn } from '../../webauthn-page/kit/request/lost-answer.ts'
 import { audience } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Unseen, watchUnseen } from '../../webauthn-page/kit/request/unseen.ts'
@@ -207,7 +207,10 @@ export class DecideTogether {
     )
     keepClear(bar)
     const form = div('decision-form', comment.row, ballot.choice, bar, ballot.hint)
-    unseen.changed = () => form.toggleAttribute('data-unread', unseen.left() > 0)
+    unseen.changed = () => {
+      form.toggleAttribute('data-unread', unseen.left() > 0)
+      bar.toggleAttribute('data-more', unseen.left() > 0)
+    }
     return form
   }
 
@@ -330,5 +333,5 @@ function forOthers(items: readonly CheckedReview[]): HTMLElement | undefined {
     callerName(name),
     count < items.length && ` (${count} of ${items.length})`,
   ])
-  return el('p', { class: 'deciding-for' }, 'You decide for ', ...named, '.')
+  return decidingFor(...named)
 }

@@ -26,6 +26,13 @@ const SEEN = `(() => {
   }
 })()`
 
+const SIZES = [
+  [390, 510],
+  [390, 470],
+  [720, 450],
+  [844, 390],
+] as const
+
 describeInBrowser('deciding where there is little room', () => {
   const batch = batchArea()
   const suite = usePageSuite()
@@ -55,12 +62,7 @@ describeInBrowser('deciding where there is little room', () => {
     expect(await overflow(page)).toBe(0)
   }
 
-  it.each([
-    [390, 510],
-    [390, 470],
-    [720, 450],
-    [844, 390],
-  ])(
+  it.each(SIZES)(
     'has time, Reject and Approve in one line at %i×%i, and the field with what is decided',
     async (width, height) => {
       for (const methods of [['passkey', 'totp'] as const, ['totp'] as const]) {
@@ -117,6 +119,46 @@ describeInBrowser('deciding where there is little room', () => {
     await isOneLine(page)
   })
 
+  it.each(SIZES)('says at %i×%i whom a delegate decides for, in the same line', async (width, height) => {
+    const name = 'Bea Costa of the department of payments'
+    const principal = { name, approver: 'b1946ac92492d234', delegate: '7f3a09c2d41be865' }
+    for (const methods of [['passkey', 'totp'] as const, ['totp'] as const]) {
+      const whose = { methods: [...methods], approver: null, on_behalf_of: principal }
+      suite.server().state.review = sampleReview(whose, LONG)
+      const page = await open({ width, height })
+      await isOneLine(page)
+      const said = page.locator('.deciding-for')
+      expect(await said.textContent()).toBe(`You decide for ${name}.`)
+      const named = await said.getByText('Bea Costa').first().boundingBox()
+      expect(named?.width, 'the name begins in sight').toBeGreaterThanOrEqual(40)
+      const { x = 0, width: room = 0 } = (await said.boundingBox()) ?? {}
+      expect((named?.x ?? 0) + 40).toBeLessThanOrEqual(x + room)
+      expect(await page.locator('.request').innerText()).toContain(name)
+      await page.getByText('Add a comment').click()
+      await page.getByLabel('Comment (optional)').focus()
+      expect(await page.evaluate(SEEN)).toMatchObject({ strip: ACTION, inSight: true })
+    }
+  })
+
+  it.each(SIZES)(
+    'gives all of %i×%i to the request where this browser cannot decide it',
+    async (width, height) => {
+      suite.server().state.review = sampleReview({ methods: ['passkey'] }, LONG)
+      const { page } = await suite.visit({ viewport: { width, height } })
+      await page.addInitScript('delete window.PublicKeyCredential')
+      await page.goto(PATH)
+      const bar = page.locator('.decision-bar')
+      await bar.waitFor()
+      expect((await bar.boundingBox())?.y, 'covers nothing').toBeGreaterThan(height)
+      await page.getByText('Add a comment').click()
+      await page.getByLabel('Comment (optional)').focus()
+      expect(await page.evaluate(SEEN)).toMatchObject({ strip: ACTION, inSight: true })
+      await bar.scrollIntoViewIfNeeded()
+      expect(await bar.innerText()).toContain('this browser cannot use passkeys')
+      expect(await overflow(page)).toBe(0)
+    },
+  )
+
   it('asks for a matching code on the consent page, too', async () => {
     const consent = sampleConsent()
     suite.server().state.consents.one = consent
@@ -126,11 +168,14 @@ describeInBrowser('deciding where there is little room', () => {
     expect(await page.evaluate(SEEN)).toMatchObject({ strip: consent.client_name, inSight: true })
   })
 
-  it('decides several there, too', async () => {
+  it.each(['Reject', 'Approve'])('decides several there, too: %s', async (verb) => {
+    const principal = { name: 'Bo Costa', approver: '1111111111111111', delegate: '7f3a09c2d41be865' }
+    const whose = { approver: null, on_behalf_of: principal }
+    batch.state.reviews = batch.state.reviews.map((review) => ({ ...review, ...whose }))
     const { page } = await batches.visit({ viewport: { width: 390, height: 470 } })
     await page.goto('/')
     await page.getByRole('checkbox', { name: 'Select all' }).check()
-    await page.getByRole('button', { name: 'Reject 3 selected' }).click()
+    await page.getByRole('button', { name: `${verb} 3 selected` }).click()
     const dialog = page.getByRole('dialog')
     await dialog.locator('.decision-form').waitFor()
     const { y = 0, height = 0 } = (await dialog.locator('.decision-bar').boundingBox()) ?? {}

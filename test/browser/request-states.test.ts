@@ -355,7 +355,7 @@ describeInBrowser('the states of a request', () => {
     await visitor.page.goto(`/a/${sampleReview().id}`)
     const form = visitor.page.locator('.decision-form')
     await form.waitFor()
-    expect(await form.locator('.deciding-for + .decision-buttons').count()).toBe(1)
+    expect(await form.locator('.bar-line:has(.deciding-for) + .decision-buttons').count()).toBe(1)
     expect(await form.locator('.deciding-for').innerText()).toBe('You decide for Olga <b>B</b>.')
     expect(await form.innerText()).toContain('Nothing is decided until you confirm with your passkey.')
     await form.getByLabel('Code from an authenticator app').check()

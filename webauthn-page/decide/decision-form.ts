@@ -7,7 +7,7 @@ import { div, el, folded } from '../kit/dom/element.ts'
 import { type Ballot, commentField, createBallot, postWord } from '../kit/request/ballot.ts'
 import { MismatchError, shownIntent } from '../kit/request/checked-review.ts'
 import type { Connection } from '../kit/request/connection.ts'
-import { keepClear } from '../kit/request/decision-bar.ts'
+import { decidingFor, keepClear } from '../kit/request/decision-bar.ts'
 import { type Lost, refusedIn } from '../kit/request/lost-answer.ts'
 import { ACTION_ID } from '../kit/request/request-scene.ts'
 import { audience, WORD_OF } from '../kit/request/request-words.ts'
@@ -59,13 +59,17 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
       await options.recorded(decision)
     }, took)
   }
+  const other = review.on_behalf_of ?? undefined
   const bar = div(
     'decision-bar',
     ballot.slot.element,
     options.connection.element,
     ballot.codeOnly && ballot.choice,
-    div('bar-line', options.timeLeft, options.unseen.element),
-    decidingFor(review),
+    div(
+      'bar-line',
+      div('bar-text', options.timeLeft, other && decidingFor(callerName(other.name))),
+      options.unseen.element,
+    ),
     ballot.elsewhere ?? decisionButtons(ballot, options.wanted, decide),
   )
   const remark = options.draft.text !== '' ? comment.row : folded('Add a comment', comment.row)
@@ -81,12 +85,6 @@ export function decisionForm(review: Review, options: DecisionFormOptions): HTML
 /** Checks for unseen parts: all of a high-impact request must have been on the screen before approval, not before rejection. */
 function isUnread({ high_impact }: Review, unseen: Unseen): boolean {
   return high_impact && unseen.left() > 0
-}
-
-/** Names the person whose vote it is, beside the buttons: this is part of what they decide. */
-function decidingFor({ on_behalf_of: other }: Review): HTMLElement | undefined {
-  if (other === undefined || other === null) return undefined
-  return el('p', { class: 'deciding-for' }, 'You decide for ', callerName(other.name), '.')
 }
 
 function decisionButtons(
