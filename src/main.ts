@@ -38,6 +38,8 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
     port.tenantsOf('').catch((error: unknown) => log.warn({ error }, 'checking a chat platform failed'))
   }
   if (service.setupUrl !== undefined) announceSetup(service.setupUrl, json)
+  else if (service.isNew)
+    log.info({}, 'nobody has signed up yet; run: countersign user owner-link, which prints the sign-in link')
   service.composition.storeFailed.then((error) => {
     log.error({ error }, 'the embedded store ended; stopping, so that the supervisor restarts the service')
     process.exit(1)

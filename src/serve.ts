@@ -18,7 +18,9 @@ export interface RunningService {
   port: number
   /** The port of the metrics, if they are switched on. */
   metricsPort: number | undefined
-  /** The set-up link for the first owner, while there is no user. */
+  /** Nobody has signed up yet. */
+  isNew: boolean
+  /** The set-up link for the first owner, while nobody has signed up; never issued in production, whose log others may read. */
   setupUrl: string | undefined
   /** Delivery and timed work; undefined when switched off. */
   work: Work | undefined
@@ -74,7 +76,8 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
     const port = await listen(server, { setting: 'PORT', host: config.host, port: config.port })
     const metricsPort = await listenFor(metrics, config, running.servers)
     running.unwatch = watchDescriptors(running.servers, composition.deps.log)
-    const link = await inviteFirstOwner(composition.deps)
+    const isNew = !(await composition.deps.users.any())
+    const link = isNew && !config.production ? await inviteFirstOwner(composition.deps) : undefined
     if (options.work !== false) running.work = await startWork(config, composition)
     await Promise.all(running.receivers.map((receiver) => receiver.start()))
     let closed: Promise<void> | undefined
@@ -82,7 +85,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
       closed ??= shutDown(running, DRAIN_MS)
       return closed
     }
-    return { composition, port, metricsPort, setupUrl: link?.url, work: running.work, close }
+    return { composition, port, metricsPort, isNew, setupUrl: link?.url, work: running.work, close }
   } catch (error) {
     // The error that kept the service from starting matters more than a failure to clean up after it.
     await shutDown(running, 0).catch(() => undefined)

@@ -165,6 +165,12 @@ function addServiceCommands(program: Command, json: boolean): void {
 }
 
 function addUserCommands(user: Command): void {
+  answers(
+    user
+      .command('owner-link')
+      .description('print the one-time link by which the first owner signs up, while nobody has'),
+    async () => (await load.users()).runOwnerLink(),
+  )
   answers<InviteOptions>(
     user
       .command('invite <email>')

@@ -5,10 +5,15 @@ import { isId } from '../domain/identifier.ts'
 import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
-import { type EnrollmentLink, inviteUser, renewInvitation } from '../flow/people/invite-user.ts'
+import {
+  type EnrollmentLink,
+  inviteFirstOwner,
+  inviteUser,
+  renewInvitation,
+} from '../flow/people/invite-user.ts'
 import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
-import { type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
+import { CliError, type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'
 import { checkEmail, checkName, withService } from './with-service.ts'
 
 export interface InviteOptions {
@@ -57,7 +62,29 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
 }
 
 const INSTEAD =
-  '\n\nIt takes the place of any link that the service printed at its start: that link no longer works.'
+  '\n\nAny link for the first owner, printed at the start or by “user owner-link”, no longer works.'
+
+/** `countersign user owner-link`: makes the one-time link by which the first owner signs up. */
+export function runOwnerLink(): Promise<CommandResult> {
+  return withService(async (deps) => {
+    const link = await inviteFirstOwner(deps)
+    if (link === undefined)
+      throw new CliError(
+        'owner_exists',
+        'Somebody has signed up or was invited; see: countersign user list. A new sign-in link: countersign user invite <email> --renew',
+      )
+    const { url, expires_at, ended } = link
+    return {
+      value: { setup_url: url, expires_at: expires_at.toISOString(), links_ended: ended },
+      text: linkText(
+        'Nobody has signed up yet.',
+        'Open this one-time link to become the owner; it is shown only now and lets the first person who opens it sign up:',
+        link,
+        'Earlier links for the first owner no longer work.',
+      ),
+    }
+  })
+}
 
 /** Tells that a new store was made, since a mistyped DATA_DIR makes one as well. */
 function newStoreText(dataDir: string): string {

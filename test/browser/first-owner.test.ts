@@ -31,7 +31,9 @@ describeInBrowser('from the set-up link to the first receipt', () => {
 
     await page.goto('/')
     await page
-      .getByText('New service? It prints a sign-in link for the first owner when it starts.')
+      .getByText(
+        'New service? On the server, “countersign user owner-link” prints a sign-in link for the first owner.',
+      )
       .waitFor()
     await page.goto(setupUrl)
     await page.getByRole('heading', { name: 'Set up Countersign' }).waitFor()
@@ -182,7 +184,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.goto(suite.service().setupUrl ?? '')
     await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
     expect(await page.locator('main').innerText()).toContain(
-      'Restart the service: it then prints a new link.',
+      'On the server, “countersign user owner-link” prints a new link.',
     )
   })
 })

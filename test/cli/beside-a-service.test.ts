@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { patienceFor } from '../support/patience.ts'
-import { freePort } from '../support/service.ts'
+import { freePort, TEST_SECRETS } from '../support/service.ts'
 
 it('works beside a running service: the link enrols, the key asks, the revoked key does not', async () => {
   const { env: data } = await useDataDir()
@@ -15,7 +15,9 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(setup).toMatch(new RegExp(`^${url}/setup#[A-Za-z0-9_-]{43}$`))
 
   const invited = await cli(['user', 'invite', 'alice@example.com'], { env })
-  expect(invited.stdout).toMatch(/\nIt takes the place of any link that the service printed at its start:/)
+  expect(invited.stdout).toMatch(
+    /\nAny link for the first owner, printed at the start or by “user owner-link”, no longer works\./,
+  )
   const token = /\/enroll#(\S+)/.exec(invited.stdout)?.[1]
   const looked = await post(`${url}/api/v1/enrollment/lookup`, { token })
   expect(await looked.json()).toMatchObject({ kind: 'invite', email: 'alice@example.com' })
@@ -115,6 +117,57 @@ it('backs up a store that is written to: the copy opens, holds what was answered
     message: expect.stringContaining('mongodump'),
   })
   expect(await service.stop()).toBe(0)
+})
+
+it('keeps the link of the first owner out of the log of production; a command prints it, while nobody has signed up', async () => {
+  const { env: data } = await useDataDir()
+  const [port, BASE_URL] = [String(await freePort()), 'https://approvals.example.com']
+  const production = { NODE_ENV: 'production', BASE_URL, TRUST_PROXY: '1', STORE: 'embedded', PORT: port }
+  const env = { ...data, ...TEST_SECRETS, ...production }
+  const service = startCli(['serve'], { env })
+  await service.line(/"msg":"nobody has signed up yet; run: countersign user owner-link, /)
+
+  const look = async (link: string) => {
+    const looked = await post(`http://localhost:${port}/api/v1/enrollment/lookup`, {
+      token: link.split('#')[1],
+    })
+    return [looked.status, Object(await looked.json()).kind]
+  }
+  const first = await cli(['user', 'owner-link', '--json'], { env })
+  expect([first.code, first.stderr, first.json()]).toEqual([
+    0,
+    '',
+    {
+      setup_url: expect.stringMatching(/^https:\/\/approvals\.example\.com\/setup#[\w-]{43}$/),
+      expires_at: expect.stringMatching(/Z$/),
+      links_ended: 0,
+    },
+  ])
+  expect(await look(first.json().setup_url)).toEqual([200, 'setup'])
+  const second = await cli(['user', 'owner-link'], { env })
+  expect(second.stdout).toMatch(/\. Earlier links for the first owner no longer work\.\n$/)
+  expect(await look(first.json().setup_url)).toEqual([410, undefined])
+  expect(await look(/\S+\/setup#\S+/.exec(second.stdout)?.[0] ?? '')).toEqual([200, 'setup'])
+
+  expect((await cli(['user', 'invite', 'alice@example.com'], { env })).code).toBe(0)
+  const late = await cli(['user', 'owner-link', '--json'], { env })
+  expect([late.code, late.stdout, late.error()]).toEqual([
+    1,
+    '',
+    {
+      error: 'owner_exists',
+      message: expect.stringMatching(/^Somebody has signed up or was invited; see: /),
+    },
+  ])
+  expect(await service.stop()).toBe(0)
+  const [log] = await service.line(/^[\s\S]+"msg":"stopped"\}\n$/)
+  expect(
+    log
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('{"level":')),
+  ).toEqual([])
+  expect(log).not.toContain('/setup#')
 })
 
 function post(url: string, body: object, key?: string): Promise<Response> {

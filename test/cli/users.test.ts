@@ -97,6 +97,7 @@ describe('countersign user', () => {
 
   it.each([
     [['user', 'list']],
+    [['user', 'owner-link']],
     [['user', 'invite', 'ada@example.com', '--renew']],
     [['user', 'confirm', 'ada@example.com']],
     [['user', 'reset', 'ada@example.com']],

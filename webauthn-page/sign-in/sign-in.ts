@@ -30,7 +30,9 @@ export async function signInPage(): Promise<void> {
         : 'With the passkey you created when you signed up: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
-    note('New service? It prints a sign-in link for the first owner when it starts.'),
+    note(
+      'New service? On the server, “countersign user owner-link” prints a sign-in link for the first owner.',
+    ),
     note('Do you only want to check a receipt? ', link('/verify', 'Verify it without signing in'), '.'),
   )
   showScene('Sign in', scene, { focus: false })

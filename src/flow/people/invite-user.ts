@@ -102,8 +102,8 @@ export async function resetPerson(
 const NO_FACTORS = { passkeys: [], totp: null, totp_pending: null, backup_codes: [], devices: [], chat: [] }
 
 /**
- * Issues the link by which the first owner signs up, at every start while no person exists. It ends the previous link and
- * expires after 24 hours. @returns undefined when a person exists
+ * Issues the link by which the first owner signs up: by a command, and in development at every start while no person exists. It
+ * ends the previous link and expires after 24 hours. @returns undefined when a person exists
  */
 export async function inviteFirstOwner(deps: PeopleDeps): Promise<EnrollmentLink | undefined> {
   if (await deps.users.any()) return undefined
