@@ -88,6 +88,7 @@ function factLines(facts: ReceiptFactsView): Piece[][] {
       words(' (a reference, not a name)'),
     ],
     ...(facts.checked === undefined ? [] : [[bold('Action and context: '), words(facts.checked)]]),
+    ...(facts.unsigned === undefined ? [] : [[bold('Not signed: '), code(facts.unsigned)]]),
     [bold('Request: '), code(facts.request_id)],
     [bold('Receipt: '), code(facts.decision_id)],
     [bold('Signed by key: '), code(facts.key_id)],

@@ -128,7 +128,7 @@ export async function compareContext(
 
 /** The receipt reduced to the signed parts and the statement, without the fields next to them. */
 function bare({ context: _, namesContent: _also, ...signed }: ReceiptInput): ReceiptInput {
-  return { ...signed, claims: [] }
+  return { ...signed, claims: [], unread: [] }
 }
 
 function canonicalOf(typed: string): string | undefined {

@@ -2,6 +2,7 @@ import type { ReceiptPayload } from '../../src/domain/receipt.ts'
 import { toBase64 } from '../../src/signing/base64.ts'
 import type { VerificationKey } from '../../src/signing/key-record.ts'
 import type { ReceiptInput } from '../../src/signing/receipt-input.ts'
+import { unsignedWords } from '../../src/signing/unsigned-fields.ts'
 import type { Examination } from '../../src/signing/verify-web.ts'
 import type { UnsignedVote } from '../../src/signing/votes.ts'
 import { button, buttonRow, copyable, copyButton, submitButton } from '../../webauthn-page/kit/dom/button.ts'
@@ -59,7 +60,12 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
     'verify-result',
     verdictView(verdictOf(report, source.nameOf), source),
     result.valid ? approvedWords(main) : undefined,
-    result.valid && card('Signed content', receiptFacts(main, result.payload, { key, ...source })),
+    result.valid &&
+      card(
+        'Signed content',
+        receiptFacts(main, result.payload, { key, ...source }),
+        besideView([main, ...report.votes]),
+      ),
     card('Checks', ...checkList(main)),
     votesView(report, source.nameOf),
     input &&
@@ -67,7 +73,6 @@ export function resultView(report: Report, source: ResultSource): HTMLElement {
         'card raw',
         result.valid && compareForm(input, source.keys),
         rawView(input, main.outcomes.get('signature') === 'passed'),
-        note('A comment next to a receipt is not part of it.'),
       ),
   )
 }
@@ -213,6 +218,12 @@ function keyPeriod({ notBefore, notAfter, revokedAt }: VerificationKey): (HTMLEl
 
 function time(seconds: number): HTMLElement {
   return moment(new Date(seconds * 1000).toISOString())
+}
+
+/** Names what is next to the receipt and not signed. The page shows none of it as the receipt's. */
+function besideView(examinations: readonly Examination[]): HTMLElement | undefined {
+  const names = unsignedWords(examinations.map(({ result }) => result))
+  return names === undefined ? undefined : note('Not signed, and not checked: ', callerText(names), '.')
 }
 
 /** The checked bytes, as text; `believed` is false if the signature does not cover them. */

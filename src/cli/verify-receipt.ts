@@ -7,6 +7,7 @@ import { JwksError } from '../signing/jwks.ts'
 import type { VerificationKey } from '../signing/key-record.ts'
 import { parseJwks } from '../signing/keys.ts'
 import { RECEIPT_ERRORS, type ReceiptRefusal } from '../signing/receipt-error.ts'
+import { unsignedFields, unsignedWords } from '../signing/unsigned-fields.ts'
 import type { VerifiedReceipt, VerifyResult } from '../signing/verify-core.ts'
 import { verifyReceiptJson } from '../signing/verify-node.ts'
 import { cautionsAbout, judgeTogether, type UnsignedVote } from '../signing/votes.ts'
@@ -91,6 +92,7 @@ function confirmed(
     key_revoked_at: keyRevokedAt?.toISOString(),
   }))
   const cautions = cautionsAbout(result, votes)
+  const beside = unsignedFields([result, ...votes])
   return {
     ...(unproven ? UNPROVEN : payload.decision === 'rejected' ? REJECTED : {}),
     value: {
@@ -104,6 +106,7 @@ function confirmed(
       key_revoked_at: keyRevokedAt?.toISOString(),
       votes: of.length > 0 ? of : undefined,
       unsigned_votes: unsigned.length > 0 ? unsigned : undefined,
+      unsigned_fields: beside.length > 0 ? beside : undefined,
       caution: cautions.length > 0 ? cautions.join(' ') : undefined,
     },
     text: describeReceipt(result, receipt, votes, unsigned),
@@ -257,8 +260,14 @@ function describeReceipt(
     headline(result, votes.length),
     ...lines.map(([name, value]) => `  ${name.padEnd(13)}  ${value}`),
     ...cautionsAbout(result, votes).map((caution) => `CAUTION: ${caution}`),
-    'What is shown above is signed. A comment next to a receipt is not part of it.',
+    ...besideLines(unsignedWords([result, ...votes])),
   ].join('\n')
+}
+
+/** Last, since the names are whatever the sender of the receipt chose. */
+function besideLines(names: string | undefined): string[] {
+  const signed = 'What is shown above is signed.'
+  return [names === undefined ? signed : `${signed} Not signed, and not checked: ${oneLine(names)}.`]
 }
 
 /** Lines for what the intent states, with control characters made visible: a requester's name could forge a line of ours. */

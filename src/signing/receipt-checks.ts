@@ -3,7 +3,13 @@ import type { ReceiptPayload } from '../domain/receipt.ts'
 import { LONE_SURROGATE, parseCanonical } from './canonical.ts'
 import { keyProblemAt, type VerificationKey } from './key-record.ts'
 import { type ReceiptErrorCode, type ReceiptRefusal, refuse } from './receipt-error.ts'
-import type { ClaimField, ReceiptClaim, ReceiptInput } from './receipt-input.ts'
+import {
+  type ClaimField,
+  REQUESTER,
+  type ReceiptClaim,
+  type ReceiptInput,
+  type StatedField,
+} from './receipt-input.ts'
 
 /** Payload fields that a particular receipt must have; all fields may be given. */
 export type ExpectedPayload = Partial<ReceiptPayload>
@@ -133,7 +139,7 @@ function checkClock({ payload, options: { now } }: CheckSubject): CheckOutcome |
 function checkIntent({ input, statement }: CheckSubject): CheckOutcome | ReceiptRefusal {
   if (input.intent === undefined) return 'absent'
   if (statement === undefined) return refuse('receipt_intent_mismatch', 'intent')
-  const lie = input.claims.find(({ field, value }) => isStated(field) && value !== statement[field])
+  const lie = input.claims.find((claim) => contradicts(claim, statement))
   return lie === undefined ? 'passed' : refuse('receipt_contradicts_payload', lie.name)
 }
 
@@ -166,9 +172,52 @@ function checkContent(
   return other ? refuse('receipt_unexpected', field === 'action' ? 'action' : 'context') : 'passed'
 }
 
+const STATED: readonly ClaimField[] = [
+  'delegate',
+  'created_at',
+  'high_impact',
+  'audience',
+  'reversibility',
+  'requester',
+] satisfies StatedField[]
+
 /** Checks whether a claim is about a field of the intent that the payload does not have. */
-function isStated(field: ClaimField): field is 'delegate' | 'created_at' {
-  return field === 'delegate' || field === 'created_at'
+function isStated(field: ClaimField): field is StatedField {
+  return STATED.includes(field)
+}
+
+/** Checks whether a claim is about such a field and this statement, of whatever version, has no such field to compare it with. */
+export function isUncompared(
+  { field }: Pick<ReceiptClaim, 'field'>,
+  statement: Statement | undefined,
+): boolean {
+  if (!isStated(field)) return false
+  const isNew = field === 'audience' || field === 'reversibility' || field === 'requester'
+  return statement === undefined || (isNew && statement.stated === undefined)
+}
+
+function contradicts(claim: ReceiptClaim, statement: Statement): boolean {
+  const { field, value } = claim
+  if (!isStated(field) || isUncompared(claim, statement)) return false
+  switch (field) {
+    case 'audience':
+    case 'reversibility':
+      return (value ?? undefined) !== statement.stated?.[field]
+    case 'requester':
+      return statement.stated !== undefined && !isRequester(value, statement.stated.requester)
+    default:
+      return value !== statement[field]
+  }
+}
+
+/** Checks a requester named by a text (the key's name), or by an object: each of its fields that is signed must agree. */
+function isRequester(value: unknown, requester: Stated['requester']): boolean {
+  if (typeof value === 'string') return value === requester.name
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const said = new Map<string, unknown>(Object.entries(value))
+  return Object.entries(REQUESTER).every(
+    ([name, field]) => !said.has(name) || said.get(name) === requester[field],
+  )
 }
 
 function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolean {
@@ -180,6 +229,10 @@ function agrees({ field, value }: ReceiptClaim, payload: ReceiptPayload): boolea
       return value === (payload.sandbox === true)
     case 'delegate':
     case 'created_at':
+    case 'high_impact':
+    case 'audience':
+    case 'reversibility':
+    case 'requester':
       return false
     default:
       return value === payload[field]
@@ -205,6 +258,7 @@ export interface Statement {
   delegate?: string
   /** When the request was made. */
   created_at: string
+  high_impact: boolean
   /** Absent in version 1 of the statement. */
   stated?: Stated
 }
@@ -248,6 +302,7 @@ export function openStatement(
     action,
     context_sha256,
     created_at: request_created_at,
+    high_impact,
     ...given({ delegate, stated }),
   }
 }

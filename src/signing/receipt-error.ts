@@ -53,10 +53,12 @@ const CONTRADICTED: ReadonlyMap<string | undefined, string> = new Map([
   ['context', 'The details (context) shown here are not those that were signed.'],
 ])
 
-/** Builds a refusal with the table's sentence. */
+/** Builds a refusal with the table's sentence; a contradiction names its field. */
 export function refuse(code: ReceiptErrorCode, field?: string): ReceiptRefusal {
-  const contradicted = code === 'receipt_contradicts_payload' ? CONTRADICTED.get(field) : undefined
-  const message = contradicted ?? RECEIPT_ERRORS[code]
+  const named = code === 'receipt_contradicts_payload' && field !== undefined
+  const message = named
+    ? (CONTRADICTED.get(field) ?? `The field “${field}” shown here is not what was signed.`)
+    : RECEIPT_ERRORS[code]
   return { valid: false, code, message, ...(field === undefined ? {} : { field }) }
 }
 

@@ -2,19 +2,27 @@ import { fromBase64, fromBase64Url } from './base64.ts'
 import { canonicalize, LONE_SURROGATE } from './canonical.ts'
 import { ReceiptError } from './receipt-error.ts'
 
-/** The payload field that a claim around the receipt is compared with; `delegate` and `created_at` are only in the intent. */
+/** The signed field that a claim around the receipt is compared with: one of the payload or one that only the intent has. */
 export type ClaimField =
+  | StatedField
   | 'rid'
   | 'did'
   | 'approver'
-  | 'delegate'
-  | 'created_at'
   | 'decision'
   | 'method'
   | 'ts'
   | 'exp'
   | 'sandbox'
   | 'action'
+
+/** Fields that only the intent has. */
+export type StatedField =
+  | 'delegate'
+  | 'created_at'
+  | 'high_impact'
+  | 'audience'
+  | 'reversibility'
+  | 'requester'
 
 /** One unsigned claim made around the receipt; `name` is its field name there. */
 export interface ReceiptClaim {
@@ -32,6 +40,8 @@ export interface ReceiptInput {
   /** Used only to find the key in the pinned set. */
   publicKey?: Uint8Array
   claims: ReceiptClaim[]
+  /** Names of further fields around the receipt, which are compared with nothing. */
+  unread: string[]
   /** RFC 8785 text of the intent, if a decision carries it; it opens the commitment `nonce`. */
   intent?: string
   /** RFC 8785 text of the context shown next to the decision. */
@@ -49,6 +59,11 @@ const CLAIMS: ClaimTable = {
   decision_id: 'did',
   approver: 'approver',
   delegate: 'delegate',
+  high_impact: 'high_impact',
+  audience: 'audience',
+  reversibility: 'reversibility',
+  requested_by: 'requester',
+  requester: 'requester',
   decision: 'decision',
   method: 'method',
   decided_at: 'ts',
@@ -65,8 +80,17 @@ const REQUEST_CLAIMS: ClaimTable = {
   created_at: 'created_at',
 }
 
+/** The names by which the service's answers and the intent call what is signed of the requester. */
+export const REQUESTER = { key: 'key', name: 'name', key_name: 'name', account: 'account' } as const
+
 /** A payload of format 1 has fewer than 400 bytes; a larger one than this is never hashed for a stranger. */
 const MAX_PAYLOAD_BYTES = 4096
+
+/** Fields that are the receipt itself, or are judged apart from claims; `metadata` is the context in the answer to a creation. */
+const READ = new Set([
+  ...['signed_payload', 'canonical_payload', 'payload', 'signature', 'public_key_id', 'public_key'],
+  ...['signed_receipt', 'decision', 'votes', 'valid', 'action', 'context', 'metadata'],
+])
 
 /**
  * Extracts a receipt from a callback body or its `signed_receipt`, a `GET /approvals/:id` body or its `decision`, or a
@@ -78,7 +102,7 @@ export function parseReceiptInput(json: unknown): ReceiptInput {
   const outer = fieldsOf(json)
   if (outer === undefined) throw new ReceiptError('receipt_unreadable')
   const parts = [outer, fieldsOf(outer.get('signed_receipt')), fieldsOf(outer.get('decision'))]
-  const named = parts.some((part) => part?.has('action') || part?.has('context'))
+  const named = parts.some((part) => ['action', 'context', 'metadata'].some((name) => part?.has(name)))
   return { ...readForm(outer), ...(named ? { namesContent: true } : {}) }
 }
 
@@ -90,12 +114,12 @@ function readForm(outer: Fields): ReceiptInput {
   const found = whole.length + [outer, ...whole].flatMap(payloadsIn).length
   // The first two forms wrap a single payload field; of several payloads, a reader could use another than the one checked.
   if (found > (receipt || decision ? 2 : 1)) throw new ReceiptError('receipt_unreadable')
-  if (receipt) return fromReceipt(receipt, claimsOf(outer, CLAIMS))
+  if (receipt) return fromReceipt(receipt, readAround(outer, CLAIMS))
   if (decision)
-    return { ...fromDecision(decision, claimsOf(outer, REQUEST_CLAIMS)), ...contextOf(outer, decision) }
+    return { ...fromDecision(decision, readAround(outer, REQUEST_CLAIMS)), ...contextOf(outer, decision) }
   if (answer) return fromVerifyAnswer(outer)
-  if (outer.has('canonical_payload')) return fromReceipt(outer, [])
-  if (outer.has('signed_payload')) return { ...fromDecision(outer, []), ...contextOf(outer) }
+  if (outer.has('canonical_payload')) return fromReceipt(outer)
+  if (outer.has('signed_payload')) return { ...fromDecision(outer), ...contextOf(outer) }
   throw new ReceiptError(isUndecided(outer) ? 'receipt_not_decided' : 'receipt_unreadable')
 }
 
@@ -108,24 +132,31 @@ function isUndecided(outer: Fields): boolean {
   return ['pending', 'expired'].some((status) => outer.get('status') === status)
 }
 
-/** Reads the context next to the decision or inside it; two that differ cannot both have been decided on. */
+/** Reads the context, by either name, next to the decision or inside it; two that differ cannot both have been decided on. */
 function contextOf(...parts: Fields[]): { context?: string } {
-  const contexts = parts.map((part) => part.get('context')).filter((context) => context !== undefined)
+  const contexts = parts
+    .flatMap((part) => [part.get('context'), part.get('metadata')])
+    .filter((context) => context !== undefined)
   const [context, ...more] = contexts.map((value) => attempt('receipt_unreadable', () => canonicalize(value)))
   if (more.some((other) => other !== context)) throw new ReceiptError('receipt_unreadable')
   return context === undefined ? {} : { context }
 }
 
-function fromReceipt(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
-  return assemble(fields, utf8(fields.get('canonical_payload')), [...claims, ...claimsOf(fields, CLAIMS)])
+/** What stands around a receipt, in one object or several. */
+type Around = Pick<ReceiptInput, 'claims' | 'unread'>
+
+function fromReceipt(fields: Fields, outer?: Around): ReceiptInput {
+  return assemble(fields, utf8(fields.get('canonical_payload')), [outer, readAround(fields, CLAIMS)])
 }
 
-function fromDecision(fields: Fields, claims: ReceiptClaim[]): ReceiptInput {
+function fromDecision(fields: Fields, outer?: Around): ReceiptInput {
   const payload = attempt('receipt_payload_malformed', () =>
     fromBase64Url(text(fields.get('signed_payload'))),
   )
-  const input = assemble(fields, payload, [...claims, ...claimsOf(fields, DECISION_CLAIMS)])
   const intent = fields.get('intent')
+  const own = readAround(fields, DECISION_CLAIMS)
+  const unread = own.unread.filter((name) => name !== 'intent')
+  const input = assemble(fields, payload, [outer, { ...own, unread }])
   return intent === undefined
     ? input
     : { ...input, intent: attempt('receipt_intent_mismatch', () => text(intent)) }
@@ -135,10 +166,10 @@ function fromVerifyAnswer(fields: Fields): ReceiptInput {
   // `valid: true` proves nothing (an attacker can write it too), but an answer that says it is invalid is no receipt.
   if (fields.get('valid') === false) throw new ReceiptError('receipt_unreadable')
   const payload = attempt('receipt_payload_malformed', () => canonicalize(fields.get('payload')))
-  return assemble(fields, utf8(payload), claimsOf(fields, VERIFY_CLAIMS))
+  return assemble(fields, utf8(payload), [readAround(fields, VERIFY_CLAIMS)])
 }
 
-function assemble(fields: Fields, payload: Uint8Array, claims: ReceiptClaim[]): ReceiptInput {
+function assemble(fields: Fields, payload: Uint8Array, around: (Around | undefined)[]): ReceiptInput {
   if (payload.length > MAX_PAYLOAD_BYTES) throw new ReceiptError('receipt_payload_malformed')
   const signature = attempt('receipt_signature_malformed', () =>
     sized(fromBase64(text(fields.get('signature'))), 64),
@@ -153,8 +184,23 @@ function assemble(fields: Fields, payload: Uint8Array, claims: ReceiptClaim[]): 
     signature,
     ...(kid === undefined ? {} : { kid: attempt('receipt_key_mismatch', () => text(kid)) }),
     ...(publicKey === undefined ? {} : { publicKey }),
-    claims,
+    claims: around.flatMap((part) => part?.claims ?? []),
+    unread: around.flatMap((part) => part?.unread ?? []),
   }
+}
+
+/** Splits the fields of an object into claims, and those without a signed counterpart. Null claims nothing. */
+function readAround(fields: Fields, table: ClaimTable): Around {
+  const claims = claimsOf(fields, table)
+  const read = new Set([...READ, ...claims.map(({ name }) => name)])
+  const unread = [...fields].filter(([name, value]) => !read.has(name) && (value ?? null) !== null)
+  const askers = claims.filter(({ field }) => field === 'requester')
+  const inside = askers.flatMap(({ name, value }) =>
+    [...(fieldsOf(value)?.keys() ?? [])]
+      .filter((part) => !Object.hasOwn(REQUESTER, part))
+      .map((part) => `${name}.${part}`),
+  )
+  return { claims, unread: [...unread.map(([name]) => name), ...inside] }
 }
 
 function claimsOf(fields: Fields, table: ClaimTable): ReceiptClaim[] {

@@ -6,6 +6,7 @@ import type { VerificationKey } from './key-record.ts'
 import {
   type CheckOutcome,
   type CheckTrace,
+  isUncompared,
   openStatement,
   PAYLOAD_CHECKS,
   type ReceiptCheck,
@@ -34,6 +35,8 @@ export interface VerifiedReceipt {
   unproven?: true
   /** Reference of the delegate who acted for the approver, if the intent that the nonce commits to names one. */
   delegate?: string
+  /** Names of the fields next to the receipt that are not signed: nothing in it was compared with them. Absent without such. */
+  unsignedFields?: string[]
   /** Further fields of that intent; absent in its version 1. */
   stated?: Stated
   /** The key was revoked after `ts`. A thief of the key could have back-dated `ts`, so look for other evidence of the time. */
@@ -109,7 +112,7 @@ export function judgeReceipt(
   }
   const expected = Object.values(options.expectedContent ?? {}).some((text) => text !== undefined)
   const unproven = input.intent === undefined && (input.namesContent === true || expected)
-  const result = verified(payload, key, outcomes, statement)
+  const result = verified(receipt, payload, outcomes, statement)
   return { result: unproven ? { ...result, unproven } : result, outcomes }
 }
 
@@ -124,12 +127,14 @@ export function hashedTexts(
 }
 
 function verified(
+  { key, input }: LocatedReceipt,
   payload: ReceiptPayload,
-  key: VerificationKey,
   outcomes: ReadonlyMap<ReceiptCheck, CheckOutcome>,
   statement: Statement | undefined,
 ): VerifiedReceipt {
   const passed = (check: ReceiptCheck): boolean => outcomes.get(check) === 'passed'
+  const uncompared = input.claims.filter((claim) => isUncompared(claim, statement)).map(({ name }) => name)
+  const unsignedFields = [...new Set([...uncompared, ...input.unread])]
   const byHash = passed('action_hash') ? 'hash' : 'none'
   return {
     valid: true,
@@ -142,6 +147,7 @@ function verified(
     },
     ...(statement?.delegate !== undefined && { delegate: statement.delegate }),
     ...(statement?.stated !== undefined && { stated: statement.stated }),
+    ...(unsignedFields.length > 0 && { unsignedFields }),
     ...(key.revokedAt && { keyRevokedAt: key.revokedAt }),
   }
 }

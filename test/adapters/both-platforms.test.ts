@@ -57,21 +57,36 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
     ]),
   )
 
-  const read: unknown = await (await callWithKey(service, setting.key, `/${id}`)).json()
-  const decisionId = String(Object(Object(read).decision).id)
-  const typed = await createSlackDriver({
+  const read = Object(await (await callWithKey(service, setting.key, `/${id}`)).json())
+  const slackDriver = createSlackDriver({
     url: service.url,
     signingSecret: SIGNING_SECRET,
     teamId: slack.teamId,
-  }).command('/verify', decisionId, { user: slack.user('ana') })
-  const said = connector.in(ana.id).length
-  await driver.message(ana, `verify ${decisionId}`)
-  await waitUntil(() => expect(connector.in(ana.id).length).toBe(said + 1))
-  for (const verdict of [
-    shownText(typed.body.blocks),
-    JSON.stringify(connector.in(ana.id).at(-1)?.shown.at(-1)),
-  ]) {
+  })
+  /** What Slack and Teams answer to the same words. */
+  async function verdictsOn(text: string): Promise<string[]> {
+    const typed = await slackDriver.command('/verify', text, { user: slack.user('ana') })
+    const said = connector.in(ana.id).length
+    await driver.message(ana, `verify ${text}`)
+    await waitUntil(() => expect(connector.in(ana.id).length).toBe(said + 1))
+    return [shownText(typed.body.blocks), JSON.stringify(connector.in(ana.id).at(-1)?.shown.at(-1))]
+  }
+  const { decision } = read
+  for (const verdict of await verdictsOn(decision.id)) {
     expect(verdict).toContain('The receipt is valid: a person approved this.')
-    expect(verdict).toContain(decisionId)
+    expect(verdict).toContain(decision.id)
+    expect(verdict).not.toContain('Not signed')
+  }
+  // N5: a receipt that is pasted with fields of another's making beside it.
+  for (const verdict of await verdictsOn(JSON.stringify({ ...read, audience: 'casino' }))) {
+    expect(verdict).toContain('Not valid: do not act on it')
+    expect(verdict).toContain('The field “audience” shown here is not what was signed.')
+  }
+  const { intent: _gone, ...bare } = decision
+  const said = { ...bare, audience: 'casino', requested_by: 'Grace', '<!here>': 1 }
+  for (const verdict of await verdictsOn(JSON.stringify(said))) {
+    expect(verdict).toContain('The receipt is valid: a person approved this.')
+    expect(verdict).toMatch(/Not signed: .*audience.*requested_by.*<!here>/)
+    expect(verdict).not.toMatch(/casino|Grace/)
   }
 })

@@ -73,6 +73,15 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
   })
 
+  it('N5: names what is next to the receipt without being signed, and shows none of it', async () => {
+    const { page } = await open()
+    await paste(page, { ...callbackOf(approved), audience: 'casino', note: 'Grace agreed' })
+    expect((await shownVerdict(page)).kind).toBe('approved')
+    const shown = await page.locator('.verify-result').innerText()
+    expect(shown).toContain('Not signed, and not checked: "audience", "note", "comment".')
+    expect(shown).not.toMatch(/casino|Grace/)
+  })
+
   it('sends nothing of what was pasted anywhere: one call, for the keys, without body and query', async () => {
     const { page, calls } = await open()
     await page.evaluate(`navigator.sendBeacon = () => { throw new Error('no') }`)
@@ -275,6 +284,25 @@ describeInBrowser('the public page for receipts, with the real service', () => {
       () => ({ ...decision(), public_key_id: 'x'.repeat(43) }),
       'Known key',
       'Not valid: signed with an unknown key',
+    ],
+    ...(
+      [
+        ['audience', 'casino'],
+        ['reversibility', 'reversible'],
+        ['high_impact', true],
+        ['requested_by', { key_name: 'billing' }],
+      ] as const
+    ).map(([field, lie]): (typeof FORGED)[number] => [
+      `another ${field}`,
+      () => ({ ...approved, [field]: lie }),
+      'Full statement (intent)',
+      `Not what was signed: “${field}” differs`,
+    ]),
+    [
+      'other metadata',
+      () => ({ ...decision(), action: ACTION, metadata: { ...CONTEXT, amount: 1 } }),
+      'Exact details',
+      'Not what was decided on: “context” differs',
     ],
     ['what is no receipt', () => ({ hello: 'world' }), 'A receipt', 'Not valid'],
   ]

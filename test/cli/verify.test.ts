@@ -75,6 +75,9 @@ it('takes the sample of the documents as it is, and not with one letter changed'
   expect((await check(sample.replace('"version": "4.2"', '"version": "4.3"'))).code).toBe(1)
 })
 
+/** The comment of every receipt of the service here. */
+const COMMENT = { unsigned_fields: ['comment'] }
+
 describe('countersign verify', () => {
   it('confirms a receipt in every form the service gives it out', async () => {
     const none = { action: 'none', context: 'none' }
@@ -88,14 +91,14 @@ describe('countersign verify', () => {
       reversibility: 'irreversible',
     }
     const forms = [
-      [live, { action: 'full', context: 'full' }, stated],
-      [live.decision, none, stated],
-      [[live.decision], none, { ...stated, votes: [expect.objectContaining({ checked: none })] }],
-      [callback, none, {}],
-      [{ ...callback, keys: [] }, none, {}],
-      [{ ...event, data: callback }, none, {}],
-      [callback.signed_receipt, none, {}],
-      [verdict, none, {}],
+      [live, { action: 'full', context: 'full' }, { ...stated, ...COMMENT }],
+      [live.decision, none, { ...stated, ...COMMENT }],
+      [[live.decision], none, { ...stated, ...COMMENT, votes: [expect.objectContaining({ checked: none })] }],
+      [callback, none, COMMENT],
+      [{ ...callback, keys: [] }, none, { unsigned_fields: ['keys', 'comment'] }],
+      [{ ...event, data: callback }, none, COMMENT],
+      [callback.signed_receipt, none, COMMENT],
+      [verdict, none, { unsigned_fields: ['verified_at'] }],
     ] as const
     for (const [index, [form, checked, said]] of forms.entries()) {
       const run = await verify(file(`form-${index}.json`, form), ['--json'])
@@ -135,6 +138,39 @@ describe('countersign verify', () => {
     expect(run.stdout).toContain('Meant for      https://payments.example\n')
     expect(run.stdout).toContain('Reversibility  irreversible (says the caller)\n')
     expect(run.stdout).not.toContain('\u202e')
+    expect(run.stdout).toMatch(
+      /\nWhat is shown above is signed\. Not signed, and not checked: "comment"\.\n$/,
+    )
+  })
+
+  it('N5: holds what is said of audience, caller and reversibility to the statement, or calls it not signed', async () => {
+    const { requester } = JSON.parse(live.decision.intent)
+    for (const [field, lie, truth] of [
+      ['audience', 'casino', 'https://payments.example'],
+      ['reversibility', 'reversible', 'irreversible'],
+      ['high_impact', true, false],
+      ['requested_by', { key_name: 'billing' }, { key_name: requester.name }],
+      ['metadata', { other: 1 }, live.context],
+    ] as const) {
+      const refused = await verify(file('lie.json', { ...live, [field]: lie }), ['--json'])
+      const error = field === 'metadata' ? 'receipt_unreadable' : 'receipt_contradicts_payload'
+      expect([field, refused.code, refused.json().error]).toEqual([field, 1, error])
+      const held = await verify(file('truth.json', { ...live, [field]: truth }))
+      expect([field, held.code]).toEqual([field, 0])
+      expect(held.stdout).toMatch(/ is signed\. Not signed, and not checked: "comment"\.\n$/)
+    }
+    // Without a statement nothing can be compared, so none of it may look checked.
+    const said = { audience: 'casino', requested_by: 'Grace', 'x\u202e"\n  Approver': 1 }
+    const bare = await verify(file('beside.json', { ...callback, ...said }))
+    expect(bare.code).toBe(0)
+    expect(bare.stdout).not.toMatch(/casino|Grace|\u202e|\n {2}Approver"/)
+    expect(bare.stdout).toContain(
+      'Not signed, and not checked: "audience", "requested_by", "x[U+202E]\\" Approver", "comment".\n',
+    )
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`${n}`.padStart(90, 'x'), n]))
+    const long = await verify(file('many.json', { ...callback, ...many }))
+    expect(long.stdout).toMatch(/ and 293 more\.\n$/)
+    expect(long.stdout.length).toBeLessThan(1_500)
   })
 
   it('T16: refuses other arguments than the approved ones, and says when it could not compare them', async () => {

@@ -54,25 +54,26 @@ const answer = {
 }
 
 describe('parseReceiptInput', () => {
-  it.each<[string, unknown, 'hash' | 'none']>([
+  it.each<[string, unknown, 'hash' | 'none', string[]?]>([
     ['a callback body', callback, 'none'],
     ['its signed_receipt', callback.signed_receipt, 'none'],
     ['a stored receipt', receipt, 'none'],
-    ['a GET body', request, 'hash'],
+    ['a GET body', request, 'hash', ['created_at']],
     ['its decision', decision, 'none'],
-    ['a verify answer with the public key', answer, 'none'],
+    ['a verify answer with the public key', answer, 'none', ['verified_at']],
     [
       'a verify answer with the key id',
       { ...answer, public_key: undefined, public_key_id: live.kid },
       'none',
+      ['verified_at'],
     ],
-    ['a verify answer with both', { ...answer, public_key_id: live.kid }, 'none'],
+    ['a verify answer with both', { ...answer, public_key_id: live.kid }, 'none', ['verified_at']],
     [
       'a rejected GET body, which has no times',
       { id: request.id, status: 'approved', action, decision },
       'hash',
     ],
-  ])('takes the receipt out of %s', (_name, json, actionCheck) => {
+  ])('takes the receipt out of %s', (_name, json, actionCheck, unsignedFields) => {
     const received: unknown = JSON.parse(JSON.stringify(json))
     expect(verifyReceiptJson(received, pinned)).toStrictEqual({
       valid: true,
@@ -82,6 +83,7 @@ describe('parseReceiptInput', () => {
       checked: { action: actionCheck, context: 'none' },
       // The others name no action and no context, so there is nothing that an intent would have to prove.
       ...(actionCheck === 'hash' ? { unproven: true } : {}),
+      ...(unsignedFields && { unsignedFields }),
     })
   })
 
@@ -221,8 +223,10 @@ describe('what surrounds a receipt may not contradict it', () => {
     ['answer.request_id', { ...answer, request_id: rid }, 'request_id'],
     ['answer.sandbox', { ...answer, sandbox: true }, 'sandbox'],
   ])('refuses a false %s', (_name, json, field) => {
-    const { receipt_contradicts_payload: other } = RECEIPT_ERRORS
-    const message = field === 'action' ? 'The action shown here is not the one that was signed.' : other
+    const message =
+      field === 'action'
+        ? 'The action shown here is not the one that was signed.'
+        : `The field “${field}” shown here is not what was signed.`
     expect(verifyReceiptJson(json, pinned)).toStrictEqual({
       valid: false,
       code: 'receipt_contradicts_payload',

@@ -42,7 +42,9 @@ function refusal(code: keyof typeof RECEIPT_ERRORS, field?: string) {
       ? 'The action shown here is not the one that was signed.'
       : differs && field === 'context'
         ? 'The details (context) shown here are not those that were signed.'
-        : RECEIPT_ERRORS[code]
+        : differs
+          ? `The field “${field}” shown here is not what was signed.`
+          : RECEIPT_ERRORS[code]
   return { valid: false, code, message, ...(field === undefined ? {} : { field }) }
 }
 
@@ -99,6 +101,70 @@ describe('the intent next to a receipt', () => {
       const inside = verify({ ...body, decision: { ...decision, ...lie } })
       expect(inside).toEqual(field === 'context' ? refusal('receipt_unreadable') : refused)
     }
+  })
+
+  const { requester, audience, reversibility } = intentV2
+  const asked = { key_name: requester.name, account_name: 'Ops', key: requester.key }
+  it.each<[field: string, lies: unknown[], truths: unknown[], unsigned?: string[]]>([
+    ['audience', ['casino', '', null, 5, [audience]], [audience]],
+    ['reversibility', ['reversible', null, 0], [reversibility]],
+    ['high_impact', [true, 'false', null, 0], [false]],
+    ['requester', [{ ...requester, account: 'acc_x' }, { key: 'key_x' }, [], null], [requester, {}]],
+    [
+      'requested_by',
+      ['billing', { ...asked, key_name: 'billing' }, { ...asked, key: 'key_x' }, { name: null }, null, 5],
+      [asked],
+      ['requested_by.account_name'],
+    ],
+    ['requested_by', [`${requester.name} `], [requester.name]],
+    ['metadata', [{}, { ...context, note: '' }, 'x', null], [context]],
+  ])('holds %s to it, around the decision and inside', (field, lies, truths, unsigned) => {
+    const { context: _apart, ...body } = decidedBody(undefined, intentV2)
+    const forms = (value: unknown) => [
+      { ...body, [field]: value },
+      { ...body, decision: { ...body.decision, [field]: value } },
+    ]
+    const refused = refusal('receipt_contradicts_payload', field === 'metadata' ? 'context' : field)
+    for (const lie of lies.flatMap(forms)) expect(verify(lie)).toEqual(refused)
+    for (const truth of truths.flatMap(forms)) {
+      const result = verify(truth)
+      expect(result).toMatchObject({ valid: true })
+      expect(Object(result).unsignedFields).toEqual(unsigned)
+    }
+  })
+
+  it('refuses a context that differs from the metadata beside it', () => {
+    const body = decidedBody()
+    expect(verify({ ...body, metadata: context })).toMatchObject({ checked: { context: 'full' } })
+    expect(verify({ ...body, metadata: {} })).toEqual(refusal('receipt_unreadable'))
+  })
+
+  it('names what nothing signed was compared with', () => {
+    const body = decidedBody()
+    const said = { audience, reversibility, requested_by: asked, high_impact: false }
+    // Version 1 states none of these but high impact.
+    expect(verify({ ...body, ...said, note: 'x', comment: null })).toMatchObject({
+      valid: true,
+      unsignedFields: ['audience', 'reversibility', 'requested_by', 'note', 'requested_by.account_name'],
+    })
+    const { intent: _gone, ...decision } = body.decision
+    const bare = {
+      ...body,
+      decision,
+      ...said,
+      delegate: 'f'.repeat(16),
+      created_at: '2026-06-01T11:59:00.000Z',
+    }
+    expect(verify(bare)).toMatchObject({
+      valid: true,
+      unproven: true,
+      unsignedFields: [
+        ...['delegate', 'high_impact', 'audience', 'reversibility', 'requested_by', 'created_at'],
+        'requested_by.account_name',
+      ],
+    })
+    expect(verify({ ...decision, metadata: context })).toMatchObject({ valid: true, unproven: true })
+    expect(verify({ ...decision, intent: body.decision.intent })).not.toHaveProperty('unsignedFields')
   })
 
   it('does not mind the order of keys', () => {

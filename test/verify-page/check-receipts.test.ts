@@ -294,7 +294,7 @@ describe('the list of checks', () => {
     })
     const failed = lines.filter(({ state }) => state === 'failed')
     expect(failed.map(({ sentence }) => sentence)).toEqual([
-      'What is shown around the receipt is not what was signed.',
+      'The field “approver” shown here is not what was signed.',
     ])
     for (const { name, sentence } of lines) expect(name !== '' && sentence !== '').toBe(true)
   })

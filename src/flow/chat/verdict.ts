@@ -1,3 +1,4 @@
+import { given } from '../../domain/given.ts'
 import {
   type DecisionMethod,
   exactlyAs,
@@ -7,6 +8,7 @@ import {
 } from '../../domain/receipt.ts'
 import { visibleString } from '../../domain/text.ts'
 import type { Verdict } from '../../domain/views.ts'
+import { unsignedWords } from '../../signing/unsigned-fields.ts'
 import type { VerifiedReceipt, VerifyResult } from '../../signing/verify-core.ts'
 import { missingVotes, revokedAt } from '../../signing/votes.ts'
 
@@ -22,6 +24,8 @@ export interface ReceiptFactsView {
   key_id: string
   /** Whether the pasted action and context are those that were decided on; absent for an id, which is compared with nothing. */
   checked?: string
+  /** Names of fields next to the pasted receipt that are not signed, in visible form; chosen by its sender. */
+  unsigned?: string
   /** `<BASE_URL>/api/v1/approvals/<id>/verify`, open to anyone. */
   public_check: string
 }
@@ -87,7 +91,11 @@ export function viewPastedReceipt(
     ...head,
     ...words,
     ...(missing === undefined ? {} : { sentence: `${words.sentence} ${missing}` }),
-    facts: { ...factsOf(payload, kid, baseUrl), checked: pastedCheck(checked, payload) },
+    facts: {
+      ...factsOf(payload, kid, baseUrl),
+      checked: pastedCheck(checked, payload),
+      ...given({ unsigned: unsignedWords([result, ...votes]) }),
+    },
     ...(revoked === undefined ? {} : { key_revoked_at: revoked }),
   }
 }
