@@ -35,7 +35,6 @@ const OWNERS: Record<string, RegExp> = {
   helmet: /^src\/http\//,
   cookie: /^src\/http\//,
   mongoose: /^src\/store\//,
-  'rate-limiter-flexible': /^src\/store\//,
   pino: /^src\/compose\/log\.ts$/,
   'prom-client': /^src\/compose\/metrics\.ts$/,
   commander: /^src\/cli\//,

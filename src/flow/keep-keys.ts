@@ -68,6 +68,12 @@ const SETTLED_MS = 3 * KEY_RELOAD_MS
 /** Purposes that always have a key. Separate keys: a sandbox receipt can never pass as a live one (T72). */
 export const KEY_PURPOSES: readonly KeyPurpose[] = ['decision', 'decision-sandbox', 'session']
 
+/**
+ * Milliseconds by which the first key of a purpose is valid before it was made: the clock of a new machine may yet be set back, and
+ * until a key has begun nobody can sign in or decide.
+ */
+const FIRST_BEGINS_MS = 24 * 3_600_000
+
 /** Milliseconds between two reads of the store for unknown ids. */
 const UNKNOWN_KID_GAP_MS = 1_000
 
@@ -110,7 +116,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
       for (const purpose of missing) {
         const first = {
           purpose,
-          notBefore: deps.clock.now(),
+          notBefore: new Date(deps.clock.now().getTime() - FIRST_BEGINS_MS),
           actor: { kind: 'service' },
           settings: 'keep',
         } as const

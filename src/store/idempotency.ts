@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
+import { SKEW_MS } from './clock.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, part, text } from './fields.ts'
 import { createInserter } from './shared-trips.ts'
@@ -93,8 +94,7 @@ export function createIdempotencyStore(connection: StoreConnection) {
     },
     /** Renews the claim's lease. */
     async renew(claim: HeldClaim, at: Date): Promise<void> {
-      const claimed_at = mongoose.trusted({ $lt: at })
-      await model.updateOne({ ...held(claim), claimed_at }, { $set: { claimed_at: at } })
+      await model.updateOne(held(claim), { $set: { claimed_at: at } })
     },
     /** Gives the claim up, but keeps the resource's id for the next attempt: this one may have stored something. */
     async abandon(claim: HeldClaim): Promise<void> {
@@ -128,6 +128,10 @@ async function takeOver(
   if (mine !== null) return { state: 'fresh', token: claim.token, subject: mine.subject }
   const held = await model.findById(_id).lean<IdempotencyDocument>()
   if (held !== null && held.body_sha256 !== claim.body_sha256) return { state: 'mismatch' }
-  if (held?.answer === undefined || held.answer === null) return { state: 'running' }
-  return { state: 'replay', ...held.answer }
+  if (held?.answer !== undefined && held.answer !== null) return { state: 'replay', ...held.answer }
+  const later = new Date(claim.claimed_at.getTime() + SKEW_MS)
+  // The clock was set back since: unless it is renewed, the lease ends after its length, and not that much later.
+  if (held !== null && held.claimed_at > later)
+    await model.updateOne({ _id, token: held.token }, { $set: { claimed_at: claim.claimed_at } })
+  return { state: 'running' }
 }

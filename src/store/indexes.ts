@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type mongoose from 'mongoose'
 import type { mongo } from 'mongoose'
 import type { Clock, Log } from '../flow/ports.ts'
+import { SKEW_MS } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import { damageTold, isUnavailable, unlessTaken } from './failures.ts'
 import { UnsuitableStoreError } from './server.ts'
@@ -11,7 +12,7 @@ import { PASSED_OVER } from './sound-reads.ts'
 /** Raised by one with every change of an index; `test/store/indexes.test.ts` fails until it is. */
 export const SCHEMA_VERSION = 8
 
-/** Indexes of a collection without a model: the rate limiter's, which would otherwise create them at every start (T66). */
+/** Indexes of a collection without a model: the rate limiter's (T66). */
 const FOREIGN_INDEXES: readonly Indexes[] = [
   {
     collection: 'rate_limits',
@@ -166,7 +167,9 @@ function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
   return {
     async take(): Promise<boolean> {
       if (await unlessTaken(() => schema.insertOne({ _id: ID, ...held() }))) return true
-      const free = { _id: ID, $or: [{ until: null }, { until: { $lte: clock.now() } }] }
+      const now = clock.now()
+      const latest = new Date(now.getTime() + LEASE_MS + SKEW_MS)
+      const free = { _id: ID, $or: [{ until: null }, { until: { $lte: now } }, { until: { $gt: latest } }] }
       return (await schema.updateOne(free, { $set: held() })).matchedCount === 1
     },
     async renew(): Promise<void> {

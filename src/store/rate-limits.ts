@@ -1,20 +1,18 @@
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterMongo,
-  RateLimiterRes,
-} from 'rate-limiter-flexible'
 import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
+import { SKEW_MS } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
-import { diskTrouble, isUnavailable } from './failures.ts'
+import { diskTrouble, isDuplicateKey, isUnavailable } from './failures.ts'
 
-const WINDOW_SECONDS = 60
+const WINDOW_MS = 60_000
+
+/** Counts one more request by this key. @returns how many its window has now, and the milliseconds until that ends */
+type Count = (key: string) => Promise<{ taken: number; msLeft: number }>
 
 /**
- * Rate limits by `rate-limiter-flexible`. `shared`: counters live in the store and hold across processes; otherwise they live
- * in this process's memory, which is exact for a single process. The store's unique index must exist (`indexes.ts`): without
- * it, two first requests at once would make two counters (T66).
+ * Rate limits in fixed windows. `shared`: the counters live in the store and hold across processes; otherwise they live in this
+ * process's memory, which is exact for a single process. The store's unique index must exist (`indexes.ts`): without it, two first
+ * requests at once would make two counters (T66).
  */
 export function createRateLimiter(
   connection: StoreConnection,
@@ -22,45 +20,12 @@ export function createRateLimiter(
   log: Log,
   shared: boolean,
 ): RateLimiter {
-  const options = (bucket: LimitBucket) => ({
-    points: REQUESTS_A_MINUTE[bucket],
-    duration: WINDOW_SECONDS,
-    keyPrefix: bucket,
-  })
-  const inStore = (bucket: LimitBucket): RateLimiterMongo =>
-    new RateLimiterMongo({
-      ...options(bucket),
-      storeClient: connection,
-      tableName: 'rate_limits',
-      disableIndexesCreation: true,
-    })
-  const limiter = (bucket: LimitBucket): RateLimiterAbstract =>
-    shared ? inStore(bucket) : new RateLimiterMemory(options(bucket))
-  const limiters = {
-    create: limiter('create'),
-    read: limiter('read'),
-    key: limiter('key'),
-    verify: limiter('verify'),
-    auth: limiter('auth'),
-    person: limiter('person'),
-    export: limiter('export'),
-    push_test: limiter('push_test'),
-    bootstrap: limiter('bootstrap'),
-    poll: limiter('poll'),
-  }
-  return overLimiters(clock, log, limiters, new RateLimiterMemory(options('read')))
-}
-
-function overLimiters(
-  clock: Clock,
-  log: Log,
-  limiters: Record<LimitBucket, RateLimiterAbstract>,
-  reads: RateLimiterMemory,
-): RateLimiter {
-  const consume = (bucket: LimitBucket, subject: string): Promise<RateLimiterRes> =>
-    limiters[bucket].consume(subject).catch((error: unknown) => {
+  const inMemory = countInMemory(clock)
+  const counts = shared ? countInStore(connection, clock) : inMemory
+  const count = (bucket: LimitBucket, key: string): ReturnType<Count> =>
+    counts(key).catch((error: unknown) => {
       // A store that takes no writes can still serve reads: then each process counts them by itself.
-      if (bucket === 'read' && diskTrouble(error) !== undefined) return reads.consume(subject)
+      if (bucket === 'read' && diskTrouble(error) !== undefined) return inMemory(key)
       throw error
     })
   return {
@@ -74,15 +39,72 @@ function overLimiters(
         retryAfter: Math.max(1, Math.ceil(msLeft / 1000)),
       })
       try {
-        const taken = await consume(bucket, subject)
-        return state(taken.msBeforeNext, taken.remainingPoints, true)
-      } catch (refused) {
-        if (refused instanceof RateLimiterRes) return state(refused.msBeforeNext, 0, false)
+        const { taken, msLeft } = await count(bucket, `${bucket}:${subject}`)
+        return state(msLeft, limit - taken, taken <= limit)
+      } catch (error) {
         // Without the store, the call itself could not do its work either.
-        if (isUnavailable(refused)) throw refused
-        log.error({ error: refused, bucket }, 'the rate limiter failed')
-        return state(WINDOW_SECONDS * 1000, 0, bucket !== 'auth')
+        if (isUnavailable(error)) throw error
+        log.error({ error, bucket }, 'the rate limiter failed')
+        return state(WINDOW_MS, 0, bucket !== 'auth')
       }
     },
   }
+}
+
+/** By the steady clock. */
+function countInMemory(clock: Pick<Clock, 'steady'>): Count {
+  // In the order in which they end.
+  const windows = new Map<string, { taken: number; ends: number }>()
+  return async (key) => {
+    const now = clock.steady()
+    for (const [old, { ends }] of windows) {
+      if (ends > now) break
+      windows.delete(old)
+    }
+    const window = windows.get(key) ?? { taken: 0, ends: now + WINDOW_MS }
+    window.taken += 1
+    windows.set(key, window)
+    return { taken: window.taken, msLeft: window.ends - now }
+  }
+}
+
+interface Counter {
+  key: string
+  points: number
+  expire: Date
+}
+
+/** Tries of one count; it is only tried again when another process has begun a window, or ended one, at the same moment. */
+const MAX_TRIES = 16
+
+/**
+ * By the store's time, whatever the clocks of the processes say (T75). A window that ends later than any window can was begun
+ * before the store's clock was set back, and is over.
+ */
+function countInStore(connection: StoreConnection, clock: Pick<Clock, 'now'>): Count {
+  const counters = connection.collection<Counter>('rate_limits')
+  const after = { returnDocument: 'after' } as const
+  return async (key) => {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const now = clock.now()
+      const expire = new Date(now.getTime() + WINDOW_MS)
+      const latest = new Date(expire.getTime() + SKEW_MS)
+      const running = { key, expire: { $gt: now, $lte: latest } }
+      const over = { key, $or: [{ expire: { $lte: now } }, { expire: { $gt: latest } }] }
+      const one = { $inc: { points: 1 }, $setOnInsert: { expire } }
+      const counted =
+        (await counters.findOneAndUpdate(running, one, { ...after, upsert: true }).catch(unlessOver)) ??
+        (await counters.findOneAndUpdate(over, { $set: { points: 1, expire } }, after))
+      if (counted === null) continue
+      const msLeft = Math.min(WINDOW_MS, counted.expire.getTime() - now.getTime())
+      return { taken: counted.points, msLeft }
+    }
+    throw new Error('a request could not be counted')
+  }
+}
+
+/** The counter of a window that is over is in the way of a new one. */
+function unlessOver(error: unknown): null {
+  if (!isDuplicateKey(error)) throw error
+  return null
 }

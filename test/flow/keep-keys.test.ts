@@ -190,6 +190,13 @@ it('a flood of unknown ids reads the store once a second', async () => {
   expect(state.reads).toBe(before + 1)
 })
 
+it('the first keys sign although the clock is set back after they were made', async () => {
+  const { here, state } = await twoKeepers()
+  state.set = -14 * 3_600_000
+  const { kid } = here.ring().active('decision', new Date(state.now + state.set)) ?? expect.unreachable()
+  expect(kid).toBe(here.ring().active('decision', new Date(state.now))?.kid)
+})
+
 it('the clock set back does not keep new keys away', async () => {
   const { here, elsewhere, state } = await twoKeepers()
   await here.find('unknown')

@@ -51,6 +51,18 @@ it('T26: a check lets through what a taking would, and counts nothing', async ()
   expect(await check()).toEqual([true, 3, 900])
 })
 
+it('T26: those of a clock that was set back since count no longer, and those after it do', async () => {
+  const { attempts } = stores()
+  const take = async (time: string) => {
+    now = new Date(`2100-01-03T${time}Z`)
+    const { allowed, remaining } = await attempts.take('totp:192.0.2.5', QUARTER)
+    return [allowed, remaining]
+  }
+  for (const left of [2, 1, 0]) expect(await take('10:00:00')).toEqual([true, left])
+  for (const left of [2, 1, 0]) expect(await take('09:00:00')).toEqual([true, left])
+  expect(await take('09:00:01')).toEqual([false, 0])
+})
+
 it('one that is taken back is free again, once, and never more than that', async () => {
   const { attempts } = stores()
   const take = () => attempts.take('totp:a', QUARTER)

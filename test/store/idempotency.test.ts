@@ -54,6 +54,19 @@ describe('a claim of an attempt that died', () => {
     expect(await idempotency.claim(claim({ at: later(60_001) }))).toEqual({ state: 'running' })
   })
 
+  it('lapses after the length of its lease, not hours later, when the clock is set back', async () => {
+    const { idempotency } = (await useService()).composition.deps
+    const first = await idempotency.claim(claim({ at: later(3_600_000) }))
+    if (first.state !== 'fresh') throw new Error('the first claim was not fresh')
+    for (const at of [AT, later(9_999)])
+      expect(await idempotency.claim(claim({ at }))).toEqual({ state: 'running' })
+    const { scope, key } = claim()
+    await idempotency.renew({ scope, key, token: first.token }, later(9_999))
+    expect(await idempotency.claim(claim({ at: later(19_998) }))).toEqual({ state: 'running' })
+    const taken = await idempotency.claim(claim({ subject: 'req_second', at: later(19_999) }))
+    expect(taken).toMatchObject({ state: 'fresh', subject: 'req_first' })
+  })
+
   it('is held for as long as it is renewed, by the attempt that has it, and free at once when it is given up', async () => {
     const { idempotency } = (await useService()).composition.deps
     const first = await idempotency.claim(claim())

@@ -140,15 +140,18 @@ describe('a start', () => {
     expect(await namesOf(connection)).toContain('token_hash_1')
   })
 
-  it('waits for another process that makes them, and takes over from one that died', async () => {
+  it.each([
+    ['from one that died', 0],
+    ['by a clock that was set back', Date.now() + 3_600_000],
+  ])('waits for another process that makes them, and takes over %s', async (_when, ended) => {
     const { connection, ddl } = await useWatchedStore()
     const schema = connection.collection<{ _id: string }>('schema')
-    const until = new Date(Date.now() + 60_000)
+    const until = new Date(Date.now() + 30_000)
     await schema.insertOne({ _id: 'indexes', ...{ holder: 'another', until } })
     const waiting = prepareIndexes(connection, preparing)
     await expect.poll(() => told).toEqual(['another process builds the indexes; waiting for it'])
     expect(ddl()).toEqual([])
-    await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(0) } })
+    await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(ended) } })
     await waiting
     expect(told.at(-1)).toBe('the indexes are built')
   })

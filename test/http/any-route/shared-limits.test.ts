@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { connectStore } from '../../../src/store/connect.ts'
 import { isUnavailable } from '../../../src/store/failures.ts'
 import { makeIndexes } from '../../../src/store/indexes.ts'
@@ -74,6 +74,30 @@ describe('T66: limits hold across services on one store', () => {
     await connection.close()
     for (const bucket of ['create', 'read', 'key', 'verify', 'person', 'auth'] as const)
       expect(await limiter.take(bucket, 'x').catch(isUnavailable)).toBe(true)
+  })
+
+  it.each([
+    ['in the store', true],
+    ['in memory', false],
+  ])('a minute lasts no longer %s when the clock is set back by an hour', async (_where, shared) => {
+    const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}_back`))
+    onTestFinished(async () => {
+      await connection.db?.dropDatabase()
+      await connection.close()
+    })
+    await makeIndexes(connection)
+    let [passed, set] = [0, 0]
+    const steady = () => 7_000 + passed
+    const moved = { now: () => new Date(Date.UTC(2026, 5, 1) + passed + set), steady }
+    const limiter = createRateLimiter(connection, moved, silent, shared)
+    const take = () => limiter.take('export', 'usr_x')
+    for (let left = 9; left >= 0; left -= 1) expect((await take()).remaining).toBe(left)
+    expect(await take()).toMatchObject({ allowed: false, retryAfter: 60 })
+    set = -3_600_000
+    // What the store counted before by times that are still to come is over.
+    expect(await take()).toMatchObject({ allowed: shared, retryAfter: 60 })
+    passed = 60_000
+    expect(await take()).toMatchObject({ allowed: true, remaining: 9, retryAfter: 60 })
   })
 
   it('one process on its own embedded store counts just as exactly in memory', async () => {
