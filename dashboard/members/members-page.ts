@@ -116,6 +116,7 @@ function memberEntry(member: Member, policy: Policy, context: PageContext): HTML
     hint(callerText(member.email), ...times(member)),
     member.approver !== null && hint('Reference ', mono(member.approver)),
     ...(member.passkeys ?? []).map((made) => hint('Passkey: ', authenticatorWords(made))),
+    member.has_totp && hint('Codes from an authenticator app', !member.has_passkey && '; no passkey'),
     lacksFactor(member) && lacking(member, reader),
   ]
   if (member.role === 'owner') return entry(name, about)

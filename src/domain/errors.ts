@@ -96,7 +96,7 @@ export const REFUSALS = {
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded. Try again.'],
   passkey_suspended: [
     403,
-    'This passkey is suspended, because its counter went backwards: a copy of it may exist. Use another passkey or a code, then remove this one. Without either, ask the operator for a new sign-in link (`countersign user invite <your e-mail address> --renew`).',
+    'This passkey is suspended, because its counter went backwards: a copy of it may exist. Use another passkey or a code, then remove this one. Without either, ask the owner who invited you, or the operator of this service, for a new sign-in link (`countersign user invite <your e-mail address> --renew`).',
   ],
   user_handle_missing: [
     403,
@@ -123,7 +123,7 @@ export const REFUSALS = {
   sign_in_failed: [401, 'Signing in failed; check your input and try again.'],
   unknown_browser: [
     403,
-    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the owner who invited you, or the operator of this service, for a new sign-in link.',
   ],
   enrollment_invalid: [
     410,

@@ -113,6 +113,8 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     await person.page.getByRole('heading', { name: 'Inbox' }).waitFor()
     await person.page.getByRole('link', { name: 'Account' }).click()
     await person.page.getByText('9 of 10').waitFor()
+    await person.page.getByRole('link', { name: 'Members' }).click()
+    await person.page.getByText('Codes from an authenticator app; no passkey').waitFor()
     await signOut(person)
     await signIn(person, backup)
     await person.page.getByText('Signing in failed; check your input and try again.').waitFor()
@@ -120,8 +122,9 @@ describeInBrowser('an authenticator app instead of a passkey', () => {
     const stranger = await suite.visit()
     await signIn(stranger, backupCodes[1] ?? '')
     await stranger.page
+      .locator('form')
       .getByText(
-        'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
+        'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the owner who invited you, or the operator of this service, for a new sign-in link.',
       )
       .waitFor()
   })

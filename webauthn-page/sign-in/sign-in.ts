@@ -50,8 +50,10 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
     then(user)
   }
   const slot = noticeSlot()
+  const codeSlot = noticeSlot()
   const passkey = button('Sign in with a passkey', 'primary', async () => {
     slot.clear()
+    codeSlot.clear()
     try {
       const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
       const credential = await usePasskey(options, slot)
@@ -67,7 +69,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
     'details',
     { class: 'alternative', open: codesOpen || !works },
     el('summary', {}, 'Use a code instead'),
-    codeForm(slot, signedIn),
+    codeForm(codeSlot, () => slot.clear(), signedIn),
   )
   insteadOfPrompt(codes)
   return div(
@@ -85,7 +87,8 @@ const NO_COOKIES =
 /** Names every possible reason: of a passkey that it cannot verify the service says no more. */
 const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. If you have none left: ${NEW_LINK}`
 
-function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
+/** Shows what the service refused between the fields and the button; `begun` runs when the form is sent. */
+function codeForm(slot: NoticeSlot, begun: () => void, signedIn: (user: User) => void): HTMLElement {
   const email = emailField('E-mail', 'username')
   const code = field({
     label: 'Code',
@@ -99,6 +102,7 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
     },
   })
   const send = async (): Promise<void> => {
+    begun()
     const path = codePath(code.input.value)
     const address = readEmail(email, 'Enter your e-mail address.')
     if (address === undefined) return
@@ -112,6 +116,7 @@ function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement
     () => slot.attempt(send, { email, code }),
     email.row,
     code.row,
+    slot.element,
     submitButton('Sign in with the code', 'plain'),
   )
 }

@@ -15,7 +15,7 @@ const INVALID = {
 const UNKNOWN = {
   error: 'unknown_browser',
   message:
-    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the owner who invited you, or the operator of this service, for a new sign-in link.',
 }
 
 let service: TestService

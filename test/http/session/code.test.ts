@@ -11,7 +11,7 @@ const FAILED = { error: 'sign_in_failed', message: 'Signing in failed; check you
 const UNKNOWN = {
   error: 'unknown_browser',
   message:
-    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the operator for a new sign-in link.',
+    'Codes sign you in only in a browser where you signed up before. Use a passkey, or ask the owner who invited you, or the operator of this service, for a new sign-in link.',
 }
 
 let service: TestService
