@@ -41,20 +41,17 @@ export function cardTone({ status }: CardView): Tone | undefined {
 
 /** Returns the heading in the same words as the hosted page. */
 function headingWords({ status, voted, voted_by, audience, sandbox }: CardView): string {
-  switch (status.kind) {
-    case 'pending':
-      if (voted_by !== undefined) return 'This vote is cast. Waiting for others'
-      if (voted !== undefined) return `You ${voted}. Waiting for others`
-      return audience === 'approver' && !sandbox ? 'Approve or reject this action?' : 'Waiting for a decision'
-    case 'approved':
-      return 'Approved'
-    case 'rejected':
-      return 'Rejected'
-    case 'expired':
-      return 'Expired without a decision'
-    case 'withdrawn':
-      return 'Withdrawn'
-  }
+  if (status.kind !== 'pending') return OUTCOME_WORDS[status.kind]
+  if (voted_by !== undefined) return 'This vote is cast. Waiting for others'
+  if (voted !== undefined) return `You ${voted}. Waiting for others`
+  return audience === 'approver' && !sandbox ? 'Approve or reject this action?' : 'Waiting for a decision'
+}
+
+const OUTCOME_WORDS: Record<Exclude<CardStatus['kind'], 'pending'>, string> = {
+  approved: 'Approved',
+  rejected: 'Rejected',
+  expired: 'Expired without a decision',
+  withdrawn: 'Withdrawn',
 }
 
 /** Summarises the card in our own words; contains nothing that the caller wrote. */
@@ -121,7 +118,9 @@ export function headParts(view: CardView): HeadParts {
   const open = view.status.kind === 'pending'
   return {
     badges: badges(view),
-    lines: open ? [...askerLines(view), ...statusLines(view)] : [...statusLines(view), ...askerLines(view)],
+    lines: open
+      ? [...askerLines(view), ...statusLines(view)]
+      : [...statusLines(view), ...askerLines(view), ...toldLines(view)],
     warnings: warningLines(view),
     comment: commentParts(view.status),
   }
@@ -137,6 +136,17 @@ function askerLines({ requested_by: { key_name, account_name }, ...view }: CardV
       : [[bold('Undoing it: '), words(view.reversibility), italic(' · says the caller')]]),
   ]
 }
+
+function toldLines({ told }: CardView): Piece[][] {
+  return told ? [[italic('The caller asked for the outcome to be told here.')]] : []
+}
+
+/** Returns the link of a closed card; none for a reader who may not open the page. */
+export function closedLink({ links, no_page }: CardView): CardLink | undefined {
+  return no_page ? undefined : { title: PAGE_TITLE, url: links.details, shown: 'line' }
+}
+
+const PAGE_TITLE = 'Open the approval page'
 
 function nameLines(label: string, name: string | undefined): Piece[][] {
   return name === undefined ? [] : [[bold(label), words(lineOf(name))]]
@@ -192,7 +202,7 @@ function personWord({ name, you }: { name: string; you?: true }): string {
   return you ? 'You' : name
 }
 
-function timeLines({ status, expires_at }: CardView): Piece[][] {
+function timeLines({ status, expires_at }: Pick<CardView, 'status' | 'expires_at'>): Piece[][] {
   switch (status.kind) {
     case 'pending':
       return [[bold('Expires at: '), moment(expires_at)]]
@@ -254,21 +264,26 @@ interface ReplyPlace {
   apart: boolean
 }
 
-/** Draws a reply below a card: the decision with the receipt's id, or a reminder. */
+/** Draws a reply below a card: the outcome, of a decision with the receipt's id, or a reminder. */
 export function replyDocument(view: ReplyView, place: ReplyPlace): CardDocument {
-  return view.kind === 'decided' ? decided(view, place) : reminder(view)
+  return view.kind === 'reminder' ? reminder(view) : over(view, place)
 }
 
-function decided(view: ReplyView & { kind: 'decided' }, { verify, apart }: ReplyPlace): CardDocument {
+function over(view: Exclude<ReplyView, { kind: 'reminder' }>, { verify, apart }: ReplyPlace): CardDocument {
   const { status, action, details } = view
-  const word = status.kind === 'approved' ? 'Approved' : 'Rejected'
+  const word = OUTCOME_WORDS[status.kind]
   const title = [bold(`${STATUS_SIGNS[status.kind]} ${word}`)]
   const about = [ours(title, ACTION_TITLE), ...framed(action, ACTION_LENGTH)]
-  const check = [words('Anyone can check it: '), code(`${verify} ${status.decision_id}`)]
-  const lines = [...decisionLines(status), check]
+  const lines =
+    view.kind === 'ended'
+      ? timeLines(view)
+      : [
+          ...decisionLines(view.status),
+          [words('Anyone can check it: '), code(`${verify} ${view.status.decision_id}`)],
+        ]
   return {
     parts: apart ? [...about, ours(...lines)] : [ours(title, ...lines)],
-    link: { title: 'Open the approval page', url: details, shown: 'line' },
+    link: { title: PAGE_TITLE, url: details, shown: 'line' },
     notes: [],
     preview: { summary: `${warningPrefix(view)}${word}.`, asking: asking(view) },
   }
@@ -286,7 +301,7 @@ function reminder(view: ReplyView & { kind: 'reminder' }): CardDocument {
     ),
     ...framed(action, ACTION_LENGTH),
   ]
-  const link = { title: 'Open the approval page', url: details, shown: 'line' } as const
+  const link = { title: PAGE_TITLE, url: details, shown: 'line' } as const
   const summary = `${warningPrefix(view)}${heading}, ${by}.`
   return { parts, link, notes: [], preview: { summary, asking: asking(view) } }
 }

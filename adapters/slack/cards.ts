@@ -12,6 +12,7 @@ import {
   cardHeading,
   cardPreview,
   cardSummary,
+  closedLink,
   decisionLinks,
   headParts,
   replyDocument,
@@ -92,8 +93,10 @@ function openEnd(view: CardView): types.KnownBlock[] {
   ]
 }
 
-function closedEnd({ links, request_id }: CardView): types.KnownBlock[] {
-  return [richText([section([link('Open the approval page', links.details)])]), note(request_id)]
+function closedEnd(view: CardView): types.KnownBlock[] {
+  const page = closedLink(view)
+  const line = page === undefined ? [] : [richText([section([link(page.title, page.url)])])]
+  return [...line, note(view.request_id)]
 }
 
 /** Draws the links to the hosted page as buttons: a click in Slack decides nothing. `Details` is always present. */
@@ -182,7 +185,9 @@ export function drawDocument(
  * card that never comes. It contains nothing that the caller wrote.
  */
 export function plainCard(view: CardView): string {
-  return `${cardSummary(view)} ${linked(view.links.details, 'Open the approval page')} ${view.request_id}`
+  const page = view.status.kind === 'pending' ? view.links.details : closedLink(view)?.url
+  const way = page === undefined ? [] : [linked(page, 'Open the approval page')]
+  return [cardSummary(view), ...way, view.request_id].join(' ')
 }
 
 /** Returns the same for an agent that asks for a key. */

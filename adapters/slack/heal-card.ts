@@ -68,7 +68,8 @@ async function healStray(
   const port = deps.chats.find(({ platform }) => platform === 'slack')
   if (port === undefined || stands === 'alone') return
   const { tenant, conversation } = pressed
-  const reader = { recipient: { kind: 'channel', tenant, channel: conversation } } as const
+  const recipient = { kind: 'channel', tenant, channel: conversation } as const
+  const reader = { platform: 'slack', recipient } as const
   const view =
     stands === 'over'
       ? (await showSubject(deps, reader, request)).view

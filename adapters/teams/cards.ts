@@ -17,6 +17,7 @@ import {
   cardHeading,
   cardPreview,
   cardTone,
+  closedLink,
   decisionLinks,
   type HeadParts,
   headParts,
@@ -92,8 +93,11 @@ function drawCard(view: CardView, shows: Shows, size: BoxSize): TeamsMessage {
   const text = summaryText(cardPreview(view))
   const head = headParts(view)
   const caller = callerParts(view, size)
-  if (view.status.kind !== 'pending')
-    return message(text, closed(view, head, caller), [openUrl('Open the approval page', page)], page)
+  if (view.status.kind !== 'pending') {
+    const link = closedLink(view)
+    const ways = link === undefined ? [] : [openUrl(link.title, link.url)]
+    return message(text, closed(view, head, caller), ways, link?.url)
+  }
   const refresh = execute('Refresh', VERBS.refresh, view.request_id)
   const folded = shows === 'card' && caller.details.length > 0
   return message(text, open(view, head, caller, shows), folded ? [UNFOLD, refresh] : [refresh], page)

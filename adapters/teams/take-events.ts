@@ -182,7 +182,7 @@ async function answerPress(deps: FlowDeps, tenant: string, click: BotClick): Pro
   const { recipient, ...invited } = asked
   if (found === undefined) return { words: PRESS_WORDS.notYours }
   const request = await settleRequest(deps, found)
-  const { view } = await showCard(deps, { recipient }, request)
+  const { view } = await showCard(deps, { platform: 'teams', recipient }, request)
   const card = (await deps.cards.ofRequest(request.id)).find((each) => isFor(each, recipient))
   const inFull = verb === VERBS.details && recipient.kind === 'approver' && !invited.invite_to_link
   await heal(deps, tenant, click, { card, request, view })

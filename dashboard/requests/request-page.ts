@@ -268,14 +268,17 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
   )
 }
 
+const RECIPIENTS: Record<Card['recipient'], string> = {
+  approver: 'An approver',
+  channel: 'A channel',
+  member: 'A member who is told the outcome',
+}
+
 function cardRow(
   { platform, recipient, approver, state, next_attempt_at, attempts }: Card,
   person: WritePerson,
 ): HTMLElement {
-  const whom: Child[] =
-    approver === undefined
-      ? [recipient === 'channel' ? 'A channel' : 'An approver']
-      : ['Approver ', person(approver)]
+  const whom: Child[] = approver === undefined ? [RECIPIENTS[recipient]] : ['Approver ', person(approver)]
   return row(
     [PLATFORMS[platform]],
     tag(CARD_STATES[state], state === 'unreachable' || state === 'not_sent' ? 'warn' : ''),

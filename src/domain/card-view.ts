@@ -62,6 +62,10 @@ export interface CardView extends TextWarnings {
   version: number
   audience: 'approver' | 'channel'
   status: CardStatus
+  /** The request names this recipient as one to whom its outcome goes; only when it is over. */
+  told?: true
+  /** The recipient may not open the request's page; the card then has no link to it. */
+  no_page?: true
   /** Visible form, in full; the renderer cuts and says by how much. */
   action: string
   requested_by: { key_name: string; account_name: string }
@@ -97,6 +101,8 @@ export interface CardView extends TextWarnings {
 export type ReplyView = Pick<CardView, 'request_id' | 'audience' | 'action' | 'requested_by'> &
   Partial<TextWarnings> & { details: string } & (
     | { kind: 'decided'; status: CardStatus & { kind: 'approved' | 'rejected' } }
+    /** Said only where the request wants its outcome told. */
+    | { kind: 'ended'; status: CardStatus & { kind: 'expired' | 'withdrawn' }; expires_at: Date }
     | { kind: 'reminder'; expires_at: Date; automatic: boolean }
   )
 

@@ -37,7 +37,8 @@ export interface ChatChannel {
 
 /**
  * The recipient of a card. A channel's card shows action, requester and status, never the context. A notice's card goes to
- * one identity; each of a person's identities gets its own.
+ * one identity; each of a person's identities gets its own. A person whom a request names in `notify` counts as its `approver`
+ * here, whether or not they are asked.
  */
 export type CardRecipient =
   | { kind: 'approver'; user_id: string }
@@ -78,6 +79,7 @@ export interface MessageRef {
 export interface CardReply {
   /** `evt_…` of the event that the reply is about, so that the same news is never queued twice. */
   id: string
+  /** `decided`: the request is over. That it expired or was withdrawn is said only where the request wants its outcome told. */
   kind: 'decided' | 'reminder'
   /** Time of that event. */
   at: Date

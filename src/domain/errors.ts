@@ -53,6 +53,10 @@ export const REFUSALS = {
     422,
     'Under the current policy no one could approve this request; check approvers, quorum and passkeys.',
   ],
+  notify_not_linked: [
+    422,
+    'This account has linked nobody in chat under the name in {field}; name a channel that it has connected (page Integrations), or a member who linked their identity.',
+  ],
   idempotency_mismatch: [422, 'This `Idempotency-Key` was used with another body; use a new one.'],
   idempotency_in_progress: [
     409,

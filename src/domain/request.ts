@@ -1,5 +1,6 @@
 import type { AuditEntry } from './audit.ts'
 import type { OutboxEvent } from './event.ts'
+import type { NotifyTarget } from './notify.ts'
 import type { Requirement } from './policy.ts'
 import type { DecisionMethod, Outcome, SignedReceipt } from './receipt.ts'
 
@@ -117,6 +118,8 @@ export interface ApprovalRequest {
   /** The relying party for which the decision is meant, in the caller's words; signed, so that others can refuse the receipt. */
   audience?: string
   reversibility?: Reversibility
+  /** Where the outcome also goes in chat: no part of what is consented to, so it is not signed. */
+  notify?: NotifyTarget
   requirement: Requirement
   callback_url?: string
   /** Version of the asking key's webhook secret that signs the callback. */

@@ -139,10 +139,11 @@ export interface ListedWebhook {
   last?: Delivery
 }
 
-/** A card and its approver's reference; a channel's card has none. */
+/** A card and its approver's reference; a channel's card has none. `told`: of a person who is only told the outcome. */
 export interface LoggedCard {
   card: Card
   approver?: string
+  told?: true
 }
 
 /** A workspace whose people get cards: a Slack workspace, or an organisation in Teams. */

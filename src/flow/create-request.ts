@@ -5,6 +5,7 @@ import { drawEvent } from '../domain/event.ts'
 import { createdData } from '../domain/event-data.ts'
 import { given } from '../domain/given.ts'
 import { monthAt } from '../domain/limits.ts'
+import type { NotifyTarget } from '../domain/notify.ts'
 import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../domain/policy.ts'
 import type { Outcome } from '../domain/receipt.ts'
 import type { ApprovalRequest, Reversibility } from '../domain/request.ts'
@@ -15,6 +16,7 @@ import { sha256Hex } from '../signing/digest.ts'
 import { giveBackAllowance, takeAllowance } from './attention.ts'
 import { askedSha256 } from './audit/asked.ts'
 import { type Caller, callerActor } from './authenticate-caller.ts'
+import { findTarget, type NotifyInput } from './chat/tell-requester.ts'
 import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from './deps.ts'
 
@@ -27,6 +29,7 @@ export interface CreateInput {
   callback_url?: string | undefined
   audience?: string | undefined
   reversibility?: Reversibility | undefined
+  notify?: NotifyInput | undefined
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
 }
@@ -40,11 +43,11 @@ const SANDBOX_DEFAULT_SECONDS = 5
 const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbox_auto_decide_seconds'])
 
 /**
- * Makes a request: sandbox fields → callback → context → account and policy → quota → one insert that carries its own
+ * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
  * event and audit entry.
  * @param id the new request's id; if it exists already (an earlier attempt died after the insert), that request is returned
- * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `quota_exceeded`,
- *   `too_many_pending`
+ * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `notify_not_linked`,
+ *   `quota_exceeded`, `too_many_pending`
  */
 export async function createRequest(
   deps: FlowDeps,
@@ -60,7 +63,8 @@ export async function createRequest(
   const { account, owner } = await whoseRequest(deps, caller)
   const policy = policyOf(caller, account)
   const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
-  const parts = { id, callback, context, account, owner, policy, requirement, created_at }
+  const notify = input.notify && (await findTarget(deps, account, input.notify))
+  const parts = { id, callback, context, account, owner, policy, requirement, notify, created_at }
   const request = buildRequest(deps, caller, input, parts)
   await takeAllowance(deps, request, account.monthly_quota)
   const saved = await save(deps, request, hasNoListeners(account, people))
@@ -144,6 +148,7 @@ interface Parts {
   owner: User
   policy: Policy
   requirement: Requirement
+  notify: NotifyTarget | undefined
   created_at: Date
 }
 
@@ -169,7 +174,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     context_json: context.json,
     context_sha256: context.sha256,
     requirement: parts.requirement,
-    ...given({ audience: input.audience, reversibility: input.reversibility }),
+    ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),
     ...(parts.callback === undefined
       ? {}
       : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),

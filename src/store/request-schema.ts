@@ -24,6 +24,7 @@ export const requestSchema = new Schema<RequestDocument>(
     high_impact: flag,
     audience: String,
     reversibility: String,
+    notify: part,
     requirement: neededPart,
     callback_url: String,
     callback_secret_version: Number,

@@ -11,7 +11,8 @@ import { linkTo, personNumber, startTeams, type TeamsSetting } from './teams-ser
 
 /**
  * A service with Slack and Teams. Its account has an owner with a passkey, another approver, and a channel on each platform;
- * everybody can be reached on both: in Teams they are linked, in Slack they are known by e-mail alone.
+ * everybody can be reached on both: in Teams they are linked, in Slack they are known by e-mail alone. A third person is known to
+ * both platforms, and to nobody else.
  */
 export interface BothChats extends LiveSetting {
   slack: SlackEmulator
@@ -27,9 +28,12 @@ export interface BothChats extends LiveSetting {
 const SIGNING_SECRET = 'f00df00df00df00df00df00df00df00d'
 
 export async function startBothChats(): Promise<BothChats> {
-  const users = ['owner', 'other'].map((name, index) => ({ name, email: `person-${index + 1}@example.com` }))
+  const users = ['owner', 'other', 'third'].map((name, index) => ({
+    name,
+    email: `person-${index + 1}@example.com`,
+  }))
   const slack = await startSlack({ users })
-  const teams = await startTeams({ work: true, people: 2, env: envOf(slack) }).catch(
+  const teams = await startTeams({ work: true, people: 3, env: envOf(slack) }).catch(
     async (error: unknown) => {
       await slack.close()
       throw error

@@ -79,6 +79,7 @@ interface RequestFields {
   context?: Record<string, unknown>
   ttl_seconds?: number
   callback_url?: string
+  notify?: { channel: string } | { member: string }
 }
 
 /** Somebody who makes requests. */

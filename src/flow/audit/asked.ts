@@ -14,6 +14,7 @@ export const ASKED_FIELDS = [
   'high_impact',
   'audience',
   'reversibility',
+  'notify',
   'requirement',
   'callback_url',
   'callback_secret_version',

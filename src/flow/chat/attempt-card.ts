@@ -29,7 +29,7 @@ const MOST_REPLIES = 5
 /**
  * Brings one claimed card up to date: posts it once or edits it, then posts the replies that are due under it, and writes one
  * result. The content is drawn from the stored request, so a late attempt shows the current state. Nothing is posted about a
- * request that is over or no longer concerns the person. After a lost answer the card is searched for; where the platform does
+ * request that is over, unless its outcome is to be told there, or no longer concerns the person. After a lost answer the card is searched for; where the platform does
  * not let the app search, the card, or the outcome of a request that is over, is posted again (the documented and only duplicate).
  */
 export async function attemptCard(
@@ -45,13 +45,13 @@ export async function attemptCard(
   const request = await findSubject(deps, card)
   const perhaps = progress.perhaps_posted ?? card.perhaps_posted === true
   const over = request !== undefined && isOver(request, deps.clock.now())
-  if (request === undefined || (card.message === undefined && over && !perhaps)) {
-    return endQuietly(job, request?.version)
-  }
+  if (request === undefined) return endQuietly(job)
   const showing = await showSubject(deps, card, request)
+  const silent = over && !tellsNow(job, showing)
+  if (card.message === undefined && silent && !perhaps) return endQuietly(job, request.version)
   if (card.message === undefined && perhaps && (await findAgain(job, showing)) === 'none') {
     progress.perhaps_posted = false
-    if (over) return endQuietly(job, request.version)
+    if (silent) return endQuietly(job, request.version)
   }
   const { message } = progress
   if (message === undefined && !over && isOthers(card, showing)) return endQuietly(job, request.version)
@@ -69,6 +69,14 @@ export async function attemptCard(
   if (progress.failure === undefined) return recordCard(deps, card, progress, 'idle')
   const misleads = over && progress.shown < card.wanted && (progress.message !== undefined || perhaps)
   return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
+}
+
+/** Checks whether the outcome is yet to be told where the request wants it told. */
+function tellsNow({ deps, card }: Job, showing: Showing): boolean {
+  const now = deps.clock.now()
+  return (
+    showing.tells === true && dueReplies(card).some((reply) => showReply(showing, reply, now) !== undefined)
+  )
 }
 
 /** Posts a card that has no message, moves one that is in the wrong chat, or edits one that shows an old state. */
@@ -142,13 +150,18 @@ async function post(job: Job, showing: Showing): Promise<void> {
 }
 
 /** Posts to the first of the addresses that accepts it. @returns the failure, if none did */
-async function postAt(job: Job, { view }: Showing, found: FoundAddresses): Promise<Failed | undefined> {
+async function postAt(
+  job: Job,
+  { view, tells }: Showing,
+  found: FoundAddresses,
+): Promise<Failed | undefined> {
   const { deps, chat, card, progress } = job
   let last: Failed = { ok: false, outcome: 'unreachable', duration_ms: 0 }
   const mark = { id: card.id, ...given({ after: lastTaken(job) }) }
   const invited = found.byEmail ? { ...view, invite_to_link: true as const } : view
   // Its person may hear of the request only now.
-  const drawn = view.status.kind === 'pending' ? invited : { ...view, replaces: true as const }
+  const late = tells ? view : { ...view, replaces: true as const }
+  const drawn = view.status.kind === 'pending' ? invited : late
   for (const address of found.list) {
     const answer = await call(job, () => chat.post(address, drawn, mark))
     if (answer.ok) {
@@ -302,8 +315,8 @@ async function sayReplies(job: Job, showing: Showing): Promise<void> {
       progress.dropped.push(reply.id)
       continue
     }
-    // The card was posted after the event and already shows it.
-    const told = reply.kind === 'reminder' || !isEdited(job)
+    // The card was posted, or even made, after the event and already shows it.
+    const told = reply.kind === 'reminder' || !isEdited(job) || reply.at <= card.created_at
     if (told && postedAt !== undefined && reply.at <= postedAt) {
       progress.said.push(reply.id)
       continue

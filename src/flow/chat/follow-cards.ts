@@ -11,6 +11,7 @@ import { dueNow } from '../delivery/send-loop.ts'
 import type { FlowDeps } from '../deps.ts'
 import { whomItWaitsFor } from '../people/delegates.ts'
 import type { OutboxEntry } from '../ports.ts'
+import { cardsThatTell } from './tell-requester.ts'
 
 /** The part of an outbox entry that may concern cards. */
 type RequestEntry = Pick<OutboxEntry, 'id' | 'events' | 'audit'>
@@ -25,25 +26,30 @@ const SHOWN: ReadonlySet<AuditType> = new Set([
 ])
 
 /**
- * Applies outbox entries of requests to their cards: makes the cards of new requests, raises the version that other cards
- * should show, and queues replies. Versions come from the stored requests, never from the entries. Calls no platform, and may
+ * Applies outbox entries of requests to their cards: makes the cards of new requests and those that tell an outcome, raises the version
+ * that other cards should show, and queues replies. Versions come from the stored requests, never from the entries. Calls no platform, and may
  * be repeated or interrupted anywhere: cards are unique, versions only rise, replies have ids. Sandbox requests have no cards.
  * @returns whether there may be cards to send
  */
 export async function followCards(deps: FlowDeps, entries: readonly RequestEntry[]): Promise<boolean> {
   if (deps.chats.length === 0) return false
-  const telling = entries.filter((entry) => asks(entry) || isShown(entry) || repliesOf(entry).length > 0)
+  const telling = entries.filter(
+    (entry) => asks(entry) || isShown(entry) || repliesOf(entry, false).length > 0,
+  )
   if (telling.length === 0) return false
   const found = await deps.requests.findMany(telling.map(({ id }) => id))
   const live = new Map(found.filter(({ sandbox }) => !sandbox).map((request) => [request.id, request]))
-  const told = telling.map(async (entry) => {
+  const read = telling.map(async (entry) => {
     const request = live.get(entry.id)
     return request === undefined ? [] : [{ entry, request, quiet: await quietNow(deps, entry, request) }]
   })
-  const about = (await Promise.all(told)).flat()
+  const about = (await Promise.all(read)).flat()
   // No card asks about a request that is over. A reminder also reaches approvers who had no chat when the request was made.
   const made = about.filter(({ entry, request }) => asks(entry) && request.status === 'pending')
-  await deps.cards.insertNew(await addressCards(deps, made))
+  const told = about
+    .filter(({ entry }) => isShown(entry))
+    .map(({ request }) => newOutcomeCards(deps, request))
+  await deps.cards.insertNew([...(await addressCards(deps, made)), ...(await Promise.all(told)).flat()])
   const at = deps.clock.now()
   const news = about.map(({ entry, request, quiet }) => ({
     ...newsOf(entry, request, at),
@@ -51,6 +57,11 @@ export async function followCards(deps: FlowDeps, entries: readonly RequestEntry
   }))
   await deps.cards.follow(news.filter(({ version, replies }) => version !== undefined || replies.length > 0))
   return about.length > 0
+}
+
+async function newOutcomeCards(deps: FlowDeps, request: ApprovalRequest): Promise<Card[]> {
+  const wanted = await cardsThatTell(deps, request)
+  return wanted.map(({ platform, recipient }) => newCard(deps, request, platform, recipient))
 }
 
 /** Makes the cards that pending requests lack because a workspace was connected later or is back. */
@@ -74,7 +85,7 @@ async function quietNow(
 
 function newsOf(entry: RequestEntry, request: ApprovalRequest, at: Date): CardNews {
   const version = isShown(entry) ? { version: request.version } : {}
-  return { request_id: request.id, ...version, replies: repliesOf(entry), at }
+  return { request_id: request.id, ...version, replies: repliesOf(entry, request.notify !== undefined), at }
 }
 
 function asks({ events }: RequestEntry): boolean {
@@ -89,15 +100,18 @@ function isShown({ audit }: RequestEntry): boolean {
   return audit.some(({ type }) => SHOWN.has(type))
 }
 
-function repliesOf({ events }: RequestEntry): CardNews['replies'] {
+/** @param told the request names where its outcome goes: there it is also said aloud that it expired or was withdrawn */
+function repliesOf({ events }: RequestEntry, told: boolean): CardNews['replies'] {
   return events.flatMap((event): CardNews['replies'] => {
-    if (event.type === 'approval.approved' || event.type === 'approval.rejected')
+    if (DECIDED.has(event.type) || (told && event.type === 'approval.expired'))
       return [{ id: event.id, kind: 'decided', at: event.created_at }]
     if (event.type !== 'approval.reminded') return []
     const reminder = { id: event.id, kind: 'reminder', at: event.created_at } as const
     return [isAutomatic(event) ? { ...reminder, automatic: true } : reminder]
   })
 }
+
+const DECIDED: ReadonlySet<OutboxEvent['type']> = new Set(['approval.approved', 'approval.rejected'])
 
 function isAutomatic({ body }: OutboxEvent): boolean {
   return JSON.parse(body).data?.automatic === true

@@ -1,13 +1,16 @@
+import { type Account, may, roleIn } from '../../domain/account.ts'
 import type { Bootstrap } from '../../domain/bootstrap.ts'
 import type { CardView, ReplyView } from '../../domain/card-view.ts'
 import { type ConsentView, isKind } from '../../domain/card-view.ts'
 import type { Card, CardReply } from '../../domain/chat.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
+import { isTarget } from '../../domain/notify.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { partIn } from '../people/delegates.ts'
+import { tellsOutcome } from './tell-requester.ts'
 import { viewCard, viewConsent } from './view-card.ts'
 
 /** The subject of a card. */
@@ -19,11 +22,13 @@ export interface Showing {
   /** The person whose card it is; undefined for a channel and for a person who is gone. */
   person: User | undefined
   view: CardView | ConsentView
+  /** The card tells the outcome aloud, and is posted for that if it was not before. */
+  tells?: boolean
 }
 
 /** Checks whether an approver's card belongs to a person who is gone or whom the request no longer concerns. */
-export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view }: Showing): boolean {
-  return recipient.kind === 'approver' && !isKind(view, 'consent') && view.audience === 'channel'
+export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view, tells }: Showing): boolean {
+  return !tells && recipient.kind === 'approver' && !isKind(view, 'consent') && view.audience === 'channel'
 }
 
 /** Finds the request, or an agent's request for a key. */
@@ -40,26 +45,40 @@ export async function findSubject(
  */
 export async function showCard(
   deps: FlowDeps,
-  { recipient }: Pick<Card, 'recipient'>,
+  card: Pick<Card, 'platform' | 'recipient'>,
   request: ApprovalRequest,
 ): Promise<Showing & { view: CardView }> {
+  const { recipient } = card
   const person = recipient.kind === 'approver' ? await deps.users.find(recipient.user_id) : undefined
   const part = person === undefined ? undefined : await partIn(deps, person, request)
+  const isAccounts = recipient.kind === 'channel' || isTarget(request.notify, card)
+  const account = isAccounts ? await deps.accounts.find(request.account_id) : undefined
+  const tells = await tellsOutcome(deps, card, request, { account, person })
+  const mayRead = part !== undefined || (tells && person !== undefined && readsAll(account, person))
   // A person whom the request no longer concerns is not shown the names that the account allows its channels.
-  const inChannel = recipient.kind === 'channel' ? await deps.accounts.find(request.account_id) : undefined
-  const namesInChannels = inChannel?.names_in_channels
+  const namesInChannels = (recipient.kind === 'channel' || tells) && account?.names_in_channels
   const voters = request.votes.flatMap(({ user_id, on_behalf_of }) => [user_id, on_behalf_of])
-  const asked = part === undefined && !namesInChannels ? [] : othersAsked(request)
+  const asked = !mayRead && !namesInChannels ? [] : othersAsked(request)
   const principal = part?.principalId === undefined ? [] : [part.principalId]
   const people = await deps.users.findMany([...voters, ...principal, ...asked])
   const view = viewCard(request, {
-    ...(part === undefined ? { audience: 'channel' } : { audience: 'approver', personId: person?.id }),
+    ...(mayRead ? { audience: 'approver', personId: person?.id } : { audience: 'channel' }),
     principalId: part?.principalId,
     names: new Map(people.map(({ id, name }) => [id, name])),
     namesInChannels,
     baseUrl: deps.settings.baseUrl,
   })
-  return { request, person, view }
+  if (!tells) return { request, person, view }
+  return {
+    request,
+    person,
+    view: { ...view, told: true, ...(person && !mayRead && { no_page: true }) },
+    tells,
+  }
+}
+
+function readsAll(account: Account | undefined, person: User): boolean {
+  return account !== undefined && may(roleIn(account, person.id), 'read_all')
 }
 
 /** Returns the approvers if there is more than one; a single approver knows who is asked. */
@@ -70,7 +89,7 @@ function othersAsked({ requirement: { approvers } }: ApprovalRequest): string[] 
 /** Does the same as `showCard` for any subject. */
 export async function showSubject(
   deps: FlowDeps,
-  card: Pick<Card, 'recipient'>,
+  card: Pick<Card, 'platform' | 'recipient'>,
   subject: CardSubject,
 ): Promise<Showing> {
   if (!('client_name' in subject)) return showCard(deps, card, subject)
@@ -95,20 +114,27 @@ const TELLING_MS = 86_400_000
  * person whom the request no longer concerns
  */
 export function showReply(
-  { request, person, view }: Showing,
+  { request, person, view, tells }: Showing,
   reply: CardReply,
   now: Date,
 ): ReplyView | undefined {
   if (isKind(view, 'consent')) return undefined
-  if (person !== undefined && view.audience === 'channel') return undefined
+  if (person !== undefined && view.audience === 'channel' && !tells) return undefined
   const { request_id, audience, action, requested_by, links, status } = view
   const { hidden_characters, two_directions, look_alike } = view
   const warnings = { hidden_characters, ...given({ two_directions, look_alike }) }
   const about = { request_id, audience, action, requested_by, ...warnings, details: links.details }
   if (reply.kind === 'decided') {
     if (now.getTime() - reply.at.getTime() > TELLING_MS) return undefined
-    if (status.kind !== 'approved' && status.kind !== 'rejected') return undefined
-    return { kind: 'decided', status: { ...status, kind: status.kind }, ...about }
+    switch (status.kind) {
+      case 'pending':
+        return undefined
+      case 'approved':
+      case 'rejected':
+        return { kind: 'decided', status: { ...status, kind: status.kind }, ...about }
+      default:
+        return tells ? { kind: 'ended', status, expires_at: view.expires_at, ...about } : undefined
+    }
   }
   if (isOver(request, now) || view.voted !== undefined) return undefined
   return { kind: 'reminder', expires_at: view.expires_at, automatic: reply.automatic === true, ...about }

@@ -1,5 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
+import { isTarget } from '../../domain/notify.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { ListedWebhook, LoggedCard } from '../../domain/views.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
@@ -124,7 +125,8 @@ async function readCards(
   return (await deps.cards.ofRequest(request.id)).map((card) => {
     const { recipient } = card
     const approver = recipient.kind === 'approver' ? references.get(recipient.user_id) : undefined
-    return approver === undefined ? { card } : { card, approver }
+    if (approver !== undefined) return { card, approver }
+    return isTarget(request.notify, card) ? { card, told: true } : { card }
   })
 }
 

@@ -54,6 +54,31 @@ function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, '')
 }
 
+const target = text.min(1, 'must not be empty').max(320, 'is too long').optional()
+
+const notify = z
+  .object(
+    {
+      channel: target.meta({
+        description: 'A channel that the account has connected: its id, or its name with or without the #.',
+        example: '#deploys',
+      }),
+      member: target.meta({
+        description:
+          'A member of the account, or its owner, who has linked a chat identity: their e-mail address or user id.',
+        example: 'alice@example.com',
+      }),
+    },
+    { error: 'must be an object' },
+  )
+  .refine(({ channel, member }) => (channel === undefined) !== (member === undefined), {
+    error: 'must name either a channel or a member',
+  })
+  .meta({
+    description:
+      'Where the outcome also goes in chat, for the person behind the caller: approved, rejected, expired or withdrawn. It is no part of what is signed.',
+  })
+
 export const createBody = z
   .object({
     action,
@@ -86,6 +111,7 @@ export const createBody = z
         description:
           'How far the caller says the action can be undone: shown on page and card, and signed in the intent.',
       }),
+    notify: notify.optional(),
     sandbox_decision: outcome.optional().meta({ description: 'Sandbox keys only.' }),
     sandbox_auto_decide_seconds: z
       .int({ error: 'must be a whole number' })
@@ -205,6 +231,7 @@ export const createOperations = operations('Approvals', {
     refusals: [
       'sandbox_fields_require_sandbox_key',
       'no_eligible_approver',
+      'notify_not_linked',
       'idempotency_mismatch',
       'idempotency_in_progress',
       'quota_exceeded',

@@ -54,7 +54,13 @@ const head = { id: idField('req'), action: actionField }
 
 const times = { created_at: timeField, expires_at: timeField }
 
-const mark = { sandbox: sandboxMark.optional() }
+/** Where the outcome also goes, in the caller's words. */
+const notifyField = z
+  .union([z.strictObject({ channel: z.string() }), z.strictObject({ member: z.string() })])
+  .meta({ id: 'Notify', description: 'As it was sent.', example: { channel: '#deploys' } })
+
+/** Fields that are there only where the caller or its key made them so. */
+const mark = { notify: notifyField.optional(), sandbox: sandboxMark.optional() }
 
 /** Expired or withdrawn. */
 const expiredAnswer = z
@@ -112,7 +118,7 @@ export const reminderAnswer = z
         'True: a chat platform or a push service accepted a message of this reminder for at least one approver within three seconds. False beside `push_sent: true`: it may still arrive, was refused, or this key is muted for the approver, who has rejected several of its requests lately.',
     }),
     reminded_at: timeField,
-    ...mark,
+    sandbox: sandboxMark.optional(),
   })
   .meta({ id: 'Reminder' })
 
@@ -122,7 +128,7 @@ export const consumedAnswer = z
     status: z.literal('approved'),
     decision_id: idField('dec'),
     consumed_at: timeField,
-    ...mark,
+    sandbox: sandboxMark.optional(),
     ignored_fields: ignoredFields,
   })
   .meta({ id: 'ConsumedApproval', description: 'In production, do not proceed if `sandbox` is present.' })
@@ -131,20 +137,25 @@ export const consumedAnswer = z
 export function presentRequest(request: ApprovalRequest): Answer<typeof requestAnswer> {
   const { id, status, action } = request
   const times = { created_at: request.created_at.toISOString(), expires_at: request.expires_at.toISOString() }
-  const sandbox = request.sandbox || undefined
+  const mark = { notify: presentNotify(request), sandbox: request.sandbox || undefined }
   switch (status) {
     case 'pending':
-      return { id, status, action, context: contextOf(request), ...times, sandbox }
+      return { id, status, action, context: contextOf(request), ...times, ...mark }
     case 'approved': {
       const consumed_at = request.consumed_at?.toISOString()
       const decision = presentDecision(request)
-      return { id, status, action, context: contextOf(request), ...times, decision, consumed_at, sandbox }
+      return { id, status, action, context: contextOf(request), ...times, decision, consumed_at, ...mark }
     }
     case 'rejected':
-      return { id, status, action, decision: presentDecision(request), sandbox }
+      return { id, status, action, decision: presentDecision(request), ...mark }
     case 'expired':
-      return { id, status, action, ...times, cancelled: request.cancelled, sandbox }
+      return { id, status, action, ...times, cancelled: request.cancelled, ...mark }
   }
+}
+
+function presentNotify({ notify }: ApprovalRequest): Answer<typeof notifyField> | undefined {
+  if (notify === undefined) return undefined
+  return notify.kind === 'channel' ? { channel: notify.named } : { member: notify.named }
 }
 
 /** Presents the answer to a reminder (interface, endpoint 3). */

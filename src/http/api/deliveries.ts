@@ -68,7 +68,9 @@ const cardAnswer = z
   .strictObject({
     id: idField('crd'),
     platform: z.enum(['slack', 'teams']),
-    recipient: z.enum(['approver', 'channel']),
+    recipient: z.enum(['approver', 'channel', 'member']).meta({
+      description: '`member`: named in `notify`, to be told the outcome.',
+    }),
     approver: approverField.optional(),
     state: z.enum(['due', 'sending', 'shown', 'behind', 'not_sent', 'unreachable']).meta({
       description:
@@ -112,10 +114,10 @@ export function presentDelivery(delivery: Delivery): Answer<typeof deliveryAnswe
 }
 
 /** Presents a card: its approver by reference, never their identity or place on the platform. */
-export function presentCard({ card, approver }: LoggedCard): Answer<typeof cardAnswer> {
+export function presentCard({ card, approver, told }: LoggedCard): Answer<typeof cardAnswer> {
   return present(cardAnswer, card, {
     // The third kind of recipient, an identity, gets only notices, which are about no request.
-    recipient: card.recipient.kind === 'channel' ? 'channel' : 'approver',
+    recipient: card.recipient.kind === 'channel' ? 'channel' : told ? 'member' : 'approver',
     approver,
     state: standingOf(card),
     next_attempt_at: card.state === 'due' ? card.next_at.toISOString() : null,

@@ -1,0 +1,106 @@
+import { type Account, hasChannel, roleIn } from '../../domain/account.ts'
+import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import { invalidField, refusal } from '../../domain/errors.ts'
+import { isId } from '../../domain/identifier.ts'
+import { channelsNamed, isTarget, type NotifyTarget } from '../../domain/notify.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { normaliseEmail, type User } from '../../domain/user.ts'
+import type { FlowDeps } from '../deps.ts'
+
+/** `notify` of a create body: exactly one of the two. */
+export interface NotifyInput {
+  channel?: string | undefined
+  member?: string | undefined
+}
+
+type Deps = Pick<FlowDeps, 'chats' | 'accounts' | 'users'>
+
+/**
+ * Finds where the caller wants the outcome told. A caller can write only to channels that the owner has connected and to members
+ * who linked an identity themselves; strangers, and members without a link, are refused alike (T89).
+ * @throws Refusal `notify_not_linked`, `invalid_field` for a name that several channels have
+ */
+export async function findTarget(deps: Deps, account: Account, input: NotifyInput): Promise<NotifyTarget> {
+  const served = await servedTo(deps, account.id)
+  if (input.channel !== undefined) {
+    const named = channelsNamed(account, input.channel)
+    const [found, ...others] = named.filter((one) => serves(served, one.platform, one.tenant))
+    if (others.length > 0)
+      throw invalidField('notify.channel', 'is the name of several channels; send the id of one')
+    if (found === undefined) throw refusal('notify_not_linked', { field: 'notify.channel' })
+    const { platform, tenant, channel } = found
+    return { kind: 'channel', named: input.channel, platform, tenant, channel }
+  }
+  const { member = '' } = input
+  const person = await memberNamed(deps, account, member)
+  const linked = person?.chat.some(({ platform, tenant }) => serves(served, platform, tenant))
+  if (person === undefined || !linked) throw refusal('notify_not_linked', { field: 'notify.member' })
+  return { kind: 'member', named: member, user_id: person.id }
+}
+
+async function memberNamed({ users }: Deps, account: Account, named: string): Promise<User | undefined> {
+  const email = normaliseEmail(named)
+  const found = isId('usr', named)
+    ? users.find(named)
+    : email === undefined
+      ? undefined
+      : users.findByEmail(email)
+  const person = await found
+  return person !== undefined && roleIn(account, person.id) !== undefined ? person : undefined
+}
+
+interface Served {
+  platform: ChatPlatform
+  tenants: readonly string[]
+}
+
+async function servedTo({ chats }: Pick<Deps, 'chats'>, accountId: string): Promise<Served[]> {
+  return Promise.all(
+    chats.map(async (chat) => ({ platform: chat.platform, tenants: await chat.tenantsOf(accountId) })),
+  )
+}
+
+/** Checks whether cards go there; yes while the platform has not named its workspace. */
+function serves(served: readonly Served[], platform: ChatPlatform, tenant: string): boolean {
+  return served.some(
+    (one) => one.platform === platform && [tenant, UNKNOWN_TENANT].some((id) => one.tenants.includes(id)),
+  )
+}
+
+/**
+ * Lists the cards that tell the outcome of a request where its caller wants it told. Where one stands already because its
+ * recipient is asked, or its channel notified, that one tells the outcome: a request has one card per recipient.
+ */
+export async function cardsThatTell(
+  { chats, users }: Pick<Deps, 'chats' | 'users'>,
+  { status, notify }: ApprovalRequest,
+): Promise<{ platform: ChatPlatform; recipient: CardRecipient }[]> {
+  if (notify === undefined || status === 'pending') return []
+  const isSetUp = (platform: ChatPlatform) => chats.some((chat) => chat.platform === platform)
+  if (notify.kind === 'channel') {
+    const { platform, tenant, channel } = notify
+    return isSetUp(platform) ? [{ platform, recipient: { kind: 'channel', tenant, channel } }] : []
+  }
+  const { user_id } = notify
+  const identities = (await users.find(user_id))?.chat ?? []
+  const platforms = [...new Set(identities.map(({ platform }) => platform))].filter(isSetUp)
+  return platforms.map((platform) => ({ platform, recipient: { kind: 'approver', user_id } }))
+}
+
+/**
+ * Checks whether the card tells the outcome aloud, and is posted for that if it was not before. The state of the account counts
+ * as it is now: a channel that was disconnected, or a member who left or unlinked their identities, is told nothing (T89).
+ */
+export async function tellsOutcome(
+  deps: Pick<FlowDeps, 'chats'>,
+  card: Pick<Card, 'platform' | 'recipient'>,
+  { status, notify }: ApprovalRequest,
+  { account, person }: { account: Account | undefined; person: User | undefined },
+): Promise<boolean> {
+  if (status === 'pending' || account === undefined || !isTarget(notify, card)) return false
+  const { platform, recipient } = card
+  if (recipient.kind === 'channel') return hasChannel(account, { platform, ...recipient })
+  if (person === undefined || roleIn(account, person.id) === undefined) return false
+  const served = await servedTo(deps, account.id)
+  return person.chat.some((one) => one.platform === platform && serves(served, platform, one.tenant))
+}
