@@ -2,6 +2,7 @@ import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
 import { cleanUp } from '../flow/clean-up.ts'
 import type { Relay, SendLoops } from '../flow/delivery/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import type { Clock } from '../flow/ports.ts'
 import { remindAutomatically } from '../flow/remind-approvers.ts'
 import { expireRequests } from '../flow/settle-request.ts'
 
@@ -23,6 +24,7 @@ const HOUR_MS = 3_600_000
 /** Every sweep of the service. */
 export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops: SendLoops): Sweeps {
   const platforms = deps.chats.map(({ platform }) => platform)
+  const isSetBack = watchSteps(deps.clock)
   return {
     // Relays the outbox entries of a process that died between a write and its relay.
     relay: {
@@ -32,6 +34,8 @@ export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops:
     // Sends what is due, and what a dead process had claimed. For a retry due before the next run, the process wakes itself.
     deliver: {
       async run() {
+        const queues = [deps.deliveries, deps.pushes, ...(platforms.length === 0 ? [] : [deps.cards])]
+        if (isSetBack()) await Promise.all(queues.map((queue) => queue.bringForward(deps.clock.now())))
         const next = {
           deliveries: await deps.deliveries.nextDue(),
           pushes: await deps.pushes.nextDue(),
@@ -60,6 +64,20 @@ export function createSweeps(deps: FlowDeps, relay: Pick<Relay, 'sweep'>, loops:
       run: async () => void (await cleanUp(deps)),
       between: { least: HOUR_MS, most: HOUR_MS },
     },
+  }
+}
+
+/** The least step that counts, in milliseconds: less may be a correction of the offset between machine and store. */
+const STEP_MS = 1_000
+
+/** Tells whether the store's clock was set back since the last call. The first one says yes: it may have been before this process began. */
+function watchSteps(clock: Clock): () => boolean {
+  let before = Number.POSITIVE_INFINITY
+  return () => {
+    const ahead = clock.now().getTime() - clock.steady()
+    const isBack = ahead < before - STEP_MS
+    before = ahead
+    return isBack
   }
 }
 

@@ -167,6 +167,7 @@ export function createCardStore(
       const mine = { _id: id, fence, state: 'leased' } as const
       return (await model.updateOne(mine, { $set: { next_at: leaseEnds } })).matchedCount === 1
     },
+    bringForward: queue.bringForward,
     nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
   }
 }

@@ -121,6 +121,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       const update = withOutbox({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
       return writer.change(resting, update)
     },
+    bringForward: queue.bringForward,
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
     /** Returns the matching deliveries, newest first. */

@@ -59,6 +59,7 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
       if (kept && result.audit.length > 0) wake({ outboxOf: 'pushes' })
       return kept
     },
+    bringForward: queue.bringForward,
     nextDue: () => queue.nextDue(),
     deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
   }

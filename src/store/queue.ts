@@ -4,6 +4,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from './bulk-writes.ts'
+import { SKEW_MS } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 import { date, number, text } from './fields.ts'
@@ -66,6 +67,9 @@ export interface AttemptResult<State extends string> {
   audit: AuditEntry[]
   events?: OutboxEvent[]
 }
+
+/** No lease is longer. */
+const LONGEST_LEASE_MS = 120_000
 
 /** A partial index of open documents must state them in these very words. */
 export const OPEN_STATES = ['due', 'leased'] as const
@@ -152,6 +156,7 @@ export function createQueue<D extends QueueDocument, R>(
       const update = withOutbox({ $set: { state, next_at, tries }, $push }, audit, events)
       return wasDone(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
     },
+    bringForward: (now: Date) => bringForward(collection, now),
     /** Returns when the next matching document is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
       const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
@@ -176,6 +181,19 @@ export function createQueue<D extends QueueDocument, R>(
       return new Set(inserted.map(({ _id }) => _id))
     },
   }
+}
+
+/**
+ * Makes due what was stored, or last tried, at a time that is still to come: the clock was set back since. A lease lasts its full
+ * length once more, so that an attempt under way is not made twice (T82).
+ */
+async function bringForward(collection: Collection, now: Date): Promise<void> {
+  const leaseEnds = new Date(now.getTime() + LONGEST_LEASE_MS)
+  const later = { $gt: new Date(now.getTime() + SKEW_MS) }
+  const waiting = { state: 'due', next_at: later, $or: [{ created_at: later }, { 'attempts.at': later }] }
+  await collection.updateMany(waiting, { $set: { next_at: now } })
+  const leased = { state: 'leased', next_at: { $gt: leaseEnds } }
+  await collection.updateMany(leased, { $set: { next_at: leaseEnds } })
 }
 
 /** Reads by each filter in turn until there are `limit`. */

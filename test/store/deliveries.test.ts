@@ -222,3 +222,30 @@ it('lists by webhook and by request, newest first, a page at a time', async () =
   expect(await ids({}, 1)).toEqual(['dlv_3'])
   expect(await ids({ before: { created_at: at(3), id: 'dlv_3' } })).toEqual(['dlv_2', 'dlv_1'])
 })
+
+it('after the clock was set back sends what was stored or tried later than now, and a lease lasts once more', async () => {
+  const past = { created_at: at(-9) }
+  const failedAt = (seconds: number) => ({
+    ...past,
+    tries: 1,
+    attempts: [{ at: at(seconds), outcome: 'http_500' as const, duration_ms: 3 }],
+  })
+  const leased = { ...past, state: 'leased', fence: 1 } as const
+  await store().insertNew([
+    delivery(1, { created_at: at(3_600), next_at: at(3_600) }),
+    delivery(2, { ...failedAt(3_600), next_at: at(3_900) }),
+    delivery(3, { ...leased, next_at: at(3_630) }),
+    // Nothing is wrong with these.
+    delivery(4, { ...failedAt(-1), next_at: at(299) }),
+    delivery(5, { ...leased, next_at: at(30) }),
+  ])
+  for (const _again of [1, 2]) await store().bringForward(at(0))
+  const listed = await store().list({ account_id: 'acc_a', limit: 10 })
+  expect(Object.fromEntries(listed.map(({ id, next_at }) => [id, next_at]))).toEqual({
+    dlv_1: at(0),
+    dlv_2: at(0),
+    dlv_3: at(120),
+    dlv_4: at(299),
+    dlv_5: at(30),
+  })
+})
