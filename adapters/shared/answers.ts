@@ -127,7 +127,7 @@ export function linkWords(
   const left = timeLeft(expires_at, now)
   const lines = [
     [words(known.does)],
-    ...(words_ignored ? [[words(`What you wrote behind the command plays no part: ${known.means}`)]] : []),
+    ...(words_ignored ? [[words(`The words after the command were ignored: ${known.means}`)]] : []),
     [bold('Works once, for '), bold(left), words(' · until '), moment(expires_at)],
   ]
   return { ...known, heading, lines, summary: `${heading}: a link for you alone, for ${left}.` }
@@ -136,22 +136,22 @@ export function linkWords(
 const LINKS: Record<Answer<'link'>['purpose'], LinkWords> = {
   link: {
     heading: 'Link your identity',
-    does: 'Open this link in a browser, sign in and confirm: then requests reach you here under your own name.',
-    means: 'only the person who signs in there and confirms is linked with you here.',
+    does: 'Open this link in a browser, sign in and confirm. Your requests then reach you here.',
+    means: 'the person who signs in there and confirms is linked to this chat account.',
     button: 'Link my identity…',
     advice: 'For you alone. Never share this link: the person who confirms it would pass for you here.',
   },
   browser: {
-    heading: 'Make a browser known',
-    does: 'Open this link in the browser that should be known. Signing in there still takes your e-mail and a code.',
-    means: 'it is about the browser that opens it, and your own account.',
-    button: 'Make this browser known…',
-    advice: 'For you alone. Never share this link: it would make a stranger’s browser known as yours.',
+    heading: 'Trust a browser',
+    does: 'Open this link in the browser you want to trust. Signing in there still needs your e-mail address and a code.',
+    means: 'the browser that opens the link is trusted, for your own account.',
+    button: 'Trust this browser…',
+    advice: 'For you alone. Never share this link: it would make a stranger’s browser pass for yours.',
   },
   channel: {
-    heading: 'Have this channel notified of requests',
-    does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, requester and outcome of every request, never the context.',
-    means: 'it is about the channel in which it was typed.',
+    heading: 'Notify this channel of requests',
+    does: 'Open this link in a browser and sign in as the owner of the account. The channel then sees action, caller and outcome of every request, never the context.',
+    means: 'the link is about the channel in which you typed the command.',
     button: 'Connect this channel…',
     advice: 'For you alone. Never share this link.',
   },
@@ -168,8 +168,8 @@ function timeLeft(end: Date, now: Date): string {
 /** Returns the first line of the answer to `pending`. */
 export function pendingHeading(answer: Answer<'pending'>): string {
   const total = answer.rows.length + answer.more
-  if (total === 0) return waitingAgents(answer) ?? 'Nothing is waiting for your decision'
-  return total === 1 ? 'One request waits for you' : `${total} requests wait for you`
+  if (total === 0) return waitingAgents(answer) ?? 'You have no pending requests'
+  return total === 1 ? 'You have one pending request' : `You have ${total} pending requests`
 }
 
 /** Says how many agents wait for a key, without a full stop. @returns undefined when none does */

@@ -104,7 +104,7 @@ function consentAdvice({ status, request_id }: ConsentView, platform: string): s
 }
 
 function statusLines({ status, ...view }: ConsentView): Piece[][] {
-  const asked = [bold('Asked from: '), code(view.requested_from)]
+  const asked = [bold('Requested from: '), code(view.requested_from)]
   switch (status.kind) {
     case 'pending':
       return [
@@ -123,7 +123,7 @@ function statusLines({ status, ...view }: ConsentView): Piece[][] {
         [bold('Collected: '), moment(status.at)],
         ...(status.address === undefined ? [] : [[bold('Collected from: '), code(status.address)]]),
         asked,
-        [words('Is that not where your agent runs? Revoke the key on your page of API keys at once.')],
+        [words('If your agent does not run there, revoke the key on the page API keys at once.')],
       ]
   }
 }
@@ -172,7 +172,7 @@ export function greetingDocument({ account, links }: GreetingView): CardDocument
       ours(
         [
           words(
-            'Every request of the account below is shown here: action, requester and status, never the details.',
+            'Every request of the account below is shown here: action, caller and status, never the details.',
           ),
         ],
         [bold('Account: '), code(account)],
@@ -196,4 +196,4 @@ export function movedWords({ twice }: { twice?: true }): { heading: string; sent
 
 export const MOVED_HEADING = 'Not shown here any more'
 export const MOVED_SENTENCE =
-  'This chat account is not linked to the person who is asked. If that should be you, link it again.'
+  'This chat account is not linked to the approver. If you are the approver, link it again.'

@@ -86,7 +86,7 @@ function renderHelp(answer: ChatAnswer & { kind: 'help' }): SlackMessage {
       richText([section(who), section(...lines)]),
       note('Nothing is decided in Slack: decisions are made on the approval page.'),
     ],
-    text: unknown ? `${heading}. /countersign help tells what there is.` : heading,
+    text: unknown ? `${heading}. /countersign help lists the commands.` : heading,
   }
 }
 
@@ -146,7 +146,7 @@ function onlyAgents(heading: string, open: string): types.KnownBlock[] {
 
 function tail(left: number, open: string): Part[] {
   const said = left === 0 ? [] : [italic(`${leftOutWords(left)} `)]
-  return [section([...said, link('All that waits for you', open)])]
+  return [section([...said, link('All pending requests', open)])]
 }
 
 const DECIDED_LENGTH = 150
@@ -163,7 +163,7 @@ export function renderHome({ pending, decided, help }: HomeView): types.HomeView
       ...(pending === undefined ? [] : [...renderPending(pending).blocks, rule]),
       ...(decided.length === 0
         ? []
-        : [header('Decided last'), richText(decided.flatMap(decidedParts)), rule]),
+        : [header('Last decisions'), richText(decided.flatMap(decidedParts)), rule]),
       ...renderHelp(help).blocks,
     ],
   }

@@ -52,7 +52,7 @@ export function mountFixed([app, edge]: Parameters<Mount>): void {
 
 const FIXED: Notice = {
   title: 'Slack is connected already',
-  text: 'The operator of this service has connected it to one Slack workspace for all accounts; nothing has to be installed. In Slack, /countersign link makes you known, and /countersign help tells the rest.',
+  text: 'The operator of this service has connected it to one Slack workspace for all accounts; nothing has to be installed. In Slack, type /countersign link to link yourself, and /countersign help for the other commands.',
   link: { href: '/integrations', text: 'Go to your integrations' },
 }
 
@@ -115,7 +115,7 @@ function readInstalled({ bot, team, enterprise, isEnterpriseInstall }: Installed
 function installedIn(workspace: string): Notice {
   return {
     title: 'Countersign is installed in Slack',
-    text: `Approvers of your account who are in ${workspace} now get their requests there. In Slack, /countersign link makes you known, and /countersign help tells the rest.`,
+    text: `Approvers of your account who are in ${workspace} now get their requests there. In Slack, type /countersign link to link yourself, and /countersign help for the other commands.`,
     link: { href: '/integrations', text: 'Go to your integrations' },
   }
 }
@@ -211,7 +211,7 @@ function asRefusal(error: unknown, log: Log): unknown {
 const REMEDIES: Readonly<Record<string, string>> = {
   no_bot_token: 'Slack made no bot: add the bot scopes of the manifest to the Slack app, then start again.',
   token_rotation_is_on:
-    'Token rotation is on in the Slack app: make the app anew without it, then start again.',
+    'Token rotation is on in the Slack app: create the app again without it, then start again.',
   no_answer: 'Slack did not answer: start again in a moment.',
   bad_client_secret:
     'Slack refused the client secret: the operator must set SLACK_CLIENT_SECRET to that of the app.',

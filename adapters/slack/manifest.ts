@@ -57,7 +57,7 @@ const COMMANDS = [
   },
   {
     command: '/countersign',
-    description: 'What waits for you, and linking yourself',
+    description: 'Your pending requests, linking yourself, help',
     usage_hint: 'help | pending | link | unlink | browser | channel | verify …',
   },
 ]

@@ -75,23 +75,23 @@ async function whisper(
 export const NOTICES = {
   unknownCommand: problem(
     'Countersign does not know this command',
-    'Nothing was done. Type /countersign help to see what there is.',
+    'Nothing was done. Type /countersign help to see the commands.',
   ),
   unknownAction: problem(
     'Countersign does not know this button',
-    'Nothing was done. It may belong to an older message; the approval page shows what is true now.',
+    'Nothing was done. It may belong to an older message; the approval page shows the current state.',
   ),
   unknownForm: problem(
     'Countersign does not know this form or shortcut',
-    'Nothing was done. Type /countersign help to see what there is.',
+    'Nothing was done. Type /countersign help to see the commands.',
   ),
   file: problem(
-    'Countersign opens no files',
+    'Countersign cannot read files',
     'Nothing was done. Paste the receipt as text, from { to }, type verify with its id, or use the page Verify.',
   ),
   notKnownYet: problem(
     'Countersign cannot reach Slack',
-    'It has not learned yet which workspace it belongs to, so nothing was done. Try again in a moment.',
+    'It does not know its workspace yet, so nothing was done. Try again in a moment.',
   ),
   slow: problem(
     'This takes longer than usual',
@@ -111,7 +111,7 @@ export function notConnected(baseUrl: string): Notice {
 export function wentWrong(requestId: string): Notice {
   return problem(
     'Something went wrong on our side',
-    `Your request could not be answered; try again in a moment. When you report it, quote ${requestId}.`,
+    `Countersign could not answer; try again in a moment. When you report it, quote ${requestId}.`,
   )
 }
 

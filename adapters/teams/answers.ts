@@ -80,7 +80,7 @@ function renderPending(answer: ChatAnswer & { kind: 'pending' }): TeamsMessage {
   const { rows, more, open } = answer
   const title = pendingHeading(answer)
   const agents = waitingAgents(answer)
-  const all = openUrl('All that waits for you', open)
+  const all = openUrl('All pending requests', open)
   const agentsLine = agents === undefined ? [] : drawParts([ours([words(`🔑 ${agents}.`)])])
   if (rows.length === 0) {
     if (more === 0 && agents === undefined) return message(title, [heading(`✅ ${title}`)])

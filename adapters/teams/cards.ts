@@ -111,7 +111,7 @@ function open(view: CardView, head: HeadParts, caller: CallerParts, shows: Shows
   const { action, details } = caller
   const rest = contextBox(view, caller, shows)
   const folded = shows === 'card' && details.length > 0
-  const lines = shows === 'details' ? [[bold('Asked: '), moment(view.created_at)]] : foldedWords(view)
+  const lines = shows === 'details' ? [[bold('Requested: '), moment(view.created_at)]] : foldedWords(view)
   return [
     titled(cardHeading(view), head.badges.length === 0 ? undefined : impactGround(view), head.badges),
     ...drawParts(action),

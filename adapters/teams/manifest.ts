@@ -72,14 +72,14 @@ function upperFirst(text: string): string {
 /** The commands of `src/flow/chat/answer-command.ts`. Choosing a title writes it into the message, so it is the command. */
 const COMMANDS = [
   { title: 'verify', description: 'Check an approval: add req_…, dec_… or a pasted receipt' },
-  { title: 'pending', description: 'What waits for your decision' },
-  { title: 'link', description: 'Say who you are in Countersign' },
-  { title: 'unlink', description: 'Take that back' },
+  { title: 'pending', description: 'List your pending requests' },
+  { title: 'link', description: 'Link yourself to your Countersign account' },
+  { title: 'unlink', description: 'Unlink yourself' },
 ]
-const BROWSER = { title: 'browser', description: 'Make a browser known, so that codes sign you in there' }
+const BROWSER = { title: 'browser', description: 'Trust a browser for signing in with codes' }
 const CHANNEL = {
   title: 'channel',
-  description: 'Have this channel notified of every request of your account',
+  description: 'Notify this channel of every request of your account',
 }
 const HELP = { title: 'help', description: 'List the commands' }
 

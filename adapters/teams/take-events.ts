@@ -86,7 +86,11 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
   const { log, cards, clock } = deps
   const answer = await answerOrWords(parts, click)
   if ('words' in answer) {
-    const notice = { ...NOTICES.wentWrong, heading: 'Countersign shows nothing new', sentence: answer.words }
+    const notice = {
+      ...NOTICES.wentWrong,
+      heading: 'Countersign has nothing new to show',
+      sentence: answer.words,
+    }
     await say(calls, log, click.conversation, renderAnswer(notice, { now: clock.now() }))
   } else if (click.verb === VERBS.refresh && answer.card?.message !== undefined) {
     await cards.doubt(answer.card.id, clock.now())
@@ -297,10 +301,10 @@ async function heal(
 
 /** Answers to a press that are a sentence instead of a card. */
 const PRESS_WORDS = {
-  unknown: 'Countersign does not know this button. The approval page shows what is true now.',
+  unknown: 'Countersign does not know this button. The approval page shows the current state.',
   notLinked: 'Countersign does not know you here yet. Write “link” to this app, then try again.',
-  notYours: 'There is no such request, or you are not asked about it.',
-  notHere: 'Countersign has shown no such request here.',
-  slow: 'This takes longer than usual; try again in a moment. The approval page shows what is true now.',
+  notYours: 'There is no such request, or you are not an approver of it.',
+  notHere: 'Countersign did not show this request here.',
+  slow: 'This takes longer than usual; try again in a moment. The approval page shows the current state.',
   wentWrong: 'Something went wrong on our side; nothing was decided. Try again in a moment.',
 } as const

@@ -130,7 +130,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
     el(
       'p',
       { class: 'asker' },
-      'Unverified name. Asked from ',
+      'Unverified name. Requested from ',
       mono(consent.requester.address),
       '; ends ',
       ago(consent.expires_at),

@@ -55,11 +55,11 @@ export function troubleData({ platform, tenant, channel, reason, since }: ChatTr
 export const PLATFORM_NAMES: Record<ChatPlatform, string> = { slack: 'Slack', teams: 'Microsoft Teams' }
 
 const INSTALL_AGAIN =
-  'Add the app to the workspace again. Where the operator of this service set one bot token, SLACK_BOT_TOKEN then needs the new one.'
+  'Add the app to the workspace again. If the operator of this service set SLACK_BOT_TOKEN, it then needs the new token.'
 const LACKS_SCOPES = 'Give the app the scopes that docs/slack.md lists, and install it again.'
 
 const EKM =
-  'Administrators of the workspace have suspended messages there (Enterprise Key Management): ask them to allow these.'
+  'Administrators of the workspace suspended messages there (Enterprise Key Management); ask them to allow these.'
 const DOCTOR = 'The operator of this service can run: npx countersign doctor slack.'
 const MINDS_ADDRESS = `${DOCTOR} Slack may allow the app only from certain IP addresses: these are in the app’s settings, or the administrator’s. ${INSTALL_AGAIN}`
 
@@ -68,7 +68,7 @@ const OR_REMOVE = 'Or remove the channel on the page Integrations.'
 /** What to do, by reason; any other reason gets the platform's `otherwise`. */
 type Advice = Record<ChatPlatform, Record<string, string> & { otherwise: string }>
 
-const LETS_ONLY_SOME = `The settings of the channel let only some people post: allow it to the app. ${OR_REMOVE}`
+const LETS_ONLY_SOME = `The settings of the channel restrict who can post; allow the app to post. ${OR_REMOVE}`
 
 /** What to do when one channel is in trouble. */
 const CHANNEL_ADVICE: Advice = {
@@ -78,15 +78,15 @@ const CHANNEL_ADVICE: Advice = {
     is_archived: `Unarchive the channel and invite the app, /invite @Countersign. ${OR_REMOVE}`,
     restricted_action: LETS_ONLY_SOME,
     restricted_action_read_only_channel: LETS_ONLY_SOME,
-    otherwise: `Invite the app to the channel again, /invite @Countersign: the next card is posted there. ${OR_REMOVE}`,
+    otherwise: `Invite the app to the channel again, /invite @Countersign; the next card is posted there. ${OR_REMOVE}`,
   },
   teams: {
     BotDisabledByAdmin: `An administrator has to allow the app in the Teams admin center. ${OR_REMOVE}`,
     // Teams heeds the box for bots even while moderation, which shows it, is turned off.
-    ConversationBlockedByUser: `Let bots post there: Manage channel, Channel moderation. The box shows while moderation is on. ${OR_REMOVE}`,
-    ConversationNotFound: `Teams does not find the channel. If it was deleted or archived, restore it. ${OR_REMOVE}`,
-    NotEnoughPermissions: `The app may not post there. Look at the channel's moderation, and whether the team is archived. ${OR_REMOVE}`,
-    otherwise: `Add the app to the team or group chat again: what waits is posted then. ${OR_REMOVE}`,
+    ConversationBlockedByUser: `Allow bots to post there: Manage channel, Channel moderation. The box is shown only while moderation is on. ${OR_REMOVE}`,
+    ConversationNotFound: `Teams cannot find the channel. If it was deleted or archived, restore it. ${OR_REMOVE}`,
+    NotEnoughPermissions: `The app may not post there. Check the channel's moderation, and whether the team is archived. ${OR_REMOVE}`,
+    otherwise: `Add the app to the team or group chat again; the waiting cards are then posted. ${OR_REMOVE}`,
   },
 }
 

@@ -31,7 +31,7 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'factor.passkey_added': { heading: 'A passkey was added to your account' },
   'factor.passkey_removed': { heading: 'A passkey was removed from your account' },
   'factor.passkey_suspended': {
-    heading: 'A passkey of yours was suspended',
+    heading: 'One of your passkeys was suspended',
     more: 'Its counter went backwards, as it does when a passkey was copied.',
   },
   'factor.passkey_counter_fell': {
@@ -49,10 +49,10 @@ const WORDS: Partial<Record<AuditType, Words>> = {
     more: 'Too many wrong codes were entered in your name.',
   },
   'factor.backup_codes_renewed': { heading: 'Your backup codes were renewed' },
-  'factor.backup_code_used': { heading: 'A backup code of yours was used to sign in' },
-  'user.enrolled': { heading: 'Your account was set up with an enrolment link' },
-  'delegate.set': { heading: 'Another person was made your delegate and decides for you' },
-  'delegate.removed': { heading: 'You have no delegate any more' },
+  'factor.backup_code_used': { heading: 'One of your backup codes was used to sign in' },
+  'user.enrolled': { heading: 'Your account was set up with a sign-in link' },
+  'delegate.set': { heading: 'Another person is now your delegate and decides for you' },
+  'delegate.removed': { heading: 'Your delegate was removed' },
   'member.changed': { heading: 'Your role in an account was changed' },
   'member.removed': { heading: 'You were removed from an account' },
   'member.joined': { heading: 'You joined an account' },
@@ -60,12 +60,12 @@ const WORDS: Partial<Record<AuditType, Words>> = {
   'chat.unlinked': { heading: 'A chat identity was unlinked from your account' },
   'chat.linked': { heading: 'A chat identity was linked to your account' },
   'approval.same_address': {
-    heading: 'A request was decided from the address that asked for it',
-    more: 'In an office that is usual; but an agent that works the browser of the one who decides looks the same.',
+    heading: 'A request was decided from the address that made it',
+    more: 'This is usual in an office, but an agent controlling the approver’s browser would look the same.',
   },
   'push.device_added': { heading: 'Notifications were turned on for a browser' },
-  'chat.unavailable': { heading: 'A chat workspace or channel takes no cards of your account' },
-  'chat.restored': { heading: 'A chat workspace or channel takes cards of your account again' },
+  'chat.unavailable': { heading: 'A chat workspace or channel refuses your account’s cards' },
+  'chat.restored': { heading: 'A chat workspace or channel accepts your account’s cards again' },
 }
 
 /** Returns the first line of a notice, without a full stop. */
@@ -92,8 +92,8 @@ export function noticeSentences({ type, at, address, by_other, name }: FactorNot
 /** Says what to do; the link to `noticePath` goes with it. */
 export function noticeAdvice({ type }: Pick<FactorNotice, 'type'>): string {
   if (type === 'chat.unavailable')
-    return 'Requests wait in the inbox meanwhile. Your integrations say what to do; then the cards come by themselves.'
-  if (type === 'chat.restored') return 'What waited is on its way.'
+    return 'Your requests are in the inbox. The page Integrations says what to do; the waiting cards are then sent automatically.'
+  if (type === 'chat.restored') return 'The waiting cards are on their way.'
   // The sessions that the copy may have begun go on: the person's own may rest on the same passkey, and could be their last.
   if (type === 'factor.passkey_suspended')
     return 'Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link.'

@@ -130,7 +130,7 @@ export function requestPush(
 export function consentPush({ id, client_name, requester }: Bootstrap): PushPayload {
   return {
     title: 'An agent asks for an API key of your account',
-    body: `It calls itself “${line(client_name)}”, unverified. Asked from ${requester.address}.`,
+    body: `It calls itself “${line(client_name)}”, unverified. Requested from ${requester.address}.`,
     url: `/b/${id}`,
     tag: id,
   }
@@ -149,7 +149,7 @@ export function noticePush(notice: FactorNotice, eventId: string): PushPayload {
 /** The push of `POST /me/push/:id/test`. */
 export const TEST_PUSH: PushPayload = {
   title: 'Notifications work',
-  body: 'Requests that wait for you will be shown like this.',
+  body: 'Your pending requests will be shown like this.',
   url: '/account',
   tag: 'test',
 }

@@ -81,7 +81,7 @@ describe('the card of an agent that asks for a key', () => {
       cardText(drawTeams(view(collected)).card),
     ]) {
       expect(text).toContain('198.51.100.4')
-      expect(text).toContain('Revoke the key on your page of API keys')
+      expect(text).toContain('revoke the key on the page API keys')
     }
   })
 

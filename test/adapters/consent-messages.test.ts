@@ -78,14 +78,14 @@ describe('an agent that asks for a key, in Slack and Teams', () => {
     for (const text of await shown(id)) {
       expect(text).toContain('Give this caller an API key?')
       expect(text).toContain('Release agent')
-      expect(text).toMatch(/Asked from: 10\./)
+      expect(text).toMatch(/Requested from: 10\./)
     }
     await expectOnlyPage(id)
     expectStatus(await consent(both.service, both.owner, begun), 200)
     await untilShown(id, 'Approved: the agent can collect its key', 'Method: Passkey')
     await expectOnlyPage(id)
     const { api_key } = expectStatus(await pollOnce(both.service, begun.secret), 200)
-    await untilShown(id, 'The API key was collected', 'Collected from: 10.', 'Revoke the key')
+    await untilShown(id, 'The API key was collected', 'Collected from: 10.', 'revoke the key')
     await expectOnlyPage(id)
     expectSecretsKept(begun)
     expect(everything()).not.toContain(String(api_key).slice('sa_live_'.length))

@@ -174,7 +174,7 @@ function notifications(): void {
     expect(await shown(person)).toMatchObject([
       {
         title: 'High impact: a request waits for your decision',
-        body: expect.stringMatching(/^Deploy build 7 to production\nAsked by Deploy bot/),
+        body: expect.stringMatching(/^Deploy build 7 to production\nRequested by Deploy bot of /),
         tag: id,
       },
     ])

@@ -281,7 +281,7 @@ describe('countersign doctor teams', () => {
       name: 'Cards',
       status: 'warn',
       detail: `none are taken in “Platform / [U+202E]Releases” since ${removed} (app_removed)`,
-      fix: expect.stringMatching(/^Add the app to the team or group chat again: .*remove the channel/),
+      fix: expect.stringMatching(/^Add the app to the team or group chat again; .*remove the channel/),
     })
     const disabled = { platform: 'teams', tenant, reason: 'Unauthorized' } as const
     await beginTrouble(composition.deps, account_id, disabled)

@@ -4,7 +4,7 @@ import { troubleAdvice } from '../../src/domain/chat-trouble.ts'
 it.each([
   ['teams', 'app_removed', /^Add the app to the team or group chat again/],
   ['teams', 'BotNotInConversationRoster', /^Add the app to the team or group chat again/],
-  ['teams', 'ConversationBlockedByUser', /^Let bots post/],
+  ['teams', 'ConversationBlockedByUser', /^Allow bots to post/],
   ['teams', 'ConversationNotFound', /deleted or archived, restore/],
   ['teams', 'NotEnoughPermissions', /moderation.*archived/],
   ['slack', 'not_in_channel', /^Invite the app/],

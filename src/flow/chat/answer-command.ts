@@ -92,11 +92,11 @@ const COMMANDS = [
     does: 'Check an approval: req_…, dec_…, its page’s address or a pasted receipt.',
   },
   { usage: SHARED, does: 'The same, shown to everyone here.' },
-  { usage: 'pending', does: 'What waits for your decision.' },
-  { usage: 'link', does: 'Say who you are in Countersign.' },
-  { usage: 'unlink', does: 'Take that back.' },
-  { usage: 'browser', does: 'Make a browser known, so that codes sign you in there.' },
-  { usage: 'channel', does: 'Have this channel notified of every request of your account.' },
+  { usage: 'pending', does: 'List your pending requests.' },
+  { usage: 'link', does: 'Link yourself to your Countersign account.' },
+  { usage: 'unlink', does: 'Unlink yourself.' },
+  { usage: 'browser', does: 'Trust a browser for signing in with codes.' },
+  { usage: 'channel', does: 'Notify this channel of every request of your account.' },
   { usage: 'help', does: 'Show this list.' },
 ]
 
@@ -141,7 +141,7 @@ function rowOf(request: ApprovalRequest, baseUrl: string): PendingRow {
     request_id: request.id,
     action: visibleString(request.action),
     ...textWarnings([request.action]),
-    requested_by: visibleLine(`${key_name} (${account_name})`),
+    requested_by: visibleLine(`${key_name} of ${account_name}`),
     high_impact: request.high_impact,
     expires_at: request.expires_at,
     url: `${baseUrl}/a/${request.id}`,
@@ -222,7 +222,7 @@ async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise
   const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify() : judged
   if (again.result.valid || !unknown(again)) return again
   if (kid !== undefined) await keys.refuseSpoilt(kid)
-  const message = 'It was not signed with a key of this service: its receipts would be.'
+  const message = 'It was not signed with a key of this service, as its receipts are.'
   return { ...again, result: { ...again.result, message } }
 }
 

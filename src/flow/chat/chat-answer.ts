@@ -72,60 +72,57 @@ export const notices = {
   notLinked: (platform: ChatPlatform) =>
     refused(
       'You are not linked yet',
-      `Type ${commandLine(platform, 'link')} and open the link to say who you are.`,
+      `Type ${commandLine(platform, 'link')}, open the link you get, and confirm.`,
     ),
   alreadyLinked: (platform: ChatPlatform) =>
     refused(
       'Already linked',
-      `Type ${commandLine(platform, 'help')} to see to whom, or ${commandLine(platform, 'unlink')} to take it back first.`,
+      `Type ${commandLine(platform, 'help')} to see to whom, or ${commandLine(platform, 'unlink')} to unlink yourself first.`,
     ),
   unlinked: (platform: ChatPlatform) =>
     done(
       'Unlinked',
-      `Countersign no longer knows you here. Requests may still find you by your e-mail address. Type ${commandLine(platform, 'link')} to link it again.`,
+      `Countersign no longer knows you here. Cards may still reach you by your e-mail address. Type ${commandLine(platform, 'link')} to link yourself again.`,
     ),
   unlinksYouAlone: (platform: ChatPlatform) =>
     refused(
       'Only for yourself',
-      `Nothing was done. Type ${commandLine(platform, 'unlink')} alone to take back your own link; others take back theirs.`,
+      `Nothing was done. Type ${commandLine(platform, 'unlink')} alone to unlink yourself; you cannot unlink others.`,
     ),
-  wasNotLinked: () => done('Not linked', 'This account is not linked, so there is nothing to take back.'),
+  wasNotLinked: () => done('Not linked', 'This chat account is not linked, so nothing was changed.'),
   noCodes: () =>
     refused(
       'Nothing to do',
-      'This is for signing in with codes, and you have set none up. A passkey signs you in on any browser.',
+      'This command is for signing in with codes, and you have not set them up. A passkey signs you in on any browser.',
     ),
   notInChannel: (platform: ChatPlatform) =>
-    refused(
-      'Which channel?',
-      `Type ${commandLine(platform, 'channel')} in the channel that is to be notified.`,
-    ),
+    refused('Which channel?', `Type ${commandLine(platform, 'channel')} in the channel you want to notify.`),
   channelKnown: () =>
     done(
       'Already notified',
-      'This channel is notified of every request of your account. Your page Integrations ends that.',
+      'This channel is notified of every request of your account. Turn this off under Integrations.',
     ),
   channelsFull: () =>
-    refused('Too many channels', 'Your account has 5 already. Remove one on your page Integrations first.'),
+    refused('Too many channels', 'Your account has 5 channels already. Remove one under Integrations first.'),
   notServed: () =>
     refused(
       'Not connected',
-      'Your account sends no cards to this workspace, so this channel would hear nothing. Install the app for your account first.',
+      'Your account sends no cards to this workspace, so this channel would receive none. Install the app for your account first.',
     ),
   verifyWhat: (verify: string) =>
     problem(
       'Say what to verify',
-      `Type ${verify} with the id of a request (req_…) or a receipt (dec_…) behind it, or paste the receipt.`,
+      `Type ${verify} followed by the id of a request (req_…) or of a receipt (dec_…), or by the whole receipt.`,
     ),
   nothingToVerify: (verify: string) =>
     problem(
-      'That is nothing to verify',
-      `Behind ${verify} comes one id that starts with req_ or dec_, the address of an approval page, or a whole receipt from { to }.`,
+      'Not a receipt, id or address that can be verified',
+      `Type ${verify} followed by one id that starts with req_ or dec_, the address of an approval page, or a whole receipt from { to }.`,
     ),
   unreadable: (verify: string) =>
     problem(
       'The receipt cannot be read',
-      `It is not whole, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${verify} with its id.`,
+      `It is incomplete, or the chat changed it. Nothing was verified. Paste all of it from { to }, or type ${verify} with its id.`,
     ),
   tooMany: (minutes: number) =>
     refused(

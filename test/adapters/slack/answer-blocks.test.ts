@@ -32,12 +32,12 @@ describe('what waits', () => {
   it('shows each request with its link, time, key and action', () => {
     const message = drawn(pending([row(), row({ high_impact: true, action: 'Pay 300 EUR' })]))
     const shown = shownText(message.blocks)
-    expect(shown).toContain('2 requests wait for you')
+    expect(shown).toContain('You have 2 pending requests')
     expect(shown).toContain('Requested by: deploy-bot\nRequested action · written by the caller')
     expect(shown).toContain('Pay 300 EUR')
     expect(shown.match(/High impact/g)).toHaveLength(1)
     expect(JSON.stringify(message.blocks)).toContain(`"url":"${row().url}"`)
-    expect(message.text).toBe('2 requests wait for you')
+    expect(message.text).toBe('You have 2 pending requests')
   })
 
   it('warns of look-alike letters where the request is chosen', () => {
@@ -47,7 +47,7 @@ describe('what waits', () => {
   })
 
   it('says when there is nothing', () => {
-    expect(shownText(drawn(pending([])).blocks)).toContain('Nothing is waiting for your decision')
+    expect(shownText(drawn(pending([])).blocks)).toContain('You have no pending requests')
   })
 
   it('says how many agents wait for a key, with a link to the inbox', () => {
@@ -58,7 +58,7 @@ describe('what waits', () => {
     )
     expect(alone.text).toBe('One agent waits for a key of your account')
     const beside = drawn({ ...pending([row()]), agents: 3 })
-    expect(shownText(beside.blocks)).toContain('One request waits for you')
+    expect(shownText(beside.blocks)).toContain('You have one pending request')
     expect(shownText(beside.blocks)).toContain('🔑 3 agents wait for a key of your account. Your inbox')
     for (const { blocks } of [alone, beside]) expect(JSON.stringify(blocks)).toContain(`"url":"${open}"`)
     for (const message of [drawn(pending([])), drawn(pending([row()]))])
@@ -71,7 +71,7 @@ describe('what waits', () => {
       const rows = Array.from({ length: count }, () => row({ action: '🧨 x'.repeat(400), high_impact: true }))
       const shown = shownText(drawn({ ...pending(rows, 7), agents: 3 }).blocks)
       expect(shown).toContain('3 agents wait for a key')
-      expect(shown).toContain(`${count + 7} requests wait for you`)
+      expect(shown).toContain(`You have ${count + 7} pending requests`)
       const numbers = [...shown.matchAll(/(\d+)\. Open the approval page/g)].map(([, number]) =>
         Number(number),
       )
@@ -89,7 +89,7 @@ describe('what waits', () => {
         if (!placed.text.includes(needle)) continue
         expect(placed.within).toEqual(['rich_text', 'rich_text_quote', 'text'])
       }
-      expect(message.text).toBe('One request waits for you')
+      expect(message.text).toBe('You have one pending request')
       expect(JSON.stringify(message.blocks)).not.toContain('"type":"mrkdwn"')
     }
   })
@@ -122,12 +122,14 @@ describe('a one-time link', () => {
 describe('help and notices', () => {
   const commands = [
     { usage: 'verify <id or receipt>', does: 'Check an approval.' },
-    { usage: 'pending', does: 'What waits for your decision.' },
+    { usage: 'pending', does: 'List your pending requests.' },
   ]
 
   it('shows the commands as they are typed in Slack, and who the speaker is', () => {
     const shown = shownText(drawn({ kind: 'help', commands, linked_as: 'Ana (ana@example.com)' }).blocks)
-    expect(shown).toContain('/verify <id or receipt> Check an approval.\n/countersign pending What waits')
+    expect(shown).toContain(
+      '/verify <id or receipt> Check an approval.\n/countersign pending List your pending requests',
+    )
     expect(shown).toContain('You are Ana (ana@example.com)')
   })
 

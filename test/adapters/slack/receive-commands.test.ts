@@ -93,7 +93,7 @@ describe('a slash command', () => {
       ['G0SECRET', 'privategroup', 'private channel G0SECRET'],
     ] as const) {
       const answer = await driver.command('/countersign', 'channel', { channel, channelName })
-      expect(ephemeral(answer)).toContain('Have this channel notified of requests')
+      expect(ephemeral(answer)).toContain('Notify this channel of requests')
       expect(await links?.find({}).toArray()).toMatchObject([
         {
           kind: 'channel',
@@ -125,7 +125,7 @@ describe('the app’s own place', () => {
     }
     await driver.event(opened)
     await waitUntil(() => expect(home()).toContain('You are not linked yet: type /countersign link'))
-    expect(home()).not.toMatch(/requests? waits? for|Nothing waits|Decided last/)
+    expect(home()).not.toMatch(/You have|Last decisions/)
     const owner = await setUpOwner(service, 'ana@example.com')
     const { users } = service.composition.deps
     const ana = (await users.find(owner.owner.userId)) ?? expect.unreachable()
@@ -147,14 +147,14 @@ describe('the app’s own place', () => {
     await ask(owner, { action: 'May wait', ttl_seconds: 7200 })
     await ask(owner, { action: 'Is urgent', ttl_seconds: 600 })
     await driver.event(opened)
-    await waitUntil(() => expect(home()).toContain('2 requests wait for you'))
+    await waitUntil(() => expect(home()).toContain('You have 2 pending requests'))
     const shown = home()
     expect(shown.indexOf('Is urgent')).toBeLessThan(shown.indexOf('May wait'))
     // Of all accounts in which they are something.
-    expect(shown).toMatch(/Decided last✅ Approved · .*Elsewhere.*❌ Rejected · .*Long gone/)
+    expect(shown).toMatch(/Last decisions✅ Approved · .*Elsewhere.*❌ Rejected · .*Long gone/)
     expect(shown).not.toContain('A dry run')
     expect(shown).toContain('(ana@example.com)')
-    expect(shown).toContain('/countersign pending What waits for your decision.')
+    expect(shown).toContain('/countersign pending List your pending requests.')
     await driver.event({ ...opened, tab: 'messages' })
     expect(taken('views.publish')).toHaveLength(2)
   })
@@ -179,8 +179,7 @@ describe('the app’s own place', () => {
       channel: 'D0000ANA',
       thread_ts: '1700000000.000100',
     })
-    const nobody =
-      'What you wrote behind the command plays no part: only the person who signs in there and confirms'
+    const nobody = 'The words after the command were ignored: the person who signs in there and confirms'
     await driver.event(typed('link ben <mailto:ben@example.com|ben@example.com>'))
     await answered(nobody)
     await driver.event(typed('Link!'))
@@ -207,7 +206,7 @@ describe('the app’s own place', () => {
     await driver.event(typed('verify {"a":":rocket:"}'))
     await answered('If it held an emoji or a mention, the chat has changed it')
     await driver.event(typed(`verify <${page}|what is seen>`))
-    await answered('That is nothing to verify')
+    await answered('Not a receipt, id or address that can be verified')
     await waitUntil(() => expect(taken('chat.postMessage')).toHaveLength(6))
     const fields = { event_id: 'Ev0TWICE' }
     for (const event of [typed('help'), typed('help')]) await driver.event(event, { fields })

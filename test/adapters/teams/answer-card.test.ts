@@ -15,7 +15,7 @@ const now = new Date('2026-09-14T13:20:00Z')
 const drawn = (answer: ChatAnswer) => renderAnswer(answer, { now })
 const COMMANDS = [
   { usage: 'verify <id or receipt>', does: 'Check an approval.' },
-  { usage: 'pending', does: 'What waits for your decision.' },
+  { usage: 'pending', does: 'List your pending requests.' },
 ]
 
 function row(changes: Partial<PendingRow> = {}): PendingRow {
@@ -39,7 +39,7 @@ describe('help', () => {
         'Countersign in Teams',
         'You are Ana Pereira (ana@example.com)',
         'verify <id or receipt> · Check an approval.',
-        'pending · What waits for your decision.',
+        'pending · List your pending requests.',
         'In a channel, mention the app before the command.',
         'Nothing is decided in Teams: decisions are made on the approval page.',
       ].join('\n'),
@@ -82,7 +82,7 @@ describe('what waits', () => {
     const message = drawn({ kind: 'pending', rows, more: 1, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
     const shown = cardText(message.card)
-    expect(shown).toMatch(/^⏳ 3 requests wait for you\nRequest 1 · expires at: /)
+    expect(shown).toMatch(/^⏳ You have 3 pending requests\nRequest 1 · expires at: /)
     expect(shown).toContain(
       '\n⚠️ High impact\nRequested by: ops-agent-prod\nRequested action · written by the caller\n',
     )
@@ -95,15 +95,15 @@ describe('what waits', () => {
     expect(JSON.stringify(message.card).match(/"title":"[^"]+"/g)).toEqual([
       '"title":"Open request 1"',
       '"title":"Open request 2"',
-      '"title":"All that waits for you"',
+      '"title":"All pending requests"',
     ])
-    expect(message.text).toBe('3 requests wait for you')
+    expect(message.text).toBe('You have 3 pending requests')
   })
 
   it('may be nothing', () => {
     const message = drawn({ kind: 'pending', rows: [], more: 0, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
-    expect(cardText(message.card)).toBe('✅ Nothing is waiting for your decision')
+    expect(cardText(message.card)).toBe('✅ You have no pending requests')
     expect(message.card.actions).toBeUndefined()
   })
 
@@ -113,11 +113,11 @@ describe('what waits', () => {
     expect(cardText(alone.card)).toBe('🔑 One agent waits for a key of your account')
     expect(alone.text).toBe('One agent waits for a key of your account')
     const beside = drawn({ kind: 'pending', rows: [row({})], more: 0, agents: 2, open })
-    expect(cardText(beside.card)).toMatch(/^⏳ One request waits for you\n/)
+    expect(cardText(beside.card)).toMatch(/^⏳ You have one pending request\n/)
     expect(cardText(beside.card)).toContain('\n🔑 2 agents wait for a key of your account.')
     const unlisted = drawn({ kind: 'pending', rows: [], more: 2, agents: 1, open })
     expect(cardText(unlisted.card)).toBe(
-      '⏳ 2 requests wait for you\n🔑 One agent waits for a key of your account.',
+      '⏳ You have 2 pending requests\n🔑 One agent waits for a key of your account.',
     )
     for (const message of [alone, beside, unlisted]) {
       expect(checkCard(message)).toEqual([])
@@ -178,7 +178,7 @@ it.each(HOSTILE)('T42: shows names and actions such as $text literally', ({ text
     expect(markdown.map((line) => line.text)).toEqual(
       answer.kind === 'help'
         ? ['Countersign in Teams']
-        : ['⏳ One request waits for you', expect.stringMatching(/^Request 1 · expires at: \{\{TIME\(/)],
+        : ['⏳ You have one pending request', expect.stringMatching(/^Request 1 · expires at: \{\{TIME\(/)],
     )
   }
 })

@@ -11,7 +11,7 @@ const REFRESH = 'countersign.refresh'
 const DETAILS = 'countersign.details'
 const CARD = 'application/vnd.microsoft.card.adaptive'
 const MESSAGE = 'application/vnd.microsoft.activity.message'
-const NOT_YOURS = 'There is no such request, or you are not asked about it.'
+const NOT_YOURS = 'There is no such request, or you are not an approver of it.'
 
 let both: BothChats
 let begun: Awaited<ReturnType<typeof begin>>
@@ -76,7 +76,7 @@ describe('Refresh on the card of an agent that asks for a key', () => {
     const { channel, group } = both.teams
     for (const where of [{ channel }, { group }]) {
       const said = expectAnswer(await press(both.owners, REFRESH, { request_id: id }, where), MESSAGE)
-      expect(said).toBe('Countersign has shown no such request here.')
+      expect(said).toBe('Countersign did not show this request here.')
     }
   })
 

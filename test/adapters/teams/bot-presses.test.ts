@@ -115,7 +115,7 @@ describe('Refresh and Details', () => {
       await setting.driver.press(colleague, DETAILS, { request_id: 'req_00000000000000000000000000' }),
       MESSAGE,
     )
-    expect(refused).toBe('"There is no such request, or you are not asked about it."')
+    expect(refused).toBe('"There is no such request, or you are not an approver of it."')
     expect(missing).toBe(refused)
   })
 
@@ -131,7 +131,9 @@ describe('Refresh and Details', () => {
     }
     await setDelegate(setting.service, ids.approver, null)
     const refused = await setting.driver.press(colleague, DETAILS, { request_id: id })
-    expect(expectAnswer(refused, MESSAGE)).toBe('"There is no such request, or you are not asked about it."')
+    expect(expectAnswer(refused, MESSAGE)).toBe(
+      '"There is no such request, or you are not an approver of it."',
+    )
   })
 
   it.each(['stranger', 'unlinked'] as const)('show nothing to whoever is not linked: %s', async (who) => {
@@ -193,7 +195,7 @@ describe('Refresh and Details', () => {
         await setting.driver.press(approver, DETAILS, { request_id: id }, where),
         MESSAGE,
       )
-      expect(refused).toBe('"Countersign has shown no such request here."')
+      expect(refused).toBe('"Countersign did not show this request here."')
     }
   })
 
@@ -205,7 +207,7 @@ describe('Refresh and Details', () => {
     ['data that is a list', [{ request_id: 'req_00000000000000000000000000' }]],
   ])('with %s are answered', async (_name, data) => {
     const refused = expectAnswer(await setting.driver.press(approver, REFRESH, data), MESSAGE)
-    expect(refused).toBe('"There is no such request, or you are not asked about it."')
+    expect(refused).toBe('"There is no such request, or you are not an approver of it."')
   })
 
   it.each(['countersign.approve', 'approve', ''])(
@@ -259,7 +261,7 @@ describe('the fallback of older clients', () => {
     await setting.driver.submit(colleague, { verb: DETAILS, request_id: id })
     await waitUntil(() => expect(setting.connector.in(colleague.id)).toHaveLength(before + 1))
     const answer = JSON.stringify(setting.connector.in(colleague.id).at(-1))
-    expect(answer).toContain('not asked about it')
+    expect(answer).toContain('not an approver of it')
     expect(answer).not.toContain(SECRET)
   })
 })

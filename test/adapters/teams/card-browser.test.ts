@@ -184,7 +184,7 @@ describeInBrowser('cards drawn by Microsoft’s renderer in a browser', () => {
     expect([...new Set(await page.evaluate<string[]>('drawn.markdown'))]).toEqual([
       'Approve or reject this action?',
       '**Expires at:** 23:15 · Mon, 14 Sept 2026',
-      '**Asked:** 22:15 · Mon, 14 Sept 2026',
+      '**Requested:** 22:15 · Mon, 14 Sept 2026',
     ])
     expect(await page.locator('.card a, .card img, .card script, .card iframe, .card at').count()).toBe(0)
     const shown = await page.locator('.card').allInnerTexts()

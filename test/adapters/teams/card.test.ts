@@ -174,7 +174,7 @@ describe('the answer to More details', () => {
     expect(titles(renderCard(view).card)).toContain('More details')
     expect(first).not.toContain('value 9')
     expect(checkCard(renderDetails(view))).toEqual([])
-    for (const part of ['r'.repeat(2500), 'field_13: value 13', 'Asked: {{TIME(2026-09-14T13:15:00Z)}}'])
+    for (const part of ['r'.repeat(2500), 'field_13: value 13', 'Requested: {{TIME(2026-09-14T13:15:00Z)}}'])
       expect(more).toContain(part)
     expect(more).toContain('\nThis is all that the caller wrote.\n')
     expect(titles(renderDetails(view).card)).toEqual(['Approve…', 'Reject…', 'Refresh'])

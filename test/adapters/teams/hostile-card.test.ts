@@ -128,14 +128,14 @@ describe('callers’ text', () => {
 })
 
 const OUR_HEADINGS =
-  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn|\*\*(Expires at|Expired at|Asked|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
+  /^(Approve or reject this action\?|Waiting for a decision|You approved\. Waiting for others|✅ Approved|❌ Rejected|⌛ Expired without a decision|↩️ Withdrawn|\*\*(Expires at|Expired at|Requested|Decided):\*\* \{\{TIME\([\d:TZ-]+\)\}\} · \{\{DATE\([\d:TZ-]+,SHORT\)\}\})$/
 const OUR_TITLES = /^(Approve…|Reject…|Details|More details|Refresh|Open the approval page)$/
 const OUR_LINES = [
   /^⚠️ (Hidden characters|Two directions|Look-alike letters)\. /,
   /^… \d[\d ]* more (characters?|fields?|findings?, (not|none) graver,) on the approval page$/,
   /^Braces are drawn apart here/,
   /^(This is all that the caller wrote|The approval page shows all)/,
-  /^(Tool|Reason|Asked: \{\{TIME\(.*SHORT\)\}\}|Details: [\w, ·:]+)$/,
+  /^(Tool|Reason|Requested: \{\{TIME\(.*SHORT\)\}\}|Details: [\w, ·:]+)$/,
 ]
 
 describe('names', () => {

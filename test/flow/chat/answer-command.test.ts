@@ -13,7 +13,7 @@ const NOT_LINKED = {
   kind: 'notice',
   tone: 'refused',
   heading: 'You are not linked yet',
-  sentence: 'Type /countersign link and open the link to say who you are.',
+  sentence: 'Type /countersign link, open the link you get, and confirm.',
 }
 
 let service: TestService
@@ -57,7 +57,10 @@ describe('verify', () => {
     const { view } = await verdict(`verify ${service.url}/a/${id}?d=approve`)
     expect(view).toMatchObject({ kind: 'approved', asked: id })
     const other = await say(service, newSpeaker(), `verify https://evil.example/a/${id}`)
-    expect(other).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
+    expect(other).toMatchObject({
+      kind: 'notice',
+      heading: 'Not a receipt, id or address that can be verified',
+    })
   })
 
   it('says what was approved to a linked person of that account, where no one else reads along', async () => {
@@ -165,7 +168,7 @@ describe('verify', () => {
     const { view } = await verdict(`verify ${JSON.stringify(other)}`)
     expect(view).toMatchObject({
       kind: 'invalid',
-      sentence: 'It was not signed with a key of this service: its receipts would be.',
+      sentence: 'It was not signed with a key of this service, as its receipts are.',
     })
   })
 
@@ -190,13 +193,16 @@ describe('verify', () => {
       tone: 'problem',
     })
     for (const [typed, named] of [
-      ['/verify', 'Type /verify with'],
-      ['verify', 'Type /countersign verify with'],
+      ['/verify', 'Type /verify followed by'],
+      ['verify', 'Type /countersign verify followed by'],
     ] as const)
       expect(await say(service, speaker, typed)).toMatchObject({ sentence: expect.stringContaining(named) })
     expect(await say(service, speaker, '/verify help')).toMatchObject({ kind: 'help' })
     const odd = await say(service, speaker, 'verify my work')
-    expect(odd).toMatchObject({ kind: 'notice', heading: 'That is nothing to verify' })
+    expect(odd).toMatchObject({
+      kind: 'notice',
+      heading: 'Not a receipt, id or address that can be verified',
+    })
     const broken = await say(service, speaker, 'verify {"signed_payload": ')
     expect(broken).toMatchObject({ kind: 'notice', heading: 'The receipt cannot be read' })
   })
@@ -228,7 +234,7 @@ describe('somebody who is not linked', () => {
     expect(await say(service, inChannel(speaker, 'C1'), command)).toEqual(NOT_LINKED)
     const teams = newSpeaker({ platform: 'teams' })
     expect(await say(service, teams, command)).toMatchObject({
-      sentence: 'Type “link” and open the link to say who you are.',
+      sentence: 'Type “link”, open the link you get, and confirm.',
     })
   })
 
@@ -287,7 +293,7 @@ describe('somebody who is linked', () => {
       kind: 'notice',
       tone: 'refused',
       heading: 'Already linked',
-      sentence: 'Type /countersign help to see to whom, or /countersign unlink to take it back first.',
+      sentence: 'Type /countersign help to see to whom, or /countersign unlink to unlink yourself first.',
     })
   })
 
@@ -319,7 +325,7 @@ describe('somebody who is linked', () => {
       request_id: first,
       action: 'Pay[U+202E] 100',
       hidden_characters: true,
-      requested_by: 'test key (busy)',
+      requested_by: 'test key of busy',
       high_impact: true,
       expires_at: expect.any(Date),
       url: `${service.url}/a/${first}`,
@@ -336,7 +342,7 @@ describe('somebody who is linked', () => {
       'Unlinked',
     ])
     const sentences = answers.map((answer) => 'sentence' in answer && answer.sentence)
-    expect(sentences.join(' ')).toContain('may still find you by your e-mail address')
+    expect(sentences.join(' ')).toContain('may still reach you by your e-mail address')
     expect(await say(service, speaker, 'pending')).toEqual(NOT_LINKED)
     expect(await auditOf(service, { type: 'chat.unlinked', subject: person.userId })).toMatchObject([
       { actor: { kind: 'chat', id: `slack:T1:${speaker.identity.user}` } },
@@ -350,7 +356,7 @@ describe('somebody who is linked', () => {
     expect(await say(service, speaker, 'browser')).toMatchObject({ heading: 'Nothing to do' })
     expect(await say(service, speaker, 'channel')).toMatchObject({
       heading: 'Which channel?',
-      sentence: 'Type /countersign channel in the channel that is to be notified.',
+      sentence: 'Type /countersign channel in the channel you want to notify.',
     })
     const elsewhere = newSpeaker({ tenant: 'T-unknown' })
     await linkTo(service, person, elsewhere)

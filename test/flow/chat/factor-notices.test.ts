@@ -106,7 +106,7 @@ describe('T34: a change of factors', () => {
     await waitUntil(() => expect(setting.browser.messages).toHaveLength(KINDS.length))
     const told = setting.browser.messages.map(({ payload }) => payload)
     const titles = told.map(({ title }) => title)
-    const suspended = told.find(({ title }) => title === 'A passkey of yours was suspended')
+    const suspended = told.find(({ title }) => title === 'One of your passkeys was suspended')
     // Nobody can tell whether "this was them"; and a session that the copy began goes on.
     expect(suspended?.body).toMatch(
       /copied\. Open your account, end the other sessions and add another passkey; without another factor, ask the operator for a new link\.$/,

@@ -265,7 +265,7 @@ describe('an agent that asks for a key', () => {
     const stored = await worker.stored('bootstraps').findOne({ account_id: requester.account.id })
     expect(browser.messages[0]?.payload).toEqual({
       title: 'An agent asks for an API key of your account',
-      body: 'It calls itself “Ops bot”, unverified. Asked from 203.0.113.9.',
+      body: 'It calls itself “Ops bot”, unverified. Requested from 203.0.113.9.',
       url: `/b/${stored?._id}`,
       tag: stored?._id,
     })

@@ -104,7 +104,7 @@ describe('adding a channel', () => {
     expect(again).toMatchObject({
       kind: 'notice',
       heading: 'Already notified',
-      sentence: expect.stringContaining('Your page Integrations ends that.'),
+      sentence: expect.stringContaining('Turn this off under Integrations.'),
     })
   })
 
@@ -199,7 +199,7 @@ describe('adding a channel', () => {
     expect(full).toMatchObject({
       kind: 'notice',
       heading: 'Too many channels',
-      sentence: expect.stringContaining('Remove one on your page Integrations first.'),
+      sentence: expect.stringContaining('Remove one under Integrations first.'),
     })
     const user = await users.find(setting.owner.userId)
     expect((await accounts.find(user?.account_id ?? ''))?.channels).toHaveLength(5)

@@ -202,7 +202,7 @@ describe('POST /api/v1/me/push/:id/remove and …/test', () => {
     expect(browser.messages.map(({ payload }) => payload)).toEqual([
       {
         title: 'Notifications work',
-        body: 'Requests that wait for you will be shown like this.',
+        body: 'Your pending requests will be shown like this.',
         url: '/account',
         tag: 'test',
       },
