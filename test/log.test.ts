@@ -95,7 +95,8 @@ describe('an end-to-end run, logged completely', () => {
     for (const secret of [key, jwt, `internal-${INTERNAL}`]) {
       await send(service, `/api/v1/approvals/${secret}`, { token: key })
       await send(service, `/api/v1/approvals/${secret}/verify`)
-      await send(service, `/api/v1/approvals?api_key=${secret}&cursor=${secret}`, { token: key })
+      await send(service, `/api/v1/approvals?api_key=${secret}`, { token: key })
+      await send(service, `/api/v1/approvals?cursor=${secret}`, { token: key })
       await send(service, `/${secret}`)
     }
     const caller = await newCaller(service)

@@ -56,7 +56,7 @@ interface Known {
 async function loadKnown(context: PageContext): Promise<Known | undefined> {
   if (!isOwned(context.account)) return undefined
   const [keys, members, policy] = await Promise.all([
-    get('/account/api-keys?limit=100', keysShape),
+    get('/account/api-keys', keysShape),
     get('/account/members', membersShape),
     context.query.has('person') ? get('/account/policy', policyShape) : undefined,
   ])

@@ -53,9 +53,19 @@ export function logVerification(
   deps.verifications.record(verifiedEntry(deps, asker, about, result))
 }
 
-/** Records attempts that the rate limit refused, in bulk; the store is not asked to which account the request belongs. */
-export function logRefusedVerification(deps: FlowDeps, asker: Asker, id: string): void {
-  deps.verifications.recordRefused(verifiedEntry(deps, asker, { id }, 'rate_limited'))
+/**
+ * Records attempts that were refused unjudged: those over the rate limit in bulk. The store is not asked to which account the
+ * request belongs.
+ */
+export function logRefusedVerification(
+  deps: FlowDeps,
+  asker: Asker,
+  id: string,
+  result: 'rate_limited' | 'invalid_field',
+): void {
+  const entry = verifiedEntry(deps, asker, { id }, result)
+  if (result === 'rate_limited') deps.verifications.recordRefused(entry)
+  else deps.verifications.record(entry)
 }
 
 function verifiedEntry(

@@ -1,104 +1,11 @@
-import { z } from 'zod'
-import {
-  createDocument,
-  type oas31,
-  type ZodOpenApiPathsObject,
-  type ZodOpenApiSecuritySchemeObject,
-} from 'zod-openapi'
+import { createDocument, type oas31, type ZodOpenApiSecuritySchemeObject } from 'zod-openapi'
 import { MOST_PENDING } from '../domain/attention.ts'
 import { BOOTSTRAPS_AN_HOUR } from '../domain/bootstrap.ts'
 import { given } from '../domain/given.ts'
 import { REQUESTS_A_MINUTE } from '../domain/limits.ts'
-import { accountOperations } from './api/account.ts'
-import { apiKeyOperations } from './api/api-keys.ts'
-import { approvalOperations } from './api/approvals.ts'
-import { createOperations } from './api/approvals-create.ts'
-import { auditOperations } from './api/audit.ts'
-import { batchOperations } from './api/batch-decisions.ts'
-import { bootstrapOperations } from './api/bootstrap.ts'
-import { chatOperations } from './api/chat.ts'
-import { consentOperations } from './api/consents.ts'
-import { decisionOperations } from './api/decisions.ts'
-import { deliveryOperations } from './api/deliveries.ts'
-import { enrollmentOperations } from './api/enrollment.ts'
 import { WEBHOOKS } from './api/events.ts'
-import { factorOperations } from './api/factors.ts'
-import { inboxOperations } from './api/inbox.ts'
-import { memberOperations, membershipOperations } from './api/members.ts'
-import { policyOperations } from './api/policy.ts'
-import { profileOperations } from './api/profile.ts'
-import { pushOperations } from './api/push.ts'
-import { receiptOperations } from './api/receipts.ts'
-import { ownSessionOperations, sessionOperations } from './api/session.ts'
-import { operations } from './api/shared/operation.ts'
-import { webhookOperations } from './api/webhooks.ts'
-
-/** `GET /healthz`. */
-const aliveAnswer = z
-  .strictObject({
-    status: z.literal('ok'),
-    version: z.string().meta({ description: 'The version of the service.' }),
-    commit: z.string().meta({ description: 'The commit it was built from, or `unknown`.' }),
-  })
-  .meta({ id: 'Alive' })
-
-/** `GET /readyz`. */
-const readyAnswer = z.strictObject({ status: z.literal('ready') }).meta({ id: 'Ready' })
-
-const open = { access: { by: [] }, limited: false } as const
-
-const serviceOperations = operations('Service', {
-  'get /healthz': {
-    id: 'isAlive',
-    summary: 'Liveness check',
-    ...open,
-    answers: { '200': { schema: aliveAnswer, description: 'The process is alive.' } },
-  },
-  'get /readyz': {
-    id: 'isReady',
-    summary: 'Readiness check',
-    ...open,
-    answers: { '200': { schema: readyAnswer, description: 'The store answers.' } },
-    refusals: ['storage_unavailable'],
-  },
-  'get /openapi.json': {
-    id: 'getOpenApiDocument',
-    summary: 'This document',
-    description: 'Readable at `/docs`.',
-    ...open,
-    answers: {
-      '200': { schema: z.looseObject({ openapi: z.string() }), description: 'OpenAPI 3.1.' },
-    },
-  },
-})
-
-/** All operations, with the schemas of their requests and answers. */
-export const PATHS: ZodOpenApiPathsObject = {
-  ...createOperations,
-  ...approvalOperations,
-  ...receiptOperations,
-  ...inboxOperations,
-  ...decisionOperations,
-  ...batchOperations,
-  ...bootstrapOperations,
-  ...consentOperations,
-  ...apiKeyOperations,
-  ...accountOperations,
-  ...auditOperations,
-  ...memberOperations,
-  ...policyOperations,
-  ...membershipOperations,
-  ...webhookOperations,
-  ...deliveryOperations,
-  ...sessionOperations,
-  ...ownSessionOperations,
-  ...enrollmentOperations,
-  ...factorOperations,
-  ...profileOperations,
-  ...chatOperations,
-  ...pushOperations,
-  ...serviceOperations,
-}
+import { METHODS } from './api/shared/operation.ts'
+import { PATHS } from './operations.ts'
 
 /**
  * Builds the OpenAPI 3.1 document from the schemas that check requests and that tests compare answers with.
@@ -148,11 +55,9 @@ function simplify({ jsonSchema, io }: { jsonSchema: Record<string, unknown>; io:
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
-
 const DESCRIPTION = `An application or agent submits an action; a person approves or rejects it with a passkey or a one-time code; the service signs the decision with Ed25519, and anyone can verify the receipt.
 
-Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if their content follows the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name. Answers may gain fields.
+Bodies are JSON objects of at most 64 KiB with \`Content-Type: application/json\`. Times are ISO 8601 in UTC with milliseconds. Unknown fields of a body, up to 100, are ignored, if their content follows the rules for all JSON here; where that matters the answer names them in \`ignored_fields\`. A name that looks like a known field is refused with \`invalid_field\` and the right name, as is every unknown query parameter under \`/api/\`. Answers may gain fields.
 
 Every refusal is \`{"error", "message"}\`: branch on \`error\`, show \`message\`. Every answer carries \`X-Request-Id\`.
 

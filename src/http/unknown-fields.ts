@@ -22,6 +22,21 @@ export function refuseNearMisses(schema: z.ZodType, body: unknown, path = ''): v
   }
 }
 
+/**
+ * Refuses a query parameter that the call does not have: an answer without its filter, from the first page again, or without the
+ * comparison that the caller asked for, would be to another question.
+ * @throws Refusal `invalid_field` with what was meant, or what there is
+ */
+export function refuseUnknownNames(query: object, known: readonly string[]): void {
+  const name = Object.keys(query).find((one) => !known.includes(one))
+  if (name === undefined) return
+  const meant = meantField(name, known)
+  const all = known.length === 0 ? 'this call has no parameters' : `the parameters are ${known.join(', ')}`
+  const told = meant === undefined ? all : `send \`${meant}\``
+  if (isPlain(name)) throw invalidField(name, `is not known; ${told}`)
+  throw invalidField('query', `holds an unknown parameter; ${told}`)
+}
+
 /** Far more unknown fields than any caller sends; comparing thousands with every known name would hold up all other callers. */
 const MOST_UNKNOWN = 100
 /** More than the fields that any call has. */
@@ -57,9 +72,14 @@ export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: 
 
 const MOST_NAMED = 50
 
-/** Returns a name that is safe to show: anything long or unusual becomes `body`, so that hostile text is never echoed. */
+/** Returns a name that is safe to show; `body` in place of others. */
 function shown(name: string): string {
-  return /^[\w.[\]-]{1,64}$/.test(name) ? name : 'body'
+  return isPlain(name) ? name : 'body'
+}
+
+/** Checks whether a name is safe to show: hostile text is never echoed. */
+function isPlain(name: string): boolean {
+  return /^[\w.[\]-]{1,64}$/.test(name)
 }
 
 /** Returns the fields of an object schema, also if it is optional or nullable; undefined for any other schema. */

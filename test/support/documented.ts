@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { packagePath } from '../../src/config/package-path.ts'
-import { PATHS } from '../../src/http/openapi.ts'
+import { PATHS } from '../../src/http/operations.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 

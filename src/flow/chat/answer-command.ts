@@ -187,7 +187,7 @@ async function actionFor(
 function logRefused(deps: FlowDeps, { identity }: ChatSpeaker, asked: Asked): void {
   if (asked.kind === 'nothing' || asked.kind === 'other') return
   const asker = { kind: 'chat', id: identityKey(identity) } as const
-  logRefusedVerification(deps, asker, asked.kind === 'receipt' ? PASTED : asked.id)
+  logRefusedVerification(deps, asker, asked.kind === 'receipt' ? PASTED : asked.id, 'rate_limited')
 }
 
 /** Stands in the trail in place of an id. */

@@ -13,7 +13,7 @@ import {
   sandboxMark,
   timeField,
 } from './shared/fields.ts'
-import { pageQuery, text } from './shared/input.ts'
+import { pageQuery, text, wholeNumber } from './shared/input.ts'
 import { idInPath, operations } from './shared/operation.ts'
 
 export const listQuery = z.object({
@@ -25,13 +25,7 @@ export const listQuery = z.object({
 })
 
 export const waitQuery = z.object({
-  timeout: z.coerce
-    .number({ error: 'must be a number' })
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(60, 'must be at most 60')
-    .default(25)
-    .meta({ description: 'The longest time to wait, in seconds.' }),
+  timeout: wholeNumber(1, 60).default(25).meta({ description: 'The longest time to wait, in seconds.' }),
 })
 
 /** `POST /api/v1/approvals/:id/consume`: what the caller is about to run. It is only compared, so only its form is checked. */

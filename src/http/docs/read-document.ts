@@ -1,4 +1,5 @@
 import type { oas31 } from 'zod-openapi'
+import { METHODS } from '../api/shared/operation.ts'
 
 export type OpenApi = oas31.OpenAPIObject
 export type Media = oas31.MediaTypeObject
@@ -55,8 +56,6 @@ export interface Section {
 
 /** The address of what the service itself calls. */
 export const RECEIVER = 'your receiver'
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 export function sectionsOf({ paths = {}, webhooks = {}, tags = [] }: OpenApi): Section[] {
   const sent = Object.values(webhooks).map((item) => [RECEIVER, item] as const)

@@ -11,6 +11,7 @@ import {
 } from '../../flow/authenticate-caller.ts'
 import { clientAddress } from './client-address.ts'
 import { lookAgainAfterBody } from './json-body.ts'
+import { refuseUnknownParameters } from './known-parameters.ts'
 
 const callers = new WeakMap<Response, Caller>()
 
@@ -28,6 +29,7 @@ export function authenticate(deps: CallerDeps): RequestHandler {
       await look()
       lookAgainAfterBody(request, response, look)
     }
+    refuseUnknownParameters(request)
     next()
   }
 }

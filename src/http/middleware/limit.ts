@@ -4,13 +4,18 @@ import { type LimitBucket, limitSubject } from '../../domain/limits.ts'
 import type { LimitState, RateLimiter } from '../../flow/ports.ts'
 import { callerOf } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
+import { refuseUnknownParameters } from './known-parameters.ts'
 import { sessionOf } from './session.ts'
 
-/** Makes the checks that count a request against a key, an address or a person. */
-function limitBy(subjectOf: (request: Request, response: Response) => string) {
+/** Makes the checks that count a request against a key, an address or a person, and then `check` it. */
+function limitBy(
+  subjectOf: (request: Request, response: Response) => string,
+  check: (request: Request) => void = () => {},
+) {
   return ({ limiter }: { limiter: RateLimiter }, bucket: LimitBucket): RequestHandler =>
     async (request, response, next) => {
       applyLimit(response, await limiter.take(bucket, subjectOf(request, response)))
+      check(request)
       next()
     }
 }
@@ -18,8 +23,10 @@ function limitBy(subjectOf: (request: Request, response: Response) => string) {
 /** Counts the request against the key that makes it (interface, "Limits"). */
 export const limitByKey = limitBy((_request, response) => callerOf(response).key.id)
 
-/** Counts the request against the network address it comes from. */
-export const limitByAddress = limitBy((request) => limitSubject(clientAddress(request)))
+/** Counts the request against the network address it comes from. Such routes are open, so no 401 goes before a wrong parameter. */
+export const limitByAddress = limitBy((request) => {
+  return limitSubject(clientAddress(request))
+}, refuseUnknownParameters)
 
 /** Counts the request against the person who is signed in, over all their sessions. Only behind `requireSession`. */
 export const limitByPerson = limitBy((_request, response) => sessionOf(response).user.id)

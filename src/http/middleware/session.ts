@@ -15,6 +15,7 @@ import { bearerToken, callerIds } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'
 import { lookAgainAfterBody } from './json-body.ts'
+import { refuseUnknownParameters } from './known-parameters.ts'
 
 type SessionHttpDeps = PeopleDeps & {
   settings: { baseUrl: string }
@@ -36,6 +37,7 @@ export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'
     }
     await look()
     lookAgainAfterBody(request, response, look)
+    refuseUnknownParameters(request)
     next()
   }
 }

@@ -217,13 +217,14 @@ export function verificationRoutes(deps: HttpDeps): Router {
   return router
 }
 
-/** Logs attempts that the rate limit refused, since every attempt must be logged (interface, endpoint 4). */
+/** Logs attempts that were refused before `verify`, since every attempt must be logged (interface, endpoint 4). */
 function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
   return (error: unknown, request, _response, next) => {
-    if (error instanceof Refusal && error.code === 'rate limit exceeded') {
-      const asker = { kind: 'public', address: clientAddress(request) } as const
-      logRefusedVerification(deps, asker, request.params.id)
-    }
+    const asker = { kind: 'public', address: clientAddress(request) } as const
+    const { id } = request.params
+    const code = error instanceof Refusal ? error.code : undefined
+    if (code === 'rate limit exceeded') logRefusedVerification(deps, asker, id, 'rate_limited')
+    if (code === 'invalid_field') logRefusedVerification(deps, asker, id, code)
     next(error)
   }
 }

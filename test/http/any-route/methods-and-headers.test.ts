@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newCaller, send, type TestCaller } from '../../support/caller.ts'
+import { newCaller, send, signIn, type TestCaller } from '../../support/caller.ts'
+import { documentedOperations } from '../../support/documented.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -64,6 +65,52 @@ describe('methods', () => {
     expect(answer.status).toBeLessThan(500)
     const cors = [...answer.headers.keys()].filter((name) => name.startsWith('access-control-'))
     expect(cors).toEqual([])
+  })
+})
+
+describe('query parameters', () => {
+  it('T58: unknown ones are refused by name at every operation of the API, after the 401 of a stranger', async () => {
+    const session = await signIn(service, caller.user)
+    const operations = documentedOperations().filter(({ path }) => path.startsWith('/api/'))
+    expect(operations.length).toBeGreaterThan(80)
+    for (const { method, path } of operations) {
+      const by = async (token?: string) => {
+        const options = { method: method.toUpperCase(), ...(token !== undefined && { token }) }
+        const { status, body } = await send(service, `${path.replace(/\{\w+\}/, id)}?nonsense=1`, options)
+        return [status, body.error, body.field]
+      }
+      const answers = [await by()]
+      if (answers[0]?.[0] === 401) answers.push(await by(caller.token), await by(session))
+      const refused = answers.filter(([status]) => status !== 401)
+      expect([method, path, refused[0]]).toEqual([method, path, [400, 'invalid_field', 'nonsense']])
+      expect(new Set(refused.map(String)).size, path).toBe(1)
+    }
+  })
+
+  it.each([
+    ['/API/v1/Approvals/?state=pending', 'state', 'is not known; send `status`'],
+    ['/api/v1/approvals?limit=5&page=2', 'page', 'is not known; send `cursor`'],
+    ['/api/v1/approvals/:id/wait?Timeout=1', 'Timeout', 'is not known; send `timeout`'],
+    ['/api/v1/approvals/:id/?expand=context', 'expand', 'is not known; this call has no parameters'],
+    ['/api/v1/approvals/:id?%3Cb%3E=1', 'query', 'holds an unknown parameter; this call has no parameters'],
+  ])('%s: %s %s', async (path, field, detail) => {
+    const answer = await caller.send(path.replace(':id', id))
+    expect(answer.status).toBe(400)
+    const message = `${field} ${detail}.`
+    expect(answer.body).toEqual({ error: 'invalid_field', message, field, detail })
+  })
+
+  it.each([
+    '/healthz',
+    '/readyz',
+    '/openapi.json',
+    '/.well-known/jwks.json',
+    '/docs',
+    '/verify',
+    '/a/x',
+    '/',
+  ])('of %s are left alone: monitors, proxies and links add some', async (path) => {
+    expect((await send(service, `${path}?utm_source=mail`)).status).toBe(200)
   })
 })
 

@@ -164,9 +164,9 @@ describe('who sees what', () => {
   it('404: no stranger, nor whoever is only invited, nor any other id', async () => {
     const invited = await enrolWithPasskey(service, 'invited@example.com')
     await joinAccount(service, accountId, invited.userId, 'auditor', 'invited')
-    for (const path of [PATH, `${PATH}/export`])
+    for (const path of [`${PATH}?`, `${PATH}/export?format=csv&`])
       for (const id of [accountId, `acc_${'0'.repeat(26)}`, 'x']) {
-        const { status, body } = await invited.browser.get(`${path}?format=csv&account=${id}`)
+        const { status, body } = await invited.browser.get(`${path}account=${id}`)
         expect([status, body.error]).toEqual([404, 'not_found'])
       }
   })

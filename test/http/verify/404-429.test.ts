@@ -32,6 +32,16 @@ it.each([
   expect([...malformed.headers.keys()].sort()).toEqual([...unknown.headers.keys()].sort())
 })
 
+it('400: refuses a comparison that the check does not make, and logs the attempt', async () => {
+  const id = 'req_00000000000000000000000009'
+  const answer = await send(service, `/api/v1/approvals/${id}/verify?action=Pay`)
+  expect(answer.status).toBe(400)
+  expect(answer.body).toMatchObject({ error: 'invalid_field', field: 'action' })
+  await service.composition.deps.verifications.flush()
+  const logged = await auditOf(service, { type: 'approval.verified', subject: id })
+  expect(logged.map(({ detail }) => detail)).toEqual([{ result: 'invalid_field' }])
+})
+
 it('T68, 429: refuses the 301st verification of an address within a minute, and logs them all: the refused ones in bulk', async () => {
   const fresh = await startService()
   try {

@@ -41,6 +41,17 @@ export function flagParameter(description: string) {
     .meta({ description })
 }
 
+/** A whole number in a query, in decimal digits alone: JavaScript also takes `0x10`, `1e1` and ` 5` for numbers. */
+export function wholeNumber(least: number, most: number) {
+  return z.preprocess(
+    (text) => (typeof text === 'string' && /^-?\d{1,15}$/.test(text) ? Number(text) : text),
+    z
+      .int({ error: 'must be a whole number' })
+      .min(least, `must be at least ${least}`)
+      .max(most, `must be at most ${most}`),
+  )
+}
+
 /** The text to search for; it is never treated as a pattern. */
 export function searchParameter(description: string) {
   return text
@@ -71,13 +82,7 @@ export const WRONG_CURSOR = 'must be the next_cursor of an earlier page'
 /** The page of a list. The service makes the cursors, but they come back from outside, so their form is checked strictly. */
 export function pageQuery(limit: number) {
   return z.object({
-    limit: z.coerce
-      .number({ error: 'must be a number' })
-      .int('must be a whole number')
-      .min(1, 'must be at least 1')
-      .max(100, 'must be at most 100')
-      .default(limit)
-      .meta({ description: 'How many at most.' }),
+    limit: wholeNumber(1, 100).default(limit).meta({ description: 'How many at most.' }),
     cursor: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,200}$/, WRONG_CURSOR)

@@ -88,7 +88,17 @@ export const FILE = {
 
 type KnownFacts = OperationFacts & { access: Access }
 
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+type Method = (typeof METHODS)[number]
+
+/**
+ * Checks whether the operations at a path refuse query parameters that they do not have. Probes, the key set and the document of
+ * the API do not: proxies and monitors often add some, and none could mean anything there.
+ */
+export function refusesUnknown(path: string): boolean {
+  return path.startsWith('/api/')
+}
 
 /** Builds the operations under one heading of the document, by method and path. */
 export function operations(
@@ -99,13 +109,13 @@ export function operations(
   for (const [route, facts] of Object.entries(table)) {
     const [method = '', path = ''] = route.split(' ')
     const access: Access = { by: ['cookie', 'token'], ownPage: method !== 'get' }
-    paths[path] = { ...paths[path], [method]: operation(tag, { access, ...facts }) }
+    paths[path] = { ...paths[path], [method]: operation(tag, path, { access, ...facts }) }
   }
   return paths
 }
 
 /** Builds one operation: its security, headers and refusals follow from its access and its body. */
-function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
+function operation(tag: string, path: string, facts: KnownFacts): ZodOpenApiOperationObject {
   const { id: operationId, summary, description, access, parameters: requestParams, body } = facts
   return {
     operationId,
@@ -114,7 +124,7 @@ function operation(tag: string, facts: KnownFacts): ZodOpenApiOperationObject {
     ...given({ description }),
     security: securityOf(access),
     ...given({ requestParams, requestBody: body && requestBodyOf(body) }),
-    responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(facts)) },
+    responses: { ...answersOf(facts), ...refusalResponses(refusalsOf(path, facts)) },
   }
 }
 
@@ -142,10 +152,11 @@ function contentOf({ schema, type = 'application/json', examples }: DocumentedAn
     : { content: Object.fromEntries([type].flat().map((one) => [one, content])) }
 }
 
-function refusalsOf(facts: KnownFacts): DocumentedCode[] {
+function refusalsOf(path: string, facts: KnownFacts): DocumentedCode[] {
   const { body, parameters, access, refusals = [], limited } = facts
   const limit: DocumentedCode[] = limited === false ? [] : ['rate limit exceeded']
-  const input = [...queryRefusals(parameters?.query), ...bodyRefusals(body)]
+  const unknown: DocumentedCode[] = refusesUnknown(path) ? ['invalid_field'] : []
+  const input = [...unknown, ...missing(parameters?.query), ...bodyRefusals(body)]
   return [...new Set([...input, ...accessRefusals(access), ...refusals, ...limit])]
 }
 
@@ -155,12 +166,8 @@ function bodyRefusals(body: OperationFacts['body']): DocumentedCode[] {
   return [...missing(body.schema), ...form]
 }
 
-function queryRefusals(query: unknown): DocumentedCode[] {
-  return query instanceof z.ZodType ? [...missing(query), 'invalid_field'] : []
-}
-
 /** Returns the codes for the fields without which the schema refuses its input. */
-function missing(schema: z.ZodType): DocumentedCode[] {
+function missing(schema: unknown): DocumentedCode[] {
   const fields = schema instanceof z.ZodObject ? Object.entries(schema.shape) : []
   return fields.flatMap(([name, field]) =>
     field instanceof z.ZodType && !field.safeParse(undefined).success ? [`${name} required` as const] : [],
