@@ -106,7 +106,7 @@ function newPasskeyForm(
 ): HTMLElement {
   const name = nameField('Name of the new passkey', undefined, { value: deviceName() })
   const make = checkBox('Verify its model', {
-    hint: 'Your browser asks whether this service may see the model of the authenticator. Some accounts count only such passkeys.',
+    hint: 'Your browser asks whether this service may see the model of the authenticator. Some accounts accept only such passkeys.',
     checked: false,
   })
   const create = async (hints: PasskeyHints): Promise<void> => {

@@ -53,7 +53,7 @@ export async function recordedOf(ids: readonly string[]): Promise<BatchItem[]> {
 
 async function passkeyProof(options: BatchOptions['options'], slot: NoticeSlot) {
   if (options === undefined)
-    throw new RequestFailure(403, 'method_not_enrolled', 'No passkey of yours can confirm these requests.')
+    throw new RequestFailure(403, 'method_not_enrolled', 'None of your passkeys can confirm these requests.')
   return { passkey: await usePasskey(options, slot) }
 }
 
@@ -199,10 +199,13 @@ export function resultRows(
 }
 
 function outcomeOf(decision: Outcome, item: BatchItem | undefined): Child[] {
-  if (item === undefined) return [el('strong', {}, 'Unknown'), ': the service did not say what came of it.']
+  if (item === undefined) return [el('strong', {}, 'Unknown'), ': the service did not return the outcome.']
   if ('error' in item) return [el('strong', {}, 'Not recorded'), `: ${item.error.message}`]
   if (item.status === 'pending')
-    return [el('strong', {}, `Your ${WORD_OF[decision]} is recorded`), '. It waits for others.']
+    return [
+      el('strong', {}, `Your ${WORD_OF[decision]} is recorded`),
+      '. Other approvers still have to decide.',
+    ]
   return [el('strong', {}, item.status === 'approved' ? 'Approved' : 'Rejected'), '.']
 }
 

@@ -99,14 +99,14 @@ export class DecideTogether {
   async #load(): Promise<boolean> {
     this.#show(
       `${this.#verb()} together`,
-      el('p', { class: 'loading' }, 'Loading what you would sign…'),
+      el('p', { class: 'loading' }, 'Loading the requests…'),
       this.#closing('Cancel'),
     )
     try {
       const reviews = await loadBatch(this.#ids)
       if (!this.#dialog.open) return false
       if (reviews.length > 0) this.#showItems(reviews)
-      else this.#show('Nothing is left to decide', p('It is all decided.'), this.#closing('Close'))
+      else this.#show('Nothing to decide', p('Everything has been decided.'), this.#closing('Close'))
       return true
     } catch (error) {
       if (!this.#dialog.open) return false
@@ -158,7 +158,7 @@ export class DecideTogether {
           'batch-side',
           ...(methods.length === 0
             ? [
-                p('No way of confirming is allowed for all of these. Decide them one by one.'),
+                p('No single factor is allowed for all of these. Decide them one by one.'),
                 this.#closing('Cancel'),
               ]
             : [this.#form(items, methods, unseen)]),
@@ -175,7 +175,7 @@ export class DecideTogether {
     const readers =
       items.length === 1
         ? 'The caller sees it, and it is stored with the receipt.'
-        : 'The callers read it, and it is kept with each receipt.'
+        : 'The callers see it, and it is stored with each receipt.'
     const comment = commentField(this.#draft, readers)
     const busy = (state: boolean): void => {
       this.#busy = state
@@ -249,7 +249,7 @@ export class DecideTogether {
     const some = ids.length === 0 ? 'something' : counted(ids.length)
     this.#slot.show(
       'warning',
-      `${some} changed since you looked: decided, withdrawn or expired. Nothing was recorded. This is the list as it is now.`,
+      `${some} changed since you looked: decided, withdrawn or expired. Nothing was recorded. The list now shows the current state.`,
     )
   }
 
@@ -265,7 +265,7 @@ export class DecideTogether {
       this.#closing('Back to the inbox'),
       el(
         'ol',
-        { class: 'batch-list', 'aria-label': 'What came of it' },
+        { class: 'batch-list', 'aria-label': 'Outcomes' },
         ...resultRows(items, this.#decision, results),
       ),
     )

@@ -49,13 +49,13 @@ const NAMED_KEY = '$COUNTERSIGN_KEY'
 /** The guide, in four steps: a key, a command, a decision, a receipt. */
 export class Guide {
   readonly #ask = step('Make a request', 'The command to copy appears here, with your key in it.')
-  readonly #decide = step('Approve it', 'The request appears here by itself, seconds after you asked.')
+  readonly #decide = step('Approve it', 'The request appears here automatically, within seconds.')
   readonly #check = step('Check the receipt', 'The signed proof of the decision, which anyone can verify.')
   readonly #key: Step
   readonly #memory: Memory
   readonly #part = section(
     'From an API key to a checked receipt, in four steps',
-    'It takes a minute and a terminal. Afterwards your own agents and applications ask the same way.',
+    'It takes a minute and a terminal. Your agents and applications then do the same.',
   )
   /** The raw key while it is on the screen, for the only time. */
   #rawKey: string | undefined
@@ -99,7 +99,7 @@ export class Guide {
         p('You have a key. ', link('/keys', 'Make another'), ' if you did not keep it.'),
         command(
           `export COUNTERSIGN_KEY='sa_${key.sandbox ? 'test' : 'live'}_…'`,
-          'how a terminal keeps the key',
+          'the command that sets the key in a terminal',
         ),
       )
       this.#toAsk(NAMED_KEY, key)
@@ -112,14 +112,14 @@ export class Guide {
     this.#rawKey = rawKey
     this.#memory.follows(key.id)
     this.#key.fill(
-      p('Your key. ', el('strong', {}, 'It is shown only this once'), ': copy it to a safe place.'),
+      p('Your key. ', el('strong', {}, 'It is shown only once'), ': copy it to a safe place.'),
       secretBox(rawKey, 'the API key'),
     )
     this.#again = () => this.#toAsk(rawKey, key)
     this.#again()
     this.#follow(key.id)
     this.#ask.heading.focus()
-    announce('Your key is made. Step 2: ask for an approval')
+    announce('Your key is made. Step 2: make a request')
   }
 
   #toAsk(rawKey: string, { sandbox }: Pick<Key, 'sandbox'>): void {
@@ -127,7 +127,10 @@ export class Guide {
       p('Run this in a terminal on this machine, or wherever this address can be reached:'),
       command(askCommand(rawKey, location.origin), 'the command that makes a request'),
     )
-    if (sandbox) this.#decide.fill(p('Nothing to do: a dry-run decides by itself after a few seconds.'))
+    if (sandbox)
+      this.#decide.fill(
+        p('You need not do anything: a dry-run is decided automatically after a few seconds.'),
+      )
   }
 
   #follow(keyId: string): void {
@@ -157,7 +160,7 @@ export class Guide {
   /** Shortens the first steps, so that the request is in sight. A raw key stays: it is not shown again. */
   #shrink(): void {
     if (this.#rawKey === undefined) this.#key.fill(p('You have a key.'))
-    this.#ask.fill(p('You asked.'))
+    this.#ask.fill(p('Your request was made.'))
   }
 
   /** Shows the last step. The guide is complete as soon as the person opens the check of the receipt. */
@@ -166,7 +169,7 @@ export class Guide {
       class: 'button primary quiet',
     })
     check.addEventListener('click', () => this.#memory.ended())
-    if (this.element.isConnected) announce('It is decided. Step 4: check the receipt')
+    if (this.element.isConnected) announce('Your request is decided. Step 4: check the receipt')
     if (this.#rawKey !== undefined) this.#shrinkAround(id, check, this.#rawKey)
     else {
       const labelled = this.element.getAttribute('aria-labelledby') ?? ''
@@ -177,10 +180,10 @@ export class Guide {
   }
 
   #shrinkAround(id: string, check: HTMLElement, rawKey: string): void {
-    this.#ask.fill(p('You asked.'))
-    this.#decide.fill(p('It is decided.'))
+    this.#ask.fill(p('Your request was made.'))
+    this.#decide.fill(p('Your request is decided.'))
     this.#check.fill(
-      p('The page checks it in your browser; a program takes it from the answer of this call:'),
+      p('The page checks it in your browser; a program gets it from the answer of this call:'),
       command(
         `curl ${location.origin}/api/v1/approvals/${id} \\\n  -H "Authorization: Bearer ${rawKey}"`,
         'the command that reads the receipt',
@@ -190,7 +193,7 @@ export class Guide {
   }
 }
 
-const ENDED = [p('The request ended without a decision. Ask once more: the command of step 2 works again.')]
+const ENDED = [p('The request ended without a decision. Make another one: run the command of step 2 again.')]
 
 type Step = ReturnType<typeof step>
 
@@ -207,7 +210,7 @@ function step(title: string, first: Child) {
 
 function keyForm(made: (rawKey: string, key: Pick<Key, 'id' | 'sandbox'>) => void): HTMLElement {
   const slot = noticeSlot()
-  const name = nameField('Name of the key', 'Approvers see it as the one who asks.', {
+  const name = nameField('Name of the key', 'Approvers see it as “Requested by”.', {
     required: true,
     value: 'my-first-agent',
   })
@@ -229,7 +232,7 @@ function keyForm(made: (rawKey: string, key: Pick<Key, 'id' | 'sandbox'>) => voi
     el(
       'p',
       { class: 'hint', id: SANDBOX_HINT },
-      'No passkey or phone at hand, or only writing code? With a sandbox key a dry-run decides by itself and no one is asked.',
+      'If you have no passkey or phone at hand, or only write code: with a sandbox key a dry-run is decided automatically and no one is notified.',
     ),
   )
 }
@@ -239,7 +242,7 @@ const SANDBOX_HINT = 'sandbox-hint'
 function arrived(request: Pick<RequestRow, 'id' | 'action'>): Child[] {
   const { element, textId } = callerQuote(request.action)
   return [
-    p('It is here. Look at it, and approve it with your passkey or code:'),
+    p('Review it, and approve it with your passkey or code:'),
     element,
     link(`/a/${encodeURIComponent(request.id)}`, 'Review and approve', {
       class: 'button primary',

@@ -84,8 +84,8 @@ async function loadConsents(): Promise<WaitingConsent[]> {
 /** The waiting requests for an API key. Hidden while there are none, nearly always; appears without a reload. */
 function consentsSection(first: readonly WaitingConsent[]): HTMLElement {
   const part = section(
-    'Asking for an API key',
-    'Agents that want a key of your account. Looking decides nothing; you confirm on the next page.',
+    'Requests for an API key',
+    'Agents that ask for a key of your account. Opening a request decides nothing; you confirm on the next page.',
   )
   const list = el('ul', { class: 'waiting-list' })
   part.body.replaceChildren(list)
@@ -132,7 +132,7 @@ function consentRow(consent: WaitingConsent): HTMLElement {
       { class: 'asker' },
       'Unverified name. Requested from ',
       mono(consent.requester.address),
-      '; ends ',
+      '; expires ',
       ago(consent.expires_at),
       '.',
     ),

@@ -80,18 +80,18 @@ const SOON_SECONDS = 600
 /** With more seconds left than this, only minutes are shown: seconds would distract. */
 const SECONDS_SHOWN = 120
 
-/** Shows the time left until `expires_at`, which is its title; `look` is the class of the words “left to decide”. */
+/** Shows the time left until `expires_at`, which is its title; `look` is the class of the words “Expires in”. */
 export function countdown(expires_at: string, look: string) {
   const element = el('span', { class: 'time-left' })
   element.addEventListener('pointerenter', () => {
-    element.title = `Ends ${exactly(expires_at)}`
+    element.title = `Expires at ${exactly(expires_at)}`
   })
   const tick = (clock: number): void => {
     const left = secondsUntil(expires_at, clock)
     const said = left > SECONDS_SHOWN ? duration(left).replace(/ \d+ s$/, '') : duration(left)
-    const words = left > 0 ? said : 'The time is up'
-    if (element.firstChild?.textContent !== words)
-      element.replaceChildren(words, left > 0 ? el('span', { class: look }, ' left to decide') : '')
+    const words = left > 0 ? said : 'Expired'
+    if (element.lastChild?.textContent !== words)
+      element.replaceChildren(left > 0 ? el('span', { class: look }, 'Expires in ') : '', words)
     element.classList.toggle('soon', left <= SOON_SECONDS)
     element.classList.toggle('urgent', left <= 60)
   }

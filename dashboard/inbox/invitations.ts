@@ -20,7 +20,7 @@ const MEANINGS = {
 export function invitationsSection(invitations: readonly AccountInvitation[], done: Done): HTMLElement {
   const part = section(
     'Invitations',
-    'Owners of these accounts ask you to join. To accept, open the link that the owner handed you: it proves that they mean you.',
+    'Owners of these accounts ask you to join. To accept, open the link that the owner gave you: it proves that you are the person they invited.',
   )
   const rows = invitations.map((invitation) => invitationRow(part, invitation, done))
   part.body.append(el('ul', { class: 'entries' }, ...rows))

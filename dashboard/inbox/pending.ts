@@ -26,7 +26,7 @@ export function forWhom(principal: Principal | null | undefined): HTMLElement | 
     callerName(principal.name),
     ' (',
     mono(principal.approver),
-    '), for whom you stand in.',
+    '), as their delegate.',
   )
 }
 
@@ -39,7 +39,7 @@ export function callersLegend(id?: string): HTMLElement {
     sample,
     ' words are the caller’s, not checked',
     el('span', { class: 'not-on-phones' }, ' by Countersign'),
-    el('span', { class: 'visually-hidden' }, ': the action, and the name of who asks'),
+    el('span', { class: 'visually-hidden' }, ': the action, and the name of the caller'),
     '.',
   )
 }

@@ -51,7 +51,7 @@ export class ReadingPane {
     if (id === undefined) return
     const said = notice(
       'info',
-      'this request does not wait for you any more. ',
+      'this request no longer needs your decision. ',
       link(keepFilters(pageOf({ id })), 'See its state'),
     )
     // While the request loads, the pane still shows another one, of which the notice would be false.
@@ -85,7 +85,7 @@ export class ReadingPane {
       return await (await loadReading()).readingOf(request)
     } catch (error) {
       if (error instanceof RequestFailure && error.status === 404)
-        return [p('This request does not wait for you any more.')]
+        return [p('This request no longer needs your decision.')]
       return [
         notice('failed', sentenceOf(error)),
         buttonRow(button('Try again', 'plain', () => this.show({ ...request }))),

@@ -46,7 +46,7 @@ function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[]
       request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
       canDecide(request)
         ? wayToDecide(review.id, actionId)
-        : p('You have nothing to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
+        : p('You have no factor to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
     ),
     ...everythingSigned(checked, actionId),
     hint(
@@ -54,7 +54,7 @@ function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[]
       callerName(key_name),
       ' of the account ',
       callerName(account_name),
-      '. Ends ',
+      '. Expires ',
       moment(review.expires_at),
       '.',
     ),
@@ -73,6 +73,6 @@ function wayToDecide(id: string, actionId: string): HTMLElement {
   return div(
     'section-body',
     buttonRow(to('reject', 'Reject…'), to('approve', 'Approve…')),
-    hint('You confirm on the next page. What is signed cannot be taken back.'),
+    hint('You confirm on the next page. A signed decision cannot be undone.'),
   )
 }

@@ -36,10 +36,10 @@ export class WaitingList {
   readonly legend: HTMLElement
   readonly #list: HTMLElement
   readonly #empty = p(
-    'Nothing is waiting for you now. A request that names you as an approver will appear here by itself.',
+    'You have no pending requests. A new request that names you as an approver appears here automatically.',
   )
-  readonly #misfit = p('Nothing that waits for you fits these filters.')
-  readonly #more = note(`These are the ${LISTED} that end first; there are more.`)
+  readonly #misfit = p('No pending requests match these filters.')
+  readonly #more = note(`Showing the ${LISTED} that expire first.`)
   readonly #rows = new Map<string, InboxRow>()
   readonly #events: WaitingListEvents
   #clock = 0
@@ -290,8 +290,8 @@ export function waitingFilter(changed: () => void) {
     keepInAddress([asker, of, impact].map((part) => part.inAddress()))
     changed()
   }
-  const asker = nameChoice('by', 'Asked by', 'Asked by anyone', query, chosen)
-  const of = nameChoice('of', 'Account asking', 'Any account', query, chosen)
+  const asker = nameChoice('by', 'Requested by', 'Requested by anyone', query, chosen)
+  const of = nameChoice('of', 'Account', 'Any account', query, chosen)
   const impact = highImpact(query, chosen)
   return {
     element: div('inbox-filters', impact.element, asker.element, of.element),

@@ -28,20 +28,20 @@ interface Waiting {
 }
 
 const AUDITORS =
-  'New requests of this account do not name auditors: you find them all under Requests. What names you all the same, in any account, is listed here.'
+  'New requests of this account do not name auditors: you find them all under Requests. Earlier requests that name you, in any account, are listed here.'
 
 /** The requests that wait for this person, kept up to date while the section is visible. */
 export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {
   return new WaitingSection(waiting).start(first)
 }
 
-const CUT_OFF = 'The service does not answer. You can decide when it does again.'
+const CUT_OFF = 'The service does not respond. You can decide when it does again.'
 
 const clockTime = formatter({ timeStyle: 'short' })
 
 class WaitingSection {
   readonly #waiting: Waiting
-  readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Waiting for you')
+  readonly #heading = el('h2', { id: freshId('section'), tabindex: -1 }, 'Pending requests')
   readonly #slot = noticeSlot()
   readonly #trouble = el('p', { class: 'notice warning cut-off', role: 'status', hidden: true })
   readonly #pane = new ReadingPane()
@@ -113,12 +113,12 @@ class WaitingSection {
       { key: 'x', does: 'Select or deselect the request', run: () => this.#list.toggle() },
       {
         key: 'a',
-        does: 'Approve what is selected, or else this request: you confirm it next',
+        does: 'Approve the selected requests, or this one: you confirm it next',
         run: () => this.#decide('approved'),
       },
       {
         key: 'r',
-        does: 'Reject what is selected, or else this request: you confirm it next',
+        does: 'Reject the selected requests, or this one: you confirm it next',
         run: () => this.#decide('rejected'),
       },
       { key: 'Escape', does: 'Clear the selection', run: () => this.#clear() },
@@ -214,7 +214,7 @@ class WaitingSection {
       this.#seen = new Date()
       this.#reached(true)
       if (fresh > 0) {
-        announce(fresh === 1 ? 'A new request waits for you' : `${fresh} new requests wait for you`)
+        announce(fresh === 1 ? 'You have a new request' : `You have ${fresh} new requests`)
         this.#waiting.fresh()
       }
       return 'seen'
@@ -230,7 +230,7 @@ class WaitingSection {
         return 'over'
       }
       const at = clockTime(this.#seen)
-      this.#trouble.textContent = `This list may be out of date: it is of ${at}. ${CUT_OFF}`
+      this.#trouble.textContent = `This list may be out of date: it was updated at ${at}. ${CUT_OFF}`
       this.#reached(false)
       return 'failed'
     }
@@ -264,7 +264,7 @@ function signInAgain(): HTMLElement {
   announce('Your session has ended')
   return div(
     'section-body',
-    p('Your session has ended. Sign in to see what waits for you.'),
+    p('Your session has ended. Sign in to see your pending requests.'),
     link(signInHref(), 'Sign in', { class: 'button primary' }),
   )
 }
@@ -310,7 +310,7 @@ function togetherBar(decide: (ids: string[], decision: Outcome) => Promise<void>
   const count = el('p', { class: 'together-count' })
   const element = el(
     'div',
-    { class: 'together', role: 'group', 'aria-label': 'Decide what is selected', hidden: true },
+    { class: 'together', role: 'group', 'aria-label': 'Decide the selected requests', hidden: true },
     count,
     buttons.rejected,
     buttons.approved,

@@ -201,7 +201,7 @@ function newKeyView(rawKey: string, { id, sandbox }: Key, first: boolean, done: 
     'new-key',
     secretBox(rawKey, 'the API key'),
     el('h3', {}, first ? 'Make your first request' : 'Make a request'),
-    hint('Run this in a terminal. The answer holds the id of the request.'),
+    hint('Run this in a terminal. The answer contains the id of the request.'),
     command(askCommand(rawKey, origin), 'the command that makes a request'),
     el('h3', {}, 'Next steps'),
     el(

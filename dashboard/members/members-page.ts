@@ -71,7 +71,7 @@ function inviteSection(done: Done): HTMLElement {
     'They get a link from you, with which they sign up or sign in, and accept.',
   )
   const email = emailField('E-mail address', 'off')
-  const name = nameField('Name (optional)', 'How they are called here, until they change it.')
+  const name = nameField('Name (optional)', 'The name shown here until they change it.')
   const role = roleField('approver')
   const invite = async (): Promise<void> => {
     const address = readEmail(email, 'Enter the e-mail address of the person you invite.')
@@ -235,7 +235,7 @@ function linkView(who: Child, { url, expires_at }: InvitationLink, close: () => 
     p(
       'It is shown only now, and works once, until ',
       moment(expires_at),
-      '. Give it to them alone, by a way you trust. If they are new here, the first person to open it signs up in their place; if they have signed up before, they sign in to accept.',
+      '. Give it to them alone, in a way you trust. If they are new here, the first person to open it signs up in their place; if they have signed up before, they sign in to accept.',
     ),
     secretBox(url, 'the invitation link'),
     buttonRow(button('I have handed it over', 'plain', close)),

@@ -115,7 +115,7 @@ function personField(value: string, people: Known['people'] | undefined): Field 
   return choiceField({ label: 'Approver', name: 'person', choices: [ANY, ...choices, ...gone], value })
 }
 
-const goneChoice = (id: string): Choice => [id, `No member any more: ${id}`]
+const goneChoice = (id: string): Choice => [id, `No longer a member: ${id}`]
 
 function keyField(value: string, keys: Known['keys'] | undefined): Field | ChoiceField {
   if (keys === undefined) return idField('key', 'Id of the API key', 'key_…', value)
@@ -137,10 +137,10 @@ function requestTable(context: PageContext, isWaiting: boolean) {
   const person = byName(names)
   const table = dataTable('Requests', [
     { name: 'Status', look: 'col-status' },
-    { name: 'Action, as the caller wrote it', look: 'col-action' },
-    { name: 'Asked by', look: 'col-asker' },
+    { name: 'Action, in the caller’s words', look: 'col-action' },
+    { name: 'Requested by', look: 'col-asker' },
     { name: 'Decided', look: 'col-decided' },
-    { name: 'Asked', look: 'col-when' },
+    { name: 'Requested', look: 'col-when' },
   ])
   const ids: string[] = []
   const slot = noticeSlot()
@@ -190,7 +190,7 @@ function decidedCell(
     if (status !== 'pending') return [el('span', { class: 'hint' }, 'No decision')]
     return [
       quorum.needed > 1 && `${quorum.approved} of ${quorum.needed} approvals · `,
-      'ends ',
+      'expires ',
       ago(expires_at),
     ]
   }

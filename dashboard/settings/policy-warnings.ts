@@ -9,7 +9,7 @@ import { type Policy, policyShape } from './settings-shapes.ts'
 export function waysOut(confirmedOnly: boolean): string {
   const ways = [
     'Name more approvers',
-    'ask for fewer approvals',
+    'require fewer approvals',
     'have the approvers set up passkeys that the policy counts',
   ]
   if (confirmedOnly) ways.push('have the operator confirm them (countersign user confirm)')

@@ -268,7 +268,7 @@ function votesView({ votes, unsigned }: Report, nameOf: NameOf): HTMLElement | u
   )
 }
 
-const ALL_SIGNED = 'Each person’s vote is signed by itself and was checked by itself.'
+const ALL_SIGNED = 'Each person’s vote is signed and was checked separately.'
 const ONE_OUTCOME =
   'The rejection is signed and was checked. Approvals of a rejected request are never signed, so that none can be used as a permission; nothing proves them.'
 

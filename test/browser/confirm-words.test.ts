@@ -170,7 +170,7 @@ describeInBrowser('whoever confirms a change reads all of it first', () => {
     const said = page.getByRole('alert').filter({ hasText: 'Not done:' })
     await said.waitFor()
     expect(await said.innerText()).toBe(
-      'Not done: with this policy no one could approve anything. Name more approvers, ask for fewer approvals, have the approvers set up passkeys that the policy counts, or have the operator confirm them (countersign user confirm).',
+      'Not done: with this policy no one could approve anything. Name more approvers, require fewer approvals, have the approvers set up passkeys that the policy counts, or have the operator confirm them (countersign user confirm).',
     )
     expect(await done.count()).toBe(0)
     expect(await page.getByLabel('Only people the operator confirmed').isChecked()).toBe(true)

@@ -34,7 +34,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
       'curl/8.5.0',
       'approval:create',
       'approval:read',
-      'left to decide',
+      'Expires in',
     ])
       expect(text).toContain(shown)
     expect(text).not.toMatch(/BDWP-?HQPK/)
@@ -46,7 +46,9 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await open()
     const bar = await page().locator('.decision-bar').boundingBox()
     expect((bar?.y ?? 0) + (bar?.height ?? 0)).toBe(844)
-    expect(await page().locator('.decision-bar').innerText()).toMatch(/left to decide\s+Reject\s+Approve$/)
+    expect(await page().locator('.decision-bar').innerText()).toMatch(
+      /^Expires in [^\n]+\s+Reject\s+Approve$/,
+    )
     const scopes = await page().getByText('approval:read').boundingBox()
     expect((scopes?.y ?? 0) + (scopes?.height ?? 0), 'what the key may do').toBeLessThan(bar?.y ?? 0)
     // The page knows how high the bar is once it was drawn.
@@ -148,7 +150,7 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     state().one = { ...state().one, status: 'expired' }
     suite.server().calls.length = 0
     await page().clock.runFor(11_000)
-    await page().getByText('The time is up').waitFor()
+    await page().getByText('Expired', { exact: true }).first().waitFor()
     await page().evaluate(`fetch('/api/v1/session')`)
     expect(suite.server().calls).toEqual(['GET /session'])
     expect(await page().locator('.decision-form').count()).toBe(1)
@@ -156,8 +158,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
 
   it('lists what waits in the inbox, which says nothing of it otherwise', async () => {
     await page().goto('/')
-    await page().getByRole('heading', { name: 'Waiting for you' }).waitFor()
-    expect(await page().getByRole('heading', { name: 'Asking for an API key' }).isVisible()).toBe(false)
+    await page().getByRole('heading', { name: 'Pending requests' }).waitFor()
+    expect(await page().getByRole('heading', { name: 'Requests for an API key' }).isVisible()).toBe(false)
     state().waiting = [sampleConsent()]
     const link = page().getByRole('link', { name: 'Review', description: 'Release agent' })
     await link.waitFor()
@@ -174,8 +176,8 @@ describeInBrowser('the page on which an owner consents to an API key', () => {
     await page().goto('/')
     await page().getByRole('link', { name: 'Review', description: 'Release agent' }).waitFor()
     expect(await page().locator('main h2').allInnerTexts()).toEqual([
-      'Asking for an API key',
-      'Waiting for you',
+      'Requests for an API key',
+      'Pending requests',
       'From an API key to a checked receipt, in four steps',
     ])
     await page().getByRole('button', { name: 'Hide this guide' }).press('Enter')

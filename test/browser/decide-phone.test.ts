@@ -69,7 +69,7 @@ describeInBrowser('deciding on a phone', () => {
     expect(bar.y + bar.height).toBe(PHONE.height)
     expect(bar.height).toBeLessThan(160)
     expect(await page.locator('.decision-bar').innerText()).toMatch(
-      /left to decide\s+(See \d more\s+)?Reject\s+Approve$/,
+      /^Expires in [^\n]+\s+(See \d more\s+)?Reject\s+Approve$/,
     )
     for (const name of ['Reject', 'Approve']) {
       const box = await page.getByRole('button', { name, exact: true }).boundingBox()
@@ -201,16 +201,19 @@ describeInBrowser('deciding on a phone', () => {
     await page.locator('.decision-form').waitFor()
     await page.route('**/review', (route) => route.abort())
     await page.clock.runFor(4500)
-    await page.getByText(/^The service does not answer\. This is how it was at \d/).waitFor()
+    await page.getByText(/^The service does not respond\. This page shows the state at \d/).waitFor()
     const rest = (name: string) =>
       page.getByRole('button', { name, exact: true }).getAttribute('aria-disabled')
     expect([await rest('Reject'), await rest('Approve')]).toEqual(['true', 'true'])
     const calls = suite.server().calls.length
     await page.getByRole('button', { name: 'Approve', exact: true }).dispatchEvent('click')
-    await page.locator('#announcements').getByText('You can decide when the service answers again.').waitFor()
+    await page
+      .locator('#announcements')
+      .getByText('You can decide when the service responds again.')
+      .waitFor()
     expect(suite.server().calls).toHaveLength(calls)
     await context.setOffline(true)
-    await page.getByText(/^You are offline\. This is how it was at \d/).waitFor()
+    await page.getByText(/^You are offline\. This page shows the state at \d/).waitFor()
     await page.unroute('**/review')
     await context.setOffline(false)
     await expect

@@ -31,7 +31,7 @@ describeInBrowser('several requests under one gesture, against the real service'
     await dialog.getByRole('button', { name: 'Approve 3 requests' }).click()
     await dialog.getByRole('heading', { name: 'Approved: 3 requests' }).waitFor()
     await dialog.getByRole('button', { name: 'Back to the inbox' }).click()
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
 
     const keys = parseJwks(await (await fetch(`${service.url}/.well-known/jwks.json`)).json())
     const receipts = await Promise.all(ids.map((id) => readRequest(service, key, id)))
@@ -77,7 +77,7 @@ describeInBrowser('several requests under one gesture, against the real service'
     const opened = page.waitForResponse('**/me/pending/events')
     await page.goto('/')
     await opened
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
     await ask(service, key, { action: 'Look at this' })
     await page.getByRole('link', { name: 'Look at this' }).waitFor()
   })

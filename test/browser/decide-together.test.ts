@@ -173,7 +173,7 @@ describeInBrowser('several requests under one gesture', () => {
       'Approved.',
     ])
     await dialog().getByRole('button', { name: 'Back to the inbox' }).click()
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
     expect(visitor.incidents).toEqual([])
   })
 
@@ -284,7 +284,7 @@ describeInBrowser('several requests under one gesture', () => {
     await confirmWithCode('Approve 3 requests')
     await dialog().getByRole('heading', { name: by.name }).waitFor()
     const outcomes = await dialog().locator('.batch-outcome').allInnerTexts()
-    const waits = 'Your approval is recorded. It waits for others.'
+    const waits = 'Your approval is recorded. Other approvers still have to decide.'
     expect(outcomes, 'what failed comes first').toEqual([...by.first, 'Approved.', waits, ...by.last])
   })
 

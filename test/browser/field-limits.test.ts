@@ -69,7 +69,7 @@ describeInBrowser('the length of a field', () => {
   )
 
   it.each([
-    [`/a/${sampleReview().id}`, 'Comment (optional)', 'Approve', 'must not hold control or invisible tag'],
+    [`/a/${sampleReview().id}`, 'Comment (optional)', 'Approve', 'must not contain control or invisible tag'],
     ['/account', 'Name of the new passkey', 'Create a passkey on this device', 'must be one line without'],
     [
       '/setup#good-token',

@@ -51,7 +51,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     expect(command).toContain(`curl -X POST ${service.url}/api/v1/approvals/request`)
     expect(command).toContain(rawKey)
     expect(/-d '([^']+)'/.exec(command)?.[1]).toBe(ASKED)
-    expect(await page.locator('#waiting').innerText()).toContain('Nothing is waiting for you now.')
+    expect(await page.locator('#waiting').innerText()).toContain('You have no pending requests.')
     expect(await axeViolations(page)).toEqual([])
 
     const guide = page.locator('section:has(> .section-body > .guide)')
@@ -68,7 +68,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     // What other keys of the account ask, and what is decided for them, is not the guide's.
     const otherKey = (await addKey(service, ana)).raw_key
     const foreign = await ask(service, otherKey, { action: 'Rotate the signing key' })
-    await guide.getByText('Ask once more').waitFor()
+    await guide.getByText('Make another one').waitFor()
     expect(await page.locator('pre.command').innerText()).toBe(command)
     const dryRun = (await addKey(service, ana, { sandbox: true })).raw_key
     const tried = await callWithKey(service, dryRun, '/request', {
@@ -92,7 +92,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await expect.poll(() => page.clock.runFor(1).then(() => review.isVisible())).toBe(true)
     expect(await page.evaluate('scrollY')).toBe(0)
     expect(await page.locator('pre.command').count(), 'what is done takes no room').toBe(0)
-    await guide.getByText('You asked.').waitFor()
+    await guide.getByText('Your request was made.').waitFor()
     await page.setViewportSize({ width: 390, height: 844 })
     expect((await review.boundingBox())?.y, 'on the first screen of a phone').toBeLessThan(800)
     await page.setViewportSize({ width: 1280, height: 900 })
@@ -142,7 +142,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
       code: 'receipt_signature_invalid',
     })
     await page.getByRole('link', { name: 'Inbox', exact: true }).click()
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
     expect(await page.getByRole('button', { name: 'Create your first API key' }).count()).toBe(0)
     const last = page.locator('.card', { hasText: 'Your request is decided' })
     expect((await last.boundingBox())?.height).toBeLessThan(100)
@@ -155,7 +155,7 @@ describeInBrowser('from the set-up link to the first receipt', () => {
     await page.getByRole('link', { name: 'Check the receipt' }).click()
     await page.getByRole('heading', { name: 'Ana Pereira’s approval, unchanged' }).waitFor()
     await page.goto('/')
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
     expect(await page.getByText('Your request is decided').count()).toBe(0)
     const used = await callWithKey(service, rawKey, `/${id}/consume`, JSON.parse(USED ?? ''))
     expect(await used.json()).toMatchObject({ request_id: id, consumed_at: expect.any(String) })

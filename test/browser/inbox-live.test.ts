@@ -28,7 +28,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
     await stopClock(page)
     await page.addInitScript(COUNT_TOLD)
     await page.goto('/')
-    await page.getByText('Nothing is waiting for you now.').waitFor()
+    await page.getByText('You have no pending requests.').waitFor()
     await expect.poll(() => suite.server().inboxes()).toBe(1)
   })
   const looks = (): number => suite.server().calls.filter((call) => call === 'GET /me/pending').length
@@ -67,7 +67,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
     await page.locator('.inbox-row').nth(1).getByRole('link').focus()
     await asked
     await tell(samplePending())
-    expect(await pane.innerText()).toContain('does not wait for you any more')
+    expect(await pane.innerText()).toContain('no longer needs your decision')
     expect(await pane.innerText()).not.toContain(samplePending().action)
   })
 
@@ -121,7 +121,7 @@ describeInBrowser('the inbox by the service’s stream', () => {
     const requested_by = { ...other.requested_by, key_name: 'second' }
     suite.server().state.pending.push(samplePending({ id: 'req_4', requested_by }))
     await page.clock.runFor(5500)
-    await page.getByLabel('Asked by').waitFor()
+    await page.getByLabel('Requested by').waitFor()
     expect(await row.boundingBox()).toEqual(before)
   })
 

@@ -123,18 +123,18 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     await page.waitForURL('**/a/req_3?impact=high&d=approve')
 
     await page.goto('/?by=nobody')
-    await page.getByText('Nothing that waits for you fits these filters.').waitFor()
+    await page.getByText('No pending requests match these filters.').waitFor()
     expect([await beside.count(), await ways.count(), await current.count()]).toEqual([0, 0, 0])
     await press()
-    await page.getByLabel('Asked by').selectOption('ops-agent')
+    await page.getByLabel('Requested by').selectOption('ops-agent')
     await expect.poll(() => beside.innerText()).toBe('Drop the invoices table')
-    await page.getByLabel('Asked by').selectOption('')
+    await page.getByLabel('Requested by').selectOption('')
     expect(await ways.first().getAttribute('href'), 'without the filter').toBe('/a/req_3?d=reject')
 
     // Without a pane nothing takes its place; and none comes back when there is room for the pane.
     await page.setViewportSize({ width: 390, height: 800 })
     await page.locator('.inbox-open').first().focus()
-    await page.getByLabel('Asked by').selectOption('ops-agent')
+    await page.getByLabel('Requested by').selectOption('ops-agent')
     expect(await current.count()).toBe(0)
     await press()
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -168,10 +168,10 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     await dialog().locator('.decision-form').waitFor()
     const time = dialog().locator('.batch-about .time-left').first()
     const first = await time.innerText()
-    expect(first).toMatch(/^1 min \d+ s left to decide$/)
+    expect(first).toMatch(/^Expires in 1 min \d+ s$/)
     expect(await time.getAttribute('class')).toBe('time-left soon')
     await time.hover()
-    expect(await time.getAttribute('title')).toMatch(/^Ends \d/)
+    expect(await time.getAttribute('title')).toMatch(/^Expires at \d/)
     const heights = async () => {
       const each = new Map<number, number | undefined>()
       for (let width = 320; width <= 420; width += 5) {
@@ -185,7 +185,7 @@ describeInBrowser('the inbox while time passes and the network goes', () => {
     expect(await time.innerText()).not.toBe(first)
     expect(await ticking()).not.toBe(before)
     await page.clock.runFor(110_000)
-    expect(await time.innerText()).toBe('The time is up')
+    expect(await time.innerText()).toBe('Expired')
     expect(await heights()).toEqual(counting)
     await page.keyboard.press('Escape')
     // Not by its role, which it loses as soon as it closes: its timers end in the event that follows.

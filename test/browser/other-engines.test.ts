@@ -209,7 +209,7 @@ const JOURNEYS: readonly [name: string, take: (scene: Scene) => Promise<void>][]
       await window.sees('Approved: 10 requests')
       for (const id of ids) expect(await statusOf(service, person, id)).toBe('approved')
       await window.press('Back to the inbox')
-      await window.sees('Nothing is waiting for you now.')
+      await window.sees('You have no pending requests.')
     },
   ],
   [
@@ -335,7 +335,7 @@ const WITH_PASSKEYS: typeof JOURNEYS = [
       await window.open('/')
       await window.press('Sign out')
       await window.press('Sign in with a passkey')
-      await window.sees('Nothing is waiting for you now.')
+      await window.sees('You have no pending requests.')
     },
   ],
 ]

@@ -50,7 +50,7 @@ const STATES: [name: string, review: Partial<Review>, heading: string, sentence:
     'an owner who only looks on',
     { may_decide: false, approver: null },
     'Waiting for a decision',
-    'You can follow this request here, but not decide it.',
+    'You can follow this request here, but you cannot decide it.',
   ],
   [
     'sandbox',
@@ -152,18 +152,18 @@ describeInBrowser('the states of a request', () => {
     suite.server().state.review = review
     await visitor.page.goto(path)
     const timer = visitor.page.getByRole('timer')
-    const [, seconds] = /^5 min (\d+) s left to decide$/.exec(await timer.innerText()) ?? []
+    const [, seconds] = /^Expires in 5 min (\d+) s$/.exec(await timer.innerText()) ?? []
     expect(seconds).toBeDefined()
     const said = visitor.page.locator('#announcements')
     expect(await said.innerText()).toBe('')
     // Its next answers would say that for the service almost no time has passed.
     await visitor.page.route('**/review', (route) => route.abort())
     await clock.runFor((Number(seconds) + 1) * 1_000)
-    await expect.poll(() => said.innerText()).toBe('5 min 0 s left to decide')
+    await expect.poll(() => said.innerText()).toBe('Expires in 5 min 0 s')
     await clock.runFor(240_000)
-    await expect.poll(() => said.innerText()).toBe('1 min 0 s left to decide')
+    await expect.poll(() => said.innerText()).toBe('Expires in 1 min 0 s')
     await clock.runFor(30_000)
-    await expect.poll(() => said.innerText()).toBe('30 s left to decide')
+    await expect.poll(() => said.innerText()).toBe('Expires in 30 s')
     suite.server().state.review = { ...review, status: 'expired', may_decide: false }
     await visitor.page.unroute('**/review')
     // A look that gave up during the run is followed by another only if the time goes on.
@@ -182,7 +182,7 @@ describeInBrowser('the states of a request', () => {
     suite.server().state.review = sampleReview({ expires_at })
     await visitor.page.goto(path)
     const minutes = async (): Promise<string | undefined> =>
-      /^(\d) min/.exec(await visitor.page.getByRole('timer').innerText())?.[1]
+      /^Expires in (\d) min/.exec(await visitor.page.getByRole('timer').innerText())?.[1]
     expect(await minutes()).toBe('5')
     // Where `performance.now()` stands still meanwhile, as in WebKit and Firefox.
     await visitor.page.evaluate(`{ const now = Date.now.bind(Date); Date.now = () => now() + 120_000 }`)

@@ -33,7 +33,7 @@ describeInBrowser('the history of requests', () => {
     await heading('4 requests').waitFor()
     const [pending = '', rejected = '', withdrawn = '', together = ''] = await rows().allInnerTexts()
     expect(together).toContain('2 of 2 approvals · last by Ana Pereira · Passkey')
-    for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'ends in'])
+    for (const text of ['Pending', 'High impact', 'ops-agent-prod', '1 of 3 approvals', 'expires in'])
       expect(pending).toContain(text)
     for (const text of ['Rejected', 'Sandbox', 'Drop the table', 'Ana Pereira · Passkey'])
       expect(rejected).toContain(text)

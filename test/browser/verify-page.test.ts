@@ -213,8 +213,8 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     const { public_key_id: _gone, ...unnamed } = forged
     for (const [answer, words] of [
       [other, 'is genuine but is not the one expected'],
-      [forged, 'do not belong together'],
-      [unnamed, 'not in the key set that it was checked against'],
+      [forged, 'do not match'],
+      [unnamed, 'not in the key set; get key sets only from the service itself'],
       [{ ...forged, public_key: undefined }, 'altered or forged'],
     ] as const) {
       await page.route('**/verify', (route) => route.fulfill({ json: answer }))

@@ -17,7 +17,7 @@ describeInBrowser('what waits for a person', () => {
   const rows = (): Locator => rowsOf(visitor.page)
   const open = async (): Promise<void> => {
     await visitor.page.goto('/')
-    await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Pending requests' }).waitFor()
   }
   const said = (): Promise<string> => visitor.page.locator('#announcements').innerText()
   const looks = (): number => suite.server().calls.filter((call) => call === 'GET /me/pending').length
@@ -26,11 +26,11 @@ describeInBrowser('what waits for a person', () => {
     const { action, requested_by } = samplePending()
     for (const account of suite.server().state.accounts) account.name = requested_by.account_name
     await open()
-    expect(await visitor.page.locator('h2:visible').first().innerText()).toBe('Waiting for you')
+    expect(await visitor.page.locator('h2:visible').first().innerText()).toBe('Pending requests')
     const text = await rows().innerText()
     for (const shown of [action, requested_by.key_name, 'High impact']) expect(text).toContain(shown)
     expect(text, 'the account at the head of the page').not.toContain(requested_by.account_name)
-    expect(await rows().locator('.time-left').innerText()).toMatch(/^5[89] min\sleft to decide$/)
+    expect(await rows().locator('.time-left').innerText()).toMatch(/^Expires in\s5[89] min$/)
     expect(await visitor.page.locator('.inbox-legend').innerText()).toContain('not checked by Countersign')
     expect([await visitor.page.title(), await said()]).toEqual(['(1) Inbox · Countersign', ''])
   })
@@ -53,7 +53,7 @@ describeInBrowser('what waits for a person', () => {
     expect(await rows().count()).toBe(0)
     expect(await visitor.page.getByRole('button', { name: 'Shortcuts' }).isVisible()).toBe(false)
     expect(await visitor.page.locator('#waiting').innerText()).toContain(
-      'Nothing is waiting for you now. A request that names you as an approver will appear here by itself.',
+      'You have no pending requests. A new request that names you as an approver appears here automatically.',
     )
   })
 
@@ -72,7 +72,7 @@ describeInBrowser('what waits for a person', () => {
     suite.server().state.pending = [samplePending(), samplePending({ id: SECOND, action: 'Second' })]
     await visitor.page.clock.runFor(5500)
     await expect.poll(() => rows().count()).toBe(2)
-    expect(await said()).toBe('A new request waits for you')
+    expect(await said()).toBe('You have a new request')
     expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe(samplePending().action)
     expect(await visitor.page.title()).toBe('(2) Inbox · Countersign')
     await visitor.page.evaluate(`document.querySelector('#announcements').textContent = ''`)
@@ -97,9 +97,9 @@ describeInBrowser('what waits for a person', () => {
     suite.server().state.pending = [other, third]
     await visitor.page.clock.runFor(5500)
     await expect.poll(() => rows().count()).toBe(2)
-    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Waiting for you')
+    expect(await visitor.page.evaluate('document.activeElement.textContent')).toBe('Pending requests')
     expect(await rows().first().getByRole('checkbox').isChecked()).toBe(true)
-    expect(await visitor.page.locator('.reading').innerText()).toContain('does not wait for you any more')
+    expect(await visitor.page.locator('.reading').innerText()).toContain('no longer needs your decision')
   })
 
   it('counts down by the clock of the service, whatever that of the device says', async () => {
@@ -111,11 +111,11 @@ describeInBrowser('what waits for a person', () => {
     suite.server().state.pending = [samplePending({ expires_at })]
     await open()
     const time = rows().locator('.time-left')
-    expect(await time.innerText()).toMatch(/^1 min \d+ s\sleft to decide$/)
+    expect(await time.innerText()).toMatch(/^Expires in\s1 min \d+ s$/)
     expect(await time.getAttribute('class')).toBe('time-left soon')
     await visitor.page.route('**/me/pending', (route) => route.abort())
     await clock.runFor(122_000)
-    expect(await time.innerText()).toBe('The time is up')
+    expect(await time.innerText()).toBe('Expired')
   })
 
   it('does not look while the page is hidden, nor after the section has left the page', async () => {
@@ -147,7 +147,7 @@ describeInBrowser('what waits for a person', () => {
     await page.clock.runFor(5500)
     const ended = page.locator('#waiting', { hasText: 'Your session has ended.' })
     await ended.locator('a[href="/signin?next=%2F"]', { hasText: 'Sign in' }).waitFor()
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Waiting for you')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Pending requests')
     expect(await rows().count()).toBe(0)
     expect(await page.locator('main').innerText()).toContain(key)
   })
@@ -162,7 +162,7 @@ describeInBrowser('what waits for a person', () => {
     await visitor.page.unroute('**/me/pending')
     suite.server().state.pending = []
     await visitor.page.clock.runFor(5500)
-    await visitor.page.getByText('Nothing is waiting for you now.').waitFor()
+    await visitor.page.getByText('You have no pending requests.').waitFor()
     expect(await visitor.page.getByText('This list may be out of date').isVisible()).toBe(false)
   })
 
@@ -235,7 +235,7 @@ describeInBrowser('what waits for a person', () => {
     await open()
     const time = rows().first().locator('.time-left')
     await time.hover()
-    await expect.poll(() => time.getAttribute('title')).toMatch(/^Ends \d.*UTC$/)
+    await expect.poll(() => time.getAttribute('title')).toMatch(/^Expires at \d.*UTC$/)
     await rows().first().hover()
     suite.server().state.pending = [soon, samplePending({ id: 'req_3', action: 'Third' })]
     await visitor.page.clock.runFor(5500)
@@ -288,16 +288,16 @@ describeInBrowser('what waits for a person', () => {
       return part.checkVisibility() && right - left > 1 && !shown.every((seen) => part.contains(seen))
     }).map(({ textContent }) => textContent)`
     expect(await page.evaluate(cut)).toEqual([])
-    const { height = 0 } = (await page.getByLabel('Account asking').boundingBox()) ?? {}
+    const { height = 0 } = (await page.getByLabel('Account').boundingBox()) ?? {}
     expect(height, 'for a thumb').toBeGreaterThanOrEqual(44)
     expect(await rows().first().innerText()).toContain('Example Ltd')
-    await page.getByLabel('Asked by').selectOption('ops')
+    await page.getByLabel('Requested by').selectOption('ops')
     expect(await rows().filter({ visible: true }).count()).toBe(20)
     await page.getByLabel('High impact only').check()
     expect(await rows().filter({ visible: true }).count()).toBe(10)
     expect(new URL(page.url()).search).toBe('?by=ops&impact=high')
-    await page.getByLabel('Account asking').selectOption('Other')
-    await page.getByText('Nothing that waits for you fits these filters.').waitFor()
+    await page.getByLabel('Account').selectOption('Other')
+    await page.getByText('No pending requests match these filters.').waitFor()
     await page.goBack()
     await open()
     await page.evaluate('scrollTo(0, 700)')
@@ -378,7 +378,7 @@ describeInBrowser('what waits for a person', () => {
     await page.keyboard.press('x')
     expect(await page.locator('.together-count').innerText()).toBe('2 selected')
     await page.keyboard.press('r')
-    await page.getByRole('dialog').getByRole('heading', { name: 'Nothing is left to decide' }).waitFor()
+    await page.getByRole('dialog').getByRole('heading', { name: 'Nothing to decide' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('Escape')

@@ -74,7 +74,7 @@ describeInBrowser('the way on from a request', () => {
     await expect.poll(looks).toBe(2)
     expect(await addresses()).toEqual(['/?by=support+%26+co'])
     await links().click()
-    await visitor.page.getByText('Nothing that waits for you fits these filters.').waitFor()
+    await visitor.page.getByText('No pending requests match these filters.').waitFor()
   })
 
   it('asks what else waits only after the decision, and leads back when nothing does', async () => {
@@ -86,7 +86,7 @@ describeInBrowser('the way on from a request', () => {
     )
     expect(await addresses()).toEqual(['/'])
     await links().click()
-    await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Pending requests' }).waitFor()
   })
 
   it('leads back all the same when it cannot be told what else waits', async () => {
@@ -176,7 +176,7 @@ describeInBrowser('the way on from a request', () => {
     await visitor.page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     expect(await links().count()).toBe(0)
     await visitor.page.getByRole('link', { name: 'Countersign: start' }).click()
-    await visitor.page.getByRole('heading', { name: 'Waiting for you' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Pending requests' }).waitFor()
     expect(new URL(visitor.page.url()).pathname).toBe('/')
   })
 

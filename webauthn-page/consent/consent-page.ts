@@ -149,7 +149,7 @@ function consentScene(consent: Consent, panel: HTMLElement, message: Child): HTM
     open &&
       notice(
         'warning',
-        'approve only if you started this agent yourself and it shows you the code. Nothing else is known about it but that it knows your e-mail address.',
+        'approve only if you started this agent yourself and it shows you the code. Nothing else is known about it except that it knows your e-mail address.',
       ),
     callerQuote(consent.client_name, 'the agent').element,
     statedFacts(consent),

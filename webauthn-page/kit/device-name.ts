@@ -35,7 +35,7 @@ const LONGEST = 60
 
 /** Returns a browser's common name, or an unknown user agent itself, shortened. A user agent proves nothing. */
 export function browserName(userAgent: string): string {
-  if (userAgent === '') return 'A program that does not say its name'
+  if (userAgent === '') return 'An unnamed program'
   if (BROWSERS.some(([pattern]) => pattern.test(userAgent))) return deviceName(userAgent, false)
   return userAgent.length > LONGEST ? `${userAgent.slice(0, LONGEST)}…` : userAgent
 }

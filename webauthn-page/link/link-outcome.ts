@@ -147,7 +147,7 @@ export function showChannelAdded(link: ChatLink): void {
       { class: 'next-steps' },
       el('li', {}, 'From the next request on, it sees action, caller and status, never the details.'),
       el('li', {}, ...nothingArrives(link.platform)),
-      el('li', {}, 'Your page of integrations shows the channel; remove it there to end this.'),
+      el('li', {}, 'The channel is listed under Integrations; remove it there to end this.'),
     ),
     p(linkTo('/integrations', 'Go to your integrations', { class: 'button primary' })),
   )

@@ -108,12 +108,12 @@ export function timeLeft(at: { review: { expires_at: string }; clock: number }, 
   let last = Number.POSITIVE_INFINITY
   const tick = (): void => {
     const left = secondsUntil(at.review.expires_at, at.clock)
-    value.textContent = left > 0 ? `${duration(left)} left to decide` : 'The time is up'
+    value.textContent = left > 0 ? `Expires in ${duration(left)}` : 'Expired'
     element.classList.toggle('urgent', left <= 60)
     const passed = THRESHOLDS.find(
       (threshold) => left <= threshold && last > threshold && Number.isFinite(last),
     )
-    if (passed !== undefined) announce(`${duration(passed)} left to decide`)
+    if (passed !== undefined) announce(`Expires in ${duration(passed)}`)
     last = left
     if (left > 0) return
     clearInterval(timer)

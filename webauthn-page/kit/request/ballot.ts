@@ -155,8 +155,8 @@ function methodChoice(allowed: readonly Factor[]) {
   const update = (): void => {
     hint.textContent =
       chosen === 'totp'
-        ? 'Pressing the button decides, with the code you typed. It cannot be taken back.'
-        : 'Nothing is decided until you confirm with your passkey. Then it cannot be taken back.'
+        ? 'Pressing the button decides, with the code you typed. It cannot be undone.'
+        : 'Nothing is decided until you confirm with your passkey. Then it cannot be undone.'
     code.row.hidden = chosen !== 'totp'
   }
   const element = div('method-choice')

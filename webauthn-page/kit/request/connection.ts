@@ -22,8 +22,10 @@ export function createConnection() {
       show('')
     },
     lost: (): void => {
-      const why = navigator.onLine ? 'The service does not answer.' : 'You are offline.'
-      show(`${why} This is how it was at ${clockTime(heard)}. You can decide when the service answers again.`)
+      const why = navigator.onLine ? 'The service does not respond.' : 'You are offline.'
+      show(
+        `${why} This page shows the state at ${clockTime(heard)}. You can decide when the service responds again.`,
+      )
     },
     /** From now on calls `next` with the reason why nothing can be sent, or with undefined when sending is possible. */
     follow: (next: typeof hold): void => {

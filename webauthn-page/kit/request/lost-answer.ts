@@ -74,7 +74,7 @@ export async function findOut({ named }: UnknownOutcome, slot: NoticeSlot, lost:
   }
   slot.show(
     'warning',
-    `${named} did not arrive: the service has recorded nothing. Press again if you still want it.`,
+    `${named} did not arrive: the service has recorded nothing. Press again if you still want to decide.`,
   )
 }
 

@@ -52,7 +52,7 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   return p(
     sandbox === true
       ? 'A sandbox request is decided automatically.'
-      : 'You can follow this request here, but not decide it.',
+      : 'You can follow this request here, but you cannot decide it.',
   )
 }
 

@@ -52,7 +52,7 @@ function requestHead(review: Review): HTMLElement {
     el(
       'p',
       { class: 'asker' },
-      'Asked by ',
+      'Requested by ',
       callerName(review.requested_by.key_name),
       ' of ',
       callerName(review.requested_by.account_name),
@@ -167,7 +167,7 @@ function whoDecides({ requester, policy, quorum }: Review): [string, ...Child[]]
     ...(confirmed_only === true ? ['only people whom the operator confirmed'] : []),
   ]
   return [
-    ['Requester', mono(requester.key), ' of ', mono(requester.account)],
+    ['Caller', mono(requester.key), ' of ', mono(requester.account)],
     ['Approvers', ...inLine(approvers), ' ', kind(rules.join(', '))],
     ...(authenticators === undefined ? [] : [authenticatorsFact(authenticators)]),
   ]
