@@ -53,7 +53,7 @@ export function runCli(arguments_: readonly string[], on?: Terminal): Promise<nu
   })
 }
 
-const JSON_OPTION = ['--json', 'answer for machines: JSON on stdout, errors as JSON on stderr'] as const
+const JSON_OPTION = ['--json', 'output for programs: JSON on stdout, errors as JSON on stderr'] as const
 
 interface Json {
   json?: boolean
@@ -63,7 +63,7 @@ interface Json {
 function createProgram(json: boolean): Command {
   const { version, commit } = buildInfo()
   const program = new Command('countersign')
-    .description('Human approval for agents and applications: run the service and look after it.')
+    .description('Human approval for agents and applications: run and administer the service.')
     .version(`${version} (${commit})`)
     // Known here, it is known to every command, before and after its name; the commands name it only in their help.
     .option(...JSON_OPTION)
@@ -74,17 +74,37 @@ function createProgram(json: boolean): Command {
       outputError: () => undefined,
     })
   addServiceCommands(program, json)
-  addUserCommands(program.command('user').description('people who decide'))
-  addKeyCommands(program.command('key').description('API keys of applications and agents'))
-  addSigningKeyCommands(program.command('keys').description('keys the service signs with'))
-  addAuditCommands(
-    program.command('audit').description('what happened, in a chain that shows every later change'),
+  addUserCommands(program.command('user').description('people: invite, confirm, reset, quota'))
+  addKeyCommands(program.command('key').description('API keys of callers'))
+  addSigningKeyCommands(program.command('signing-keys').description('keys that the service signs with'))
+  // The old name, for one release.
+  addSigningKeyCommands(
+    program.command('keys', { hidden: true }).hook('preAction', () => warnOfOldName(json)),
   )
+  addAuditCommands(program.command('audit').description('read and check the tamper-evident audit trail'))
   addVerifyCommand(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
+  examples(
+    program,
+    'countersign user invite ann@example.com --name Ann',
+    'countersign key create --owner ann@example.com --name deploy-bot',
+    'countersign doctor',
+  )
   nameChoices(program)
   return program
+}
+
+function examples(command: Command, ...lines: string[]): void {
+  command.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
+}
+
+/** Says that `keys` has another name now. Silent with `--json`, where stderr is for the command's error alone. */
+function warnOfOldName(json: boolean): void {
+  if (json) return
+  terminal().stderr.write(
+    'warning: "countersign keys" is now "countersign signing-keys"; the next release removes the old name\n',
+  )
 }
 
 const MISSING = ['commander.missingArgument', 'commander.missingMandatoryOptionValue', 'commander.help']
@@ -100,7 +120,7 @@ function nameChoices(command: Command): void {
     // `help` answers a word that it does not know as it answers none.
     const unknown = UNKNOWN.includes(error.code) ? args[0] : error.code === 'commander.help' && args[1]
     if (commands.length > 0 && unknown) {
-      const names = commands.map((known) => known.name()).join(', ')
+      const names = visibleNames(command).join(', ')
       const message = `unknown command '${unknown}'; choose among ${names}`
       throw new CommanderError(error.exitCode, error.code, message)
     }
@@ -113,6 +133,14 @@ function nameChoices(command: Command): void {
     throw new CommanderError(error.exitCode, error.code, `missing: ${missing.join(', ')}`)
   })
   commands.forEach(nameChoices)
+}
+
+function visibleNames(command: Command): string[] {
+  const names = command
+    .createHelp()
+    .visibleCommands(command)
+    .map((known) => known.name())
+  return names.filter((name) => name !== 'help')
 }
 
 function isMissing(command: Command, option: Option): boolean {
@@ -140,16 +168,17 @@ function addServiceCommands(program: Command, json: boolean): void {
     .action(async () => (await load.service()).main({ json }))
   program
     .command('store')
-    .description('run the embedded store as a process of its own and print its MONGODB_URI')
+    .description('run the embedded store as a separate process and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action(() => runStore(json))
   answers(
     program
       .command('backup <folder>')
-      .description('copy the embedded store, also while it is used, into a new folder, and check the copy'),
+      .description('copy the embedded store into a new folder, even while it is in use, and check the copy'),
     async (_options, folder) => (await load.backup()).runBackup(folder),
   )
   const doctor = program.command('doctor')
+  examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
   answers(
     doctor.description('check machine, configuration, store, keys and pages, and say what to do'),
     async () => (await load.doctor()).runDoctor(),
@@ -165,6 +194,12 @@ function addServiceCommands(program: Command, json: boolean): void {
 }
 
 function addUserCommands(user: Command): void {
+  examples(
+    user,
+    'countersign user invite ann@example.com --name Ann',
+    'countersign user reset ann@example.com',
+    'countersign user quota ann@example.com 50000',
+  )
   answers(
     user
       .command('owner-link')
@@ -174,9 +209,12 @@ function addUserCommands(user: Command): void {
   answers<InviteOptions>(
     user
       .command('invite <email>')
-      .description('make a person with an account of their own, and a one-time link by which they enrol')
-      .option('--name <name>', 'how approvers and logs call them; the part before the @ if left out')
-      .option('--renew', 'a new link for a person who exists: the old one expired, or they were reset')
+      .description('make a person with their own account, and print their one-time sign-in link')
+      .option('--name <name>', 'their name on pages and in logs; the part before the @ if omitted')
+      .option(
+        '--renew',
+        'make a new sign-in link for an existing person: the old one expired, or they were reset',
+      )
       .option('--account <account_id>', 'as a member of this account; together with --role')
       .option('--role <role>', 'approver (decides requests that name them) or auditor (sees everything)'),
     async (options, email) => {
@@ -193,7 +231,7 @@ function addUserCommands(user: Command): void {
     user
       .command('reset <email>')
       .description(
-        'take away all passkeys, codes, known browsers and sessions of a person: lost, or to stop them',
+        'remove all passkeys, codes, trusted browsers and sessions of a person: if they are lost, or to stop the person',
       )
       .option(
         '--disable-webhooks',
@@ -204,7 +242,7 @@ function addUserCommands(user: Command): void {
   answers(
     user
       .command('quota <email> <requests>')
-      .description('how many requests a month the account of a person may make; 0 sets no limit'),
+      .description('set how many requests a month the account of a person may make; 0 for no limit'),
     async (_options, email, requests) => (await load.users()).runSetQuota(email, requests),
   )
   answers(user.command('list').description('list all people'), async () =>
@@ -213,13 +251,18 @@ function addUserCommands(user: Command): void {
 }
 
 function addKeyCommands(key: Command): void {
+  examples(
+    key,
+    'countersign key create --owner ann@example.com --name deploy-bot',
+    'countersign key list --owner ann@example.com',
+  )
   answers<CreateKeyOptions>(
     key
       .command('create')
       .description('make an API key; it is shown once')
-      .requiredOption('--owner <email>', 'whose account it belongs to')
-      .requiredOption('--name <name>', 'what approvers see as the asking application')
-      .option('--sandbox', 'an sa_test_ key: dry runs, no person decides')
+      .requiredOption('--owner <email>', 'e-mail address of the owner of its account')
+      .requiredOption('--name <name>', 'name of the caller, as approvers see it')
+      .option('--sandbox', 'a sandbox key (sa_test_): dry runs, no person decides')
       .option('--source-control', 'for a source-control integration: all its requests are high impact')
       .option(
         '--scopes <scopes>',
@@ -228,17 +271,22 @@ function addKeyCommands(key: Command): void {
     async (options) => (await load.keys()).runCreateKey(options),
   )
   answers<{ owner?: string }>(
-    key.command('list').description('list API keys').option('--owner <email>', 'of this person only'),
+    key.command('list').description('list API keys').option('--owner <email>', 'only keys of this person'),
     async (options) => (await load.keys()).runListKeys(options),
   )
   answers(
-    key.command('revoke <key_id>').description('revoke an API key at once and for ever'),
+    key.command('revoke <key_id>').description('revoke an API key, at once and permanently'),
     async (_options, id) => (await load.keys()).runRevokeKey(id),
   )
 }
 
 function addSigningKeyCommands(keys: Command): void {
-  answers(keys.command('list').description('list the keys the service signs with'), async () =>
+  examples(
+    keys,
+    'countersign signing-keys rotate --purpose decision --activate 24h',
+    'countersign signing-keys revoke <kid> --since 2026-03-04T09:30:00Z',
+  )
+  answers(keys.command('list').description('list the signing keys of the service'), async () =>
     (await load.keys()).runListSigningKeys(),
   )
   answers<RotateOptions>(
@@ -250,35 +298,43 @@ function addSigningKeyCommands(keys: Command): void {
       .option('--now', 'the same as --activate now')
       .option(
         '--accept-settings',
-        'secrets or BASE_URL were changed on purpose: the store goes by these from now on',
+        'if secrets or BASE_URL were changed on purpose: the store now uses the new values',
       ),
     async (options) => (await load.keys()).runRotateKeys(options),
   )
   answers<{ since?: string }>(
     keys
       .command('revoke <kid>')
-      .description('revoke a signing key that others may have')
-      .option('--since <time>', 'what it signed from then on is not valid any more (default: now)'),
+      .description('revoke a signing key that may have leaked')
+      .option('--since <time>', 'its signatures from then on become invalid (default: now)'),
     async (options, kid) => (await load.keys()).runRevokeSigningKey(kid, options),
   )
 }
 
 function addAuditCommands(audit: Command): void {
+  examples(
+    audit,
+    'countersign audit list --type approval.approved --limit 10',
+    'countersign audit check --expect <head>',
+  )
   answers<AuditListOptions>(
     audit
       .command('list')
-      .description('list what happened, newest first; with --json one line of JSON each')
-      .option('--account <account_id>', 'concerning this account')
-      .option('--type <type>', 'of this type, such as approval.approved or key.created')
-      .option('--subject <id>', 'about this request, key, person, session, webhook or delivery')
-      .option('--limit <n>', 'at most so many (default: 50)'),
+      .description('list the entries, newest first; with --json one line of JSON each')
+      .option('--account <account_id>', 'only entries about this account')
+      .option('--type <type>', 'only entries of this type, such as approval.approved or key.created')
+      .option('--subject <id>', 'only entries about this request, key, person, session, webhook or delivery')
+      .option('--limit <n>', 'number of entries, at most (default: 50)'),
     async (options) => (await load.audit()).runAuditList(options),
   )
   answers<{ expect?: string }>(
     audit
       .command('check')
       .description('recompute the whole trail and compare it with every state in the store')
-      .option('--expect <head>', 'a head printed by an earlier check: finds a trail cut short or rewritten'),
+      .option(
+        '--expect <head>',
+        'a head printed by an earlier check: finds a trail that was cut short or rewritten',
+      ),
     async (options) => (await load.audit()).runAuditCheck(options),
   )
 }
@@ -293,32 +349,34 @@ function addVerifyCommand(program: Command): void {
       .option('--expect-action <text>', 'refuse it unless exactly this action was decided on')
       .option(
         '--expect-context <json>',
-        'and exactly this context: JSON, or @ and the name of a file with it',
+        'with exactly this context: JSON, or @ and the name of a file with it',
       )
       .option('--expect-audience <text>', 'refuse it unless it is meant for this audience')
-      .option('--expect-account <acc_id>', 'refuse it unless a key of this account asked')
+      .option('--expect-account <acc_id>', 'refuse it unless the caller belongs to this account')
       .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
     async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
   )
 }
 
 function addSlackCommands(slack: Command): void {
+  examples(slack, 'countersign slack manifest --socket')
   answers<{ socket?: boolean }>(
     slack
       .command('manifest')
-      .description('print the manifest by which Slack makes the app for this BASE_URL')
+      .description('print the manifest of the Slack app for this BASE_URL')
       .option('--socket', 'for Socket Mode: no public address, the service connects to Slack'),
     async (options) => (await load.chatApps()).runSlackManifest(options),
   )
 }
 
 function addTeamsCommands(teams: Command): void {
+  examples(teams, 'countersign teams package --out countersign-teams.zip')
   answers<PackageOptions>(
     teams
       .command('package')
-      .description('write the app package that is uploaded to Teams, for this BASE_URL and TEAMS_APP_ID')
-      .option('--out <file>', 'where to', 'countersign-teams.zip')
-      .option('--preview', 'by the developer preview of the manifest: commands also after a slash'),
+      .description('write the app package for upload to Teams, for this BASE_URL and TEAMS_APP_ID')
+      .option('--out <file>', 'file to write', 'countersign-teams.zip')
+      .option('--preview', 'use the developer preview of the manifest: commands also after a slash'),
     async (options) => (await load.chatApps()).runTeamsPackage(options),
   )
 }
@@ -349,7 +407,9 @@ function tellError(error: unknown, json: boolean): void {
   if (error instanceof CommanderError && error.exitCode === 0) return
   const { code, message, exitCode } = asCliError(error)
   setExitCode(exitCode)
-  const hint = error instanceof CommanderError ? '\n(add --help for the options)' : ''
+  // A group without a command has printed its help.
+  const helped = error instanceof CommanderError && error.code === 'commander.help'
+  const hint = error instanceof CommanderError && !helped ? '\n(add --help for the options)' : ''
   terminal().stderr.write(json ? `${JSON.stringify({ error: code, message })}\n` : `${message}${hint}\n`)
 }
 

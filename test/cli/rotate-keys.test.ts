@@ -26,13 +26,13 @@ async function published(url: string): Promise<{ kid: string; purpose: string; n
   return Object(await (await fetch(`${url}/.well-known/jwks.json`)).json()).keys
 }
 
-describe('countersign keys rotate', () => {
+describe('countersign signing-keys rotate', () => {
   it('T73: with --now old receipts still verify, new ones carry the new key, and both are published', async () => {
     const { database, env, service: first } = await useSharedStore()
     const setting = await setUpOwner(first)
     const old = await approve(setting)
 
-    const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+    const rotated = await cli(['signing-keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
     expect([rotated.code, rotated.stderr]).toEqual([0, ''])
     const { keys } = rotated.json()
     expect(keys).toEqual([
@@ -70,7 +70,7 @@ describe('countersign keys rotate', () => {
   it('publishes at once and signs a day later, for every purpose, unless told otherwise', async () => {
     const { env, service } = await useSharedStore()
     const before = await published(service.url)
-    const rotated = await cli(['keys', 'rotate', '--json'], { env })
+    const rotated = await cli(['signing-keys', 'rotate', '--json'], { env })
     const { keys } = rotated.json()
     expect(keys.map((key: { purpose: string }) => key.purpose)).toEqual([
       'decision',
@@ -93,9 +93,9 @@ describe('countersign keys rotate', () => {
 
   it('leaves an entry of the command line in the trail', async () => {
     const { env, service } = await useSharedStore()
-    const run = await cli(['keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
+    const run = await cli(['signing-keys', 'rotate', '--purpose', 'session', '--activate', '30m'], { env })
     expect(run.stdout).toContain(
-      'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that keep the key set must fetch it again after that',
+      'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that store the key set must fetch it again after that',
     )
     const { db } = service.composition.connection
     const rotated = await db?.collection('signing_keys').findOne({ generation: 2 })
@@ -108,7 +108,7 @@ describe('countersign keys rotate', () => {
   })
 })
 
-describe('countersign keys revoke', () => {
+describe('countersign signing-keys revoke', () => {
   it('T73: what a stolen key signed from then on is valid no more, and it signs nothing', async () => {
     const { env, service } = await useSharedStore()
     const { db } = service.composition.connection
@@ -123,7 +123,7 @@ describe('countersign keys revoke', () => {
     expect(after.kid).toBe(before.kid)
 
     const revoke = (kid: string, ...more: string[]) =>
-      cli(['keys', 'revoke', kid, ...more, '--json'], { env })
+      cli(['signing-keys', 'revoke', kid, ...more, '--json'], { env })
     const codes = async (...runs: ReturnType<typeof revoke>[]) =>
       (await Promise.all(runs)).map((run) => [run.code, run.error().error])
     expect(
@@ -133,7 +133,7 @@ describe('countersign keys revoke', () => {
       [1, 'signing_key_not_found'],
       [2, 'usage'],
     ])
-    const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+    const rotated = await cli(['signing-keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
     expect(await codes(revoke(before.kid))).toEqual([[1, 'signing_key_in_use']])
     const [{ kid }] = rotated.json().keys
     await beginAt({ _id: kid }, new Date(1_000))
@@ -143,13 +143,13 @@ describe('countersign keys revoke', () => {
       0,
       { ok: true, kid: before.kid, purpose: 'decision', revoked_at: since.toISOString() },
     ])
-    const listed = await cli(['keys', 'list', '--json'], { env })
+    const listed = await cli(['signing-keys', 'list', '--json'], { env })
     const rows = listed.json().data.filter((key: { purpose: string }) => key.purpose === 'decision')
     expect(rows).toMatchObject([
       { kid, revoked_at: null },
       { kid: before.kid, revoked_at: since.toISOString() },
     ])
-    const { stdout } = await cli(['keys', 'list'], { env })
+    const { stdout } = await cli(['signing-keys', 'list'], { env })
     expect(stdout).toMatch(/^PURPOSE +KEY +SIGNS FROM +REVOKED FROM\n/)
     expect(stdout).toContain(`${before.kid}  `)
     const no = ['60', '2026-02-30T00:00:00Z', '2025-02-29T12:00:00.000Z', '2026-01-01T24:00:00Z']
@@ -180,7 +180,9 @@ describe('countersign keys revoke', () => {
     // What the service recorded is no other for it, and a time that proves too late can be moved.
     const trail = await cli(['audit', 'check', '--json'], { env })
     expect([trail.code, trail.stderr]).toEqual([0, ''])
-    const early = await cli(['keys', 'revoke', before.kid, '--since', '2026-01-01T00:00:00Z'], { env })
+    const early = await cli(['signing-keys', 'revoke', before.kid, '--since', '2026-01-01T00:00:00Z'], {
+      env,
+    })
     expect([early.code, early.stdout]).toEqual([0, expect.stringContaining('before the key was made, at 20')])
     await service.composition.deps.keys.reload()
     expect((await online(before)).valid).toBe(false)

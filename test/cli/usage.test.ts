@@ -7,7 +7,7 @@ const WRONG: [string, string[], string][] = [
   [
     'an unknown command',
     ['explode'],
-    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, keys, audit, verify, slack, teams",
+    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, signing-keys, audit, verify, slack, teams",
   ],
   ['an unknown part', ['doctor', 'slakc'], "unknown command 'slakc'; choose among slack, teams"],
   [
@@ -20,7 +20,7 @@ const WRONG: [string, string[], string][] = [
   [
     'help with an unknown command',
     ['help', 'explode'],
-    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, keys, audit, verify, slack, teams",
+    "unknown command 'explode'; choose among serve, store, backup, doctor, user, key, signing-keys, audit, verify, slack, teams",
   ],
   [
     'help with an unknown command of a group',
@@ -46,15 +46,19 @@ const WRONG: [string, string[], string][] = [
   ],
   [
     'an unknown purpose',
-    ['keys', 'rotate', '--purpose', 'x'],
+    ['signing-keys', 'rotate', '--purpose', 'x'],
     '"x" is not a purpose; choose among decision, decision-sandbox, session.',
   ],
   [
     'a time that is none',
-    ['keys', 'rotate', '--activate', 'soon'],
-    '--activate takes "now" or a time such as 30m, 24h or 7d, at most 90d.',
+    ['signing-keys', 'rotate', '--activate', 'soon'],
+    '--activate must be "now" or a time such as 30m, 24h or 7d, at most 90d.',
   ],
-  ['two times', ['keys', 'rotate', '--activate', '1h', '--now'], '--now and --activate exclude each other.'],
+  [
+    'two times',
+    ['signing-keys', 'rotate', '--activate', '1h', '--now'],
+    '--now and --activate exclude each other.',
+  ],
 ]
 
 describe('the command line', () => {
@@ -77,13 +81,42 @@ describe('the command line', () => {
   it('explains itself', async () => {
     const help = await cli(['--help'])
     expect(help.code).toBe(0)
-    for (const command of ['serve', 'store', 'doctor', 'user', 'key', 'keys', 'verify'])
+    for (const command of ['serve', 'store', 'doctor', 'user', 'key', 'signing-keys', 'verify'])
       expect(help.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
     for (const half of [[], ['user']]) {
       const told = await cli(half)
       expect([told.code, told.stdout]).toEqual([2, ''])
-      expect(told.stderr).toMatch(/^Usage: countersign [\s\S]*\nmissing: <command>\n/)
+      expect(told.stderr).toMatch(/^Usage: countersign [\s\S]*\nExamples:\n[\s\S]*\nmissing: <command>\n$/)
     }
+  })
+
+  it.each([
+    'countersign',
+    ...['doctor', 'user', 'key', 'signing-keys', 'audit', 'slack', 'teams'].map(
+      (name) => `countersign ${name}`,
+    ),
+  ])('has examples in the help of %s, of commands and options that it knows', async (group) => {
+    const { stdout } = await cli([...group.split(' ').slice(1), '--help'])
+    const examples = stdout.split('\nExamples:\n')[1]?.trim().split('\n') ?? []
+    expect(examples).not.toEqual([])
+    for (const example of examples) {
+      const [, command = '', options = ''] =
+        /^ *(countersign(?: [a-z][a-z-]*(?= |$))*)(.*)$/.exec(example) ?? []
+      expect(command.startsWith(group)).toBe(true)
+      const help = await cli([...command.split(' ').slice(1), '--help'])
+      expect([help.code, help.stdout.startsWith(`Usage: ${command} [options]`)]).toEqual([0, true])
+      for (const [option] of options.matchAll(/--[a-z-]+/g)) expect(help.stdout).toContain(`  ${option}`)
+    }
+  })
+
+  it('knows signing-keys by its old name, which says so', async () => {
+    const { env } = await useDataDir()
+    const [fresh, old] = [await cli(['signing-keys', 'list'], { env }), await cli(['keys', 'list'], { env })]
+    const warning =
+      'warning: "countersign keys" is now "countersign signing-keys"; the next release removes the old name\n'
+    expect(old).toMatchObject({ code: fresh.code, stderr: warning + fresh.stderr })
+    const json = await cli(['keys', 'list', '--json'], { env })
+    expect(json.error()).toMatchObject({ error: 'no_store' })
   })
 
   it('says which variables keep it from working', async () => {
