@@ -211,7 +211,7 @@ it('goes on when nothing reads its log any more, and a command when its output f
   }
   expect(said('"$0" "$1" --help > /dev/full')).toEqual([
     1,
-    expect.stringMatching(/^the output could not be written: ENOSPC.*; what was done before stays done\n$/),
+    expect.stringMatching(/^writing the output failed: ENOSPC.*; changes made before this stay\n$/),
   ])
   expect(said('{ "$0" "$1" user list; echo "ended with $?" >&2; } | true')).toEqual([0, 'ended with 0\n'])
   await service.end('SIGTERM')

@@ -52,8 +52,8 @@ function presentReport({ head, firstBad, findings, found, ...counts }: TrailRepo
 function describeReport({ records, erased, documents, waiting, head, found, firstBad }: TrailReport): string {
   const verdict =
     found === 0
-      ? 'The audit trail holds: every record follows from the one before, and every state has its entry.'
-      : `THE AUDIT TRAIL DOES NOT HOLD${firstBad === undefined ? '' : ` from record ${firstBad} on`}.`
+      ? 'The audit trail is intact: every record follows from the one before, and every state has its entry.'
+      : `THE AUDIT TRAIL IS BROKEN${firstBad === undefined ? '' : ` from record ${firstBad} on`}.`
   const rest = waiting === 0 ? '' : `; ${waiting} entries wait for a running service to append them`
   return [
     verdict,
@@ -62,7 +62,7 @@ function describeReport({ records, erased, documents, waiting, head, found, firs
     `  Head       ${headText(head)}`,
     ...(found === 0
       ? [
-          'Keep the head in a place that cannot be written to: --expect <head> finds a trail cut short or rewritten.',
+          'Keep the head where it cannot be overwritten: --expect <head> then finds a trail that was cut short or rewritten.',
         ]
       : []),
   ].join('\n')
@@ -78,31 +78,31 @@ function sentence(finding: Finding): string {
     case 'gap':
       return `Record ${finding.seq} is missing.`
     case 'misnumbered':
-      return `In place of record ${finding.seq} there is one with the impossible number ${finding.id}.`
+      return `Record ${finding.seq} was replaced by one with the impossible number ${finding.id}.`
     case 'changed':
       return `Record ${finding.seq} was changed after it was written.`
     case 'unlinked':
-      return `Record ${finding.seq} does not follow from the one before: it was exchanged, moved or inserted.`
+      return `Record ${finding.seq} does not follow from the one before: it was replaced, moved or inserted.`
     case 'truncated':
-      return `Record ${finding.seq} and those behind it are missing: the trail was longer.`
+      return `Record ${finding.seq} and all later ones are missing: the trail was longer.`
     case 'rewritten':
-      return `Record ${finding.seq} is not the one it was: it, or one before it, was rewritten.`
+      return `Record ${finding.seq} has changed: it, or one before it, was rewritten.`
     case 'damaged':
       return `Record ${finding.seq} cannot be read: it is corrupt on disk.`
     case 'stray':
-      return `A document that is not a record lies in the trail's collection: ${finding.id}.`
+      return `The trail's collection contains a document that is not a record: ${finding.id}.`
     case 'not_told':
-      return `No entry ${finding.type} for ${finding.id} (${finding.collection}), though its state says so.`
+      return `There is no entry ${finding.type} for ${finding.id} (${finding.collection}), although its state implies one.`
     case 'contradicted':
-      return `Record ${finding.seq} tells ${finding.type} of ${finding.id} (${finding.collection}), and its state does not.`
+      return `Record ${finding.seq} reports ${finding.type} of ${finding.id} (${finding.collection}), but its state does not.`
     case 'altered':
       if (finding.part === 'asked')
-        return `${finding.id} (${finding.collection}) is not what was asked for; record ${finding.seq ?? '(on its way)'} tells ${finding.type}.`
-      return `The ${finding.part} of ${finding.id} (${finding.collection}) is not what was signed; record ${finding.seq} tells ${finding.type}.`
+        return `${finding.id} (${finding.collection}) differs from the original request; record ${finding.seq ?? '(not written yet)'} reports ${finding.type}.`
+      return `The ${finding.part} of ${finding.id} (${finding.collection}) differs from what was signed; record ${finding.seq} reports ${finding.type}.`
     case 'unreadable':
-      return `${finding.id} (${finding.collection}), of which record ${finding.seq} tells ${finding.type}, cannot be read: it is corrupt on disk.`
+      return `${finding.id} (${finding.collection}), for which record ${finding.seq} reports ${finding.type}, cannot be read: it is corrupt on disk.`
     case 'vanished':
-      return `Record ${finding.seq} tells ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
+      return `Record ${finding.seq} reports ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
   }
 }
 
@@ -114,7 +114,7 @@ function more({ found, findings }: TrailReport): string[] {
 function advise({ firstBad }: TrailReport): string {
   const trusted =
     firstBad === undefined
-      ? 'The records themselves are whole, but the documents tell another story'
+      ? 'The records themselves are intact, but the documents contradict them'
       : firstBad <= 1
         ? 'Trust no record'
         : `Trust only records 1 to ${firstBad - 1}`
@@ -129,7 +129,7 @@ function headText({ seq, hash }: ChainHead): string {
 function readHead(text: string): ChainHead {
   const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim())
   if (match?.[1] === undefined || match[2] === undefined)
-    throw usageError('--expect takes a head as an earlier check printed it: <number>:<64 hex digits>.')
+    throw usageError('--expect must be a head as printed by an earlier check: <number>:<64 hex digits>.')
   return { seq: Number(match[1]), hash: match[2] }
 }
 
@@ -212,7 +212,7 @@ function presentLine({ seq, entry, content_sha256, hash }: Line) {
 function describeLines(lines: readonly Line[], filter: object): string {
   if (lines.length > 0) return table(['NO.', 'TIME', 'WHAT', 'BY', 'ABOUT', 'DETAIL'], lines.map(row))
   return Object.keys(filter).length === 0
-    ? 'Nothing has happened yet.'
+    ? 'The audit trail has no entries yet.'
     : 'No entry matches; leave out --account, --type or --subject to see more.'
 }
 
@@ -233,6 +233,6 @@ function actor(by: AuditActor): string {
 function readLimit(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT
   const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > LONGEST) throw usageError(`--limit takes a whole number from 1 to ${LONGEST}.`)
+  if (limit < 1 || limit > LONGEST) throw usageError(`--limit must be a whole number from 1 to ${LONGEST}.`)
   return limit
 }

@@ -26,12 +26,12 @@ export async function runBackup(folder: string): Promise<CommandResult> {
   const held = existsSync(join(copy, 'secrets.json'))
   const secrets_missing = held ? [] : missingSecrets({ secrets })
   if (secrets_missing.length > 0) {
-    const told = `the copy is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}`
+    const told = `the copy is useless without the secrets that the store was made with, and these are neither in ${dataDir} nor set here: ${secrets_missing.join(', ')}`
     commandLog().warn({}, told)
   }
   const tried = secrets_missing.length > 0 ? { open: false } : await trySecrets({ ...config, dataDir: copy })
   const value = { folder: copy, bytes, secrets: held, secrets_missing, secrets_open: tried.open }
-  const holds = `${copy} holds the store (${Math.ceil(bytes / 1e6)} MB)${held ? ' and its secrets.json' : ''}`
+  const holds = `${copy} contains the store (${Math.ceil(bytes / 1e6)} MB)${held ? ' and its secrets.json' : ''}`
   if (tried.why !== undefined) {
     const message = `no service would start from the copy with the secrets set here${held ? ' and its secrets.json' : ''}: ${tried.why}`
     commandLog().error({}, message)
@@ -39,9 +39,9 @@ export async function runBackup(folder: string): Promise<CommandResult> {
   }
   const given = Object.keys(secrets)
   const lines = [
-    `${holds}, and opens.`,
-    ...(given.length > 0 ? [`Keep with it what the environment sets: ${given.join(', ')}.`] : []),
-    'To restore it: stop the service, put this folder in the place of DATA_DIR, start.',
+    `${holds}, and it opens.`,
+    ...(given.length > 0 ? [`Keep with it the secrets that the environment sets: ${given.join(', ')}.`] : []),
+    'To restore it: stop the service, replace DATA_DIR with this folder, and start the service.',
   ]
   return { value, text: lines.join('\n') }
 }
@@ -67,7 +67,7 @@ async function refuseNotEmbedded({ dataDir, mongodbUri }: Config): Promise<void>
   const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
   if (mongodbUri.startsWith(own)) return
   const message = /\.sock(?:\/|\?|$)/.test(mongodbUri)
-    ? `MONGODB_URI names another store than the one in ${dataDir}: set DATA_DIR to the folder of that one.`
-    : `MONGODB_URI names the store, and not the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
+    ? `MONGODB_URI names a store other than the one in ${dataDir}: set DATA_DIR to the folder of that store.`
+    : `MONGODB_URI names a store other than the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`
   throw new CliError('not_embedded', message)
 }

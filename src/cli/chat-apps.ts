@@ -85,5 +85,5 @@ const UPLOAD: Record<TeamsEdition, string> = {
   published:
     'Upload it in Teams under Apps, Manage your apps, Upload an app; or for everyone in the Teams admin center, Manage apps.',
   preview:
-    'The developer preview is for trying out: upload it in Teams under Apps, Manage your apps, Upload an app; not for everyone.',
+    'The developer preview is only for testing: upload it in Teams under Apps, Manage your apps, Upload an app; not for everyone.',
 }

@@ -28,7 +28,7 @@ export function runCreateKey(options: CreateKeyOptions): Promise<CommandResult> 
       value: { raw_key, key: presentKey(key) },
       text: [
         `${key.sandbox ? 'Sandbox key' : 'Key'} "${name}" for ${owner.email} (${key.id}, ${key.scopes.join(' ')}).`,
-        'Keep it now, it is shown only this once:',
+        'Store it now; it is shown only once:',
         '',
         `  ${raw_key}`,
       ].join('\n'),
@@ -109,7 +109,7 @@ const DEFAULT_DELAY = '24h'
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const LONGEST_MS = 90 * UNITS.d
 
-/** `countersign keys rotate`: makes the next key of one or every purpose. Old keys stay published and verify for ever. */
+/** `countersign signing-keys rotate`: makes the next key of one or every purpose. Old keys stay published and verify for ever. */
 export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   const purposes =
     options.purpose === undefined ? KEY_PURPOSES : [oneOf(KEY_PURPOSES, options.purpose, 'purpose')]
@@ -129,7 +129,7 @@ export function runRotateKeys(options: RotateOptions): Promise<CommandResult> {
   )
 }
 
-/** `countersign keys revoke`: revokes a signing key that others may have. Receipts from before `--since` stay valid. */
+/** `countersign signing-keys revoke`: revokes a signing key that others may have. Receipts from before `--since` stay valid. */
 export function runRevokeSigningKey(kid: string, options: { since?: string }): Promise<CommandResult> {
   return withService(async ({ keys, clock }) => {
     const since = readPast(options.since, clock.now())
@@ -144,14 +144,14 @@ export function runRevokeSigningKey(kid: string, options: { since?: string }): P
 
 function whatIsVoid({ createdAt }: PublicKeyRecord, since: Date): string {
   return since < createdAt
-    ? `That is before the key was made, at ${createdAt.toISOString()}: nothing that it signed is valid any more.`
-    : `What it signed from ${since.toISOString()} on is not valid any more.`
+    ? `That is before the key was made, at ${createdAt.toISOString()}: none of its signatures is valid any more.`
+    : `Its signatures from ${since.toISOString()} on are no longer valid.`
 }
 
 const VOID_TOKENS =
-  'Within 10 seconds no session token that it signed is taken any more; browsers get new ones by themselves.'
+  'Within 10 seconds its session tokens are no longer accepted; browsers get new ones automatically.'
 const FETCH_AGAIN =
-  'Running services follow within 10 seconds, caches within 5 minutes; verifiers that keep the key set must fetch it again after that.'
+  'Running services follow within 10 seconds, caches within 5 minutes; verifiers that store the key set must fetch it again after that.'
 
 type Revocation = Awaited<ReturnType<KeyKeeper['revoke']>>
 
@@ -159,7 +159,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
   if (done.refused === 'unknown')
     return new CliError(
       'signing_key_not_found',
-      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}. See: countersign keys list`,
+      `There is no signing key ${JSON.stringify(kid.slice(0, 64))}. See: countersign signing-keys list`,
     )
   if (done.refused === 'revoked')
     return new CliError(
@@ -168,7 +168,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
     )
   return new CliError(
     'signing_key_in_use',
-    `This key is in use, or was a moment ago. Run: countersign keys rotate --purpose ${done.key.purpose} --now, and 30 seconds later this again.`,
+    `This key is in use, or was a moment ago. Run: countersign signing-keys rotate --purpose ${done.key.purpose} --now, and repeat this command 30 seconds later.`,
   )
 }
 
@@ -181,12 +181,12 @@ function readPast(text: string | undefined, now: Date): Date {
   // `Date` reads 30 February as 2 March: receipts signed in between would stay valid.
   if (!isPast || (text !== undefined && !since.toISOString().startsWith(text.slice(0, 10))))
     throw usageError(
-      '--since takes a time in UTC that is over, on a day that exists, such as 2026-03-04T09:30:00Z.',
+      '--since must be a past time in UTC, on a day that exists, such as 2026-03-04T09:30:00Z.',
     )
   return since
 }
 
-/** `countersign keys list`: lists the signing keys of each purpose, newest first, revoked keys included. */
+/** `countersign signing-keys list`: lists the signing keys of each purpose, newest first, revoked keys included. */
 export function runListSigningKeys(): Promise<CommandResult> {
   const list = async ({ keys }: Pick<FlowDeps, 'keys'>): Promise<CommandResult> => {
     const found = keys.ring().publicRecords()
@@ -227,8 +227,8 @@ function describe(made: SigningKey[], delay: number): string {
   const rows = made.map((key) => [key.purpose, key.kid, key.notBefore.toISOString()])
   const hint =
     delay === 0
-      ? 'Running services take the new keys up within 10 seconds. Verifiers that keep the key set must fetch it again after that.'
-      : 'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that keep the key set must fetch it again after that, before the new keys sign.'
+      ? 'Running services use the new keys within 10 seconds. Verifiers that store the key set must fetch it again after that.'
+      : 'Running services publish them in /.well-known/jwks.json within 10 seconds; verifiers that store the key set must fetch it again after that, before the new keys sign.'
   return `${table(['PURPOSE', 'NEW KEY', 'SIGNS FROM'], rows)}\n${hint}`
 }
 
@@ -239,6 +239,6 @@ function readDelay(text: string): number {
   const unit = match?.[2]
   const delay = unit === 'm' || unit === 'h' || unit === 'd' ? Number(match?.[1]) * UNITS[unit] : undefined
   if (delay === undefined || delay > LONGEST_MS)
-    throw usageError('--activate takes "now" or a time such as 30m, 24h or 7d, at most 90d.')
+    throw usageError('--activate must be "now" or a time such as 30m, 24h or 7d, at most 90d.')
   return delay
 }

@@ -42,11 +42,11 @@ export function runResetUser(address: string, options: ResetOptions): Promise<Co
         ...votes,
       },
       text: [
-        `Reset ${email} (${before.id}). Taken away: ${takenWords(gone)}.`,
+        `Reset ${email} (${before.id}). Removed: ${takenWords(gone)}.`,
         ...votesWords(votes),
         ...off.map((webhook) => `Switched off: ${webhookWords(webhook)}`),
         ...staysWords(stays, email),
-        `They sign in and decide again only after a new link: countersign user invite ${inShell(email)} --renew`,
+        `To sign in and decide again, they need a new sign-in link: countersign user invite ${inShell(email)} --renew`,
         `API keys of their account keep working: countersign key list --owner ${inShell(email)}`,
       ].join('\n'),
     }
@@ -71,11 +71,11 @@ function takenWords({ before, sessions, links, pushDevices }: ResetPerson): stri
   const { backup_codes, chat, devices, delegate } = before
   const counted = [
     [backup_codes.length, 'backup code'],
-    [devices.length, 'known browser'],
+    [devices.length, 'trusted browser'],
     [pushDevices, 'browser with notifications', 'browsers with notifications'],
     [chat.length, 'linked chat account'],
     [sessions, 'session'],
-    [links, 'open link'],
+    [links, 'unused sign-in link'],
   ] as const
   const some = counted.flatMap(([n, one, many = `${one}s`]) =>
     n === 0 ? [] : [`${n} ${n === 1 ? one : many}`],

@@ -42,7 +42,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
     const warning =
       kept.length === 0
         ? ''
-        : `\n\nThese still sign in and decide: ${kept.join(', ')}. If one is lost, first take all away: countersign user reset ${inShell(user.email)}`
+        : `\n\nThese still sign in and decide: ${kept.join(', ')}. If one is lost, first remove all of them: countersign user reset ${inShell(user.email)}`
     return {
       value: {
         user_id: user.id,
@@ -53,7 +53,7 @@ export function runInviteUser(address: string, options: InviteOptions): Promise<
       },
       text:
         (made === undefined ? '' : newStoreText(made)) +
-        linkText(done, SEND_LINK, link, 'Links made for them before no longer work.') +
+        linkText(done, SEND_LINK, link, 'Their earlier links no longer work.') +
         (voids ? INSTEAD : '') +
         warning,
     }
@@ -147,12 +147,12 @@ function isUsable(user: User): boolean {
 function joinWords(user: User): string {
   if (user.enrolled_at === null) return SEND_LINK
   return isUsable(user)
-    ? 'They have enrolled before: by this link they sign in and accept.'
-    : `They have nothing left to sign in with. First let them enrol: countersign user invite ${inShell(user.email)} --renew; then repeat this command, since that ends this link:`
+    ? 'They have signed up before: with this link they sign in and accept.'
+    : `They have no factor left. First make them a new sign-in link: countersign user invite ${inShell(user.email)} --renew; then repeat this command, because that ends this link:`
 }
 
 const SEND_LINK =
-  'Send them this one-time link; it is shown only now and lets the first person who opens it enrol:'
+  'Send them this one-time sign-in link. It is shown only now, and lets the first person who opens it sign up as them:'
 
 function presentLink({ url, expires_at, ended }: EnrollmentLink) {
   return { enroll_url: url, expires_at: expires_at.toISOString(), links_ended: ended }
@@ -160,7 +160,7 @@ function presentLink({ url, expires_at, ended }: EnrollmentLink) {
 
 /** `former` says what became of earlier links, if there were any. */
 function linkText(done: string, advice: string, { url, expires_at, ended }: EnrollmentLink, former: string) {
-  const until = `It is good until ${expires_at.toISOString()}.`
+  const until = `It expires at ${expires_at.toISOString()}.`
   return [done, advice, '', `  ${url}`, '', ended === 0 ? until : `${until} ${former}`].join('\n')
 }
 
@@ -170,10 +170,10 @@ function readMembership({ account, role, renew }: InviteOptions): {
 } {
   if (renew)
     throw usageError(
-      '--renew is for a link of their own; leave out --account and --role. For a new link into an account leave out --renew.',
+      '--renew makes a sign-in link; leave out --account and --role. For a new invitation to an account leave out --renew.',
     )
   if (account === undefined || role === undefined)
-    throw usageError('--account and --role go together: into which account, and as what.')
+    throw usageError('--account and --role go together: the account, and the role in it.')
   if (!isId('acc', account))
     throw usageError(`${JSON.stringify(account)} is not an account id (acc_…); see: countersign user list`)
   return { accountId: account, role: oneOf(MEMBER_ROLES, role, 'role') }
@@ -192,7 +192,7 @@ export function runConfirmUser(address: string): Promise<CommandResult> {
     const user = await vouchFor(deps, email, { kind: 'cli' }).catch(unknownPerson(email))
     return {
       value: { user_id: user.id, email: user.email, confirmed: true },
-      text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address, and they count in accounts that ask for confirmed people only.`,
+      text: `${user.email} (${user.id}) is confirmed: the internal token and agents reach them by this address, and they count in accounts that accept only confirmed people.`,
     }
   })
 }

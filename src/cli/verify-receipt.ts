@@ -73,7 +73,7 @@ function heldToIntent(
 function contextText(json: string): string {
   const context = parseUnambiguous(json)
   if (typeof context !== 'object' || context === null || Array.isArray(context))
-    throw usageError('--expect-context takes a JSON object, or @ and the name of a file with one.')
+    throw usageError('--expect-context must be a JSON object, or @ and the name of a file with one.')
   return canonicalize(context)
 }
 
@@ -120,7 +120,7 @@ const UNPROVEN = {
 
 /** A valid receipt of a rejection fails too, so that `countersign verify … && act` does not act. */
 const REJECTED = {
-  failure: { error: 'receipt_of_rejection', message: 'The receipt is valid, and says that it was rejected.' },
+  failure: { error: 'receipt_of_rejection', message: 'The receipt is valid: the request was rejected.' },
   exitCode: EXIT.rejected,
 }
 
@@ -173,12 +173,12 @@ async function fetchText(address: string): Promise<string> {
   // fetch refuses credentials as well, but its message repeats them.
   if (url.username !== '' || url.password !== '')
     throw usageError(
-      `${url.origin} is asked without a user name and password: leave them out, or save the key set and name its file.`,
+      `The address of ${url.origin} must not contain a user name or password: leave them out, or save the key set and name its file.`,
     )
   if (url.pathname === '/') url.pathname = '/.well-known/jwks.json'
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError(
-      `${url.origin} must be https: — keys that come in the clear could have been replaced on the way.`,
+      `${url.origin} must be https:, because keys sent in the clear could have been replaced on the way.`,
     )
   try {
     // A redirect would let the holder of any one address choose the keys.
@@ -315,7 +315,7 @@ function headline({ payload, unproven }: VerifiedReceipt, votes: number): string
 
 function uncheckedContext(receipt: unknown): string {
   return hasField(receipt, 'context')
-    ? 'NOT CHECKED: there is no intent next to the receipt to check it by'
+    ? 'NOT CHECKED: the intent to check it with is missing'
     : 'not in this file'
 }
 

@@ -211,7 +211,7 @@ async function loadAuthenticators(
 
 function warnOfSingle({ production }: Config, { kind }: Server, log: Log): void {
   if (!production || kind !== 'single server') return
-  log.warn({}, 'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set')
+  log.warn({}, 'MONGODB_URI names a single server, which can lose acknowledged writes; use a replica set')
 }
 
 /** @throws ConfigError when other secrets would make the contents of the store void: the usual mistake with a backup. */

@@ -20,14 +20,14 @@ export class ListenError extends Error {
 }
 
 function reasonFor({ setting, host, port }: Place, code: string | undefined): string {
-  const free = setting === 'PORT' ? 'a free port' : 'a free port, another than PORT'
+  const free = setting === 'PORT' ? 'a free port' : 'a free port other than PORT'
   if (code === 'EADDRINUSE')
     return `${setting}: port ${port} of ${host} is in use; stop the program that uses it, or set ${setting} to ${free}.`
   if (code === 'EACCES')
     return `${setting}: this user may not listen on port ${port}; set ${setting} to a port above 1023.`
   if (code === 'EADDRNOTAVAIL')
     return `HOST: ${host} is not an address of this machine; set HOST to one that is.`
-  return `${setting}: port ${port} of ${host} cannot be listened on (${code}).`
+  return `${setting}: listening on port ${port} of ${host} failed (${code}).`
 }
 
 /** Tries a port before anything else is set up. @throws ListenError when nothing can listen there now */

@@ -38,7 +38,7 @@ export function createMetrics(
   }).set({ version, commit }, 1)
   const requests = new Histogram({
     name: 'countersign_http_request_duration_seconds',
-    help: 'Requests by route, until the answer was sent or the caller hung up.',
+    help: 'Requests by route, until the answer was sent or the client closed the connection.',
     labelNames: ['method', 'route', 'status'],
     buckets: BUCKETS,
     registers,
@@ -81,7 +81,7 @@ export function createMetrics(
 function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void>): void {
   new Gauge({
     name: 'countersign_store_ping_seconds',
-    help: 'What one question to the store takes; NaN while it does not answer.',
+    help: 'Seconds that a ping of the store takes; NaN while it does not answer.',
     registers,
     async collect() {
       const started = performance.now()
@@ -98,7 +98,7 @@ function surveyStore(registers: Registry[], read: Read, ping: () => Promise<void
   }
   new Gauge({
     name: 'countersign_late_seconds',
-    help: 'How long what is due first has been waiting, by queue; 0: nothing is late.',
+    help: 'Age of the oldest due item, by queue; 0: nothing is late.',
     labelNames: ['queue'],
     registers,
     async collect() {

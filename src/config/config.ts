@@ -127,7 +127,7 @@ const environmentSchema = z.object({
     .string()
     .regex(
       /^[A-Za-z0-9\-._~+/]+=*$/,
-      'may hold only what a bearer token may: letters, digits and - . _ ~ + / =',
+      'may contain only the characters of a bearer token: letters, digits and - . _ ~ + / =',
     )
     .optional(),
   LOG_LEVEL: z
@@ -267,7 +267,7 @@ export function readConfig(env: Environment): Config {
 
 function contradictions(values: z.infer<typeof environmentSchema>): string[] {
   const problems: string[] = []
-  if (values.METRICS_PORT === values.PORT) problems.push('METRICS_PORT: must be another port than PORT')
+  if (values.METRICS_PORT === values.PORT) problems.push('METRICS_PORT: must differ from PORT')
   if (values.STORE !== undefined && values.MONGODB_URI !== undefined)
     problems.push('STORE: is embedded, but MONGODB_URI names another store; leave one of the two out')
   return problems

@@ -16,7 +16,7 @@ import {
 export type Secrets = Readonly<Record<SecretName, Buffer>>
 
 const VOID: Readonly<Record<string, string>> = {
-  API_KEY_PEPPER: 'no API key would be let in',
+  API_KEY_PEPPER: 'no API key would be accepted',
   TOKEN_SECRET: 'sessions, links and backup codes would be void, and approvers have other references',
   WEBHOOK_MASTER_SECRET: 'callbacks would be signed with secrets that no receiver knows',
   BASE_URL: 'passkeys belong to the host it had, and work on no other',
@@ -32,7 +32,7 @@ export function rememberedOf(
 
 /** Says what to do about a setting that differs from the one the store was made with or last accepted. */
 export function otherSetting(name: string): string {
-  return `${name}: is not the one that this store was made with; ${VOID[name] ?? 'what depends on it is void'}. Set the old one again. If the change is meant, tell the store, then start: countersign keys rotate --purpose session --now --accept-settings`
+  return `${name}: differs from the one that this store was made with; ${VOID[name] ?? 'everything that depends on it would be void'}. Set the old one again. If the change is meant, tell the store, then start: countersign signing-keys rotate --purpose session --now --accept-settings`
 }
 
 const fileSchema = z.record(z.enum(SECRET_NAMES), z.string())

@@ -64,11 +64,11 @@ type ReceiptFacts = Omit<ReceiptPayload, 'v' | 'ts' | 'exp' | 'sandbox'> & {
   expiresAt: Date
 }
 
-/** Builds payload v1. @throws RangeError when the decision time lies after the expiry: such a receipt must never exist. */
+/** Builds payload v1. @throws RangeError when the decision time is after the expiry: such a receipt must never exist. */
 export function buildPayload({ decidedAt, expiresAt, ...said }: ReceiptFacts): ReceiptPayload {
   const ts = Math.floor(decidedAt.getTime() / 1000)
   const exp = Math.floor(expiresAt.getTime() / 1000)
-  if (ts > exp) throw new RangeError('decision time lies after the expiry')
+  if (ts > exp) throw new RangeError('decision time is after the expiry')
   return { v: 1, ...said, ts, exp, ...(said.method === 'sandbox' ? { sandbox: true as const } : {}) }
 }
 

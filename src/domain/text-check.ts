@@ -34,7 +34,7 @@ export const COMMENT_LENGTH = 1_000
 /** Says, as the end of a sentence, what is wrong with the comment on a decision. */
 export function commentFault(comment: string): string | undefined {
   if (codePointLength(comment) > COMMENT_LENGTH) return `must not exceed ${COMMENT_LENGTH} characters`
-  return checkCallerText(comment).ok ? undefined : 'must not hold control or invisible tag characters'
+  return checkCallerText(comment).ok ? undefined : 'must not contain control or invisible tag characters'
 }
 
 /** Counts Unicode code points, as the limit on `action` does. */

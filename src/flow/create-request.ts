@@ -261,5 +261,5 @@ export function refuseSandboxFields(caller: Caller, body: object): void {
 
 /** Refuses an action without a visible character, which says nothing to an approver, with the interface's `action required`. */
 export function refuseBlankAction(action: string): void {
-  if (showsNothing(action)) throw fieldRequired('action', 'is blank: nothing of it can be seen')
+  if (showsNothing(action)) throw fieldRequired('action', 'is blank: it has no visible characters')
 }

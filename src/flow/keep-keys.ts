@@ -173,7 +173,7 @@ async function readKeys({ store, vault, log, madeWith }: KeyDeps, toldOf: Set<st
   return { sealed, ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
 }
 
-/** Draws a key whose kid does not begin with "-", as one in 64 does: `countersign keys revoke <kid>` would read an option. */
+/** Draws a key whose kid does not begin with "-", as one in 64 does: `countersign signing-keys revoke <kid>` would read an option. */
 function drawKey(
   random: KeyDeps['random'],
   facts: Pick<SigningKey, 'purpose' | 'createdAt' | 'notBefore'>,
@@ -281,7 +281,7 @@ class WrongSealingKeyError extends Error {
 
   constructor() {
     super(
-      'The stored signing keys do not open with this SEALING_KEY. Set the one this store was made with. A development start keeps it in secrets.json of its data directory, which counts only while neither the environment nor .env sets another.',
+      'The stored signing keys cannot be decrypted with this SEALING_KEY. Set the one that this store was made with. A development start keeps it in secrets.json of its data directory, which is used only if neither the environment nor .env sets another.',
     )
   }
 }
@@ -292,17 +292,17 @@ class DamagedKeyError extends Error {
 
   constructor(kid: string) {
     super(
-      `The stored signing key ${kid} was changed: its public half is not the one it is named after. Restore the store from a backup.`,
+      `The stored signing key ${kid} was changed: its public half does not match its id. Restore the store from a backup.`,
     )
   }
 }
 
 function lostKeyAdvice(purpose: KeyPurpose): string {
-  return `a stored signing key does not open: what it signed still verifies, and it signs nothing more. If it is the newest of its purpose, run: countersign keys rotate --purpose ${purpose} --now`
+  return `a stored signing key cannot be decrypted: its signatures still verify, but it signs nothing more. If it is the newest of its purpose, run: countersign signing-keys rotate --purpose ${purpose} --now`
 }
 
 function spoiltKeyAdvice(purpose: KeyPurpose): string {
-  return `a stored signing key is damaged: what it signed cannot be checked before a backup is restored. If it is the newest of its purpose, nothing is signed until: countersign keys rotate --purpose ${purpose} --now`
+  return `a stored signing key is damaged: its signatures cannot be checked until a backup is restored. If it is the newest of its purpose, nothing is signed until: countersign signing-keys rotate --purpose ${purpose} --now`
 }
 
 /** A later, spoilt key counts as begun: its start is not known. Keys before it, perhaps replaced for a reason, sign no more. */

@@ -67,11 +67,11 @@ function parse(text: string): URL | string {
   const authority = WHOLE.exec(text)?.[1]
   if (authority === undefined) return NOT_ABSOLUTE
   const [silent] = SILENT.exec(text) ?? []
-  if (silent !== undefined) return `must not hold ${silentName(silent)}`
+  if (silent !== undefined) return `must not contain ${silentName(silent)}`
   if (!URL.canParse(text)) return NOT_ABSOLUTE
-  if (authority.includes('@')) return 'must not hold a user name or password'
-  if (authority.includes('%')) return 'must not hold an escaped host name'
-  if (text.includes('#')) return 'must not hold a fragment'
+  if (authority.includes('@')) return 'must not contain a user name or password'
+  if (authority.includes('%')) return 'must not contain an escaped host name'
+  if (text.includes('#')) return 'must not contain a fragment'
   const url = new URL(text)
   return url.href.length > LONGEST ? `must not exceed ${LONGEST} characters` : url
 }

@@ -51,7 +51,7 @@ function members(value: object, depth: number): string[] {
 }
 
 function quote(text: string): string {
-  if (LONE_SURROGATE.test(text)) throw new CanonicalError('text holds a lone surrogate')
+  if (LONE_SURROGATE.test(text)) throw new CanonicalError('text contains a lone surrogate')
   return JSON.stringify(text)
 }
 

@@ -21,6 +21,6 @@ export function nonceOf(intentJson: string): string {
  * @throws CanonicalError for a lone surrogate, which UTF-8 would silently replace.
  */
 export function actionHash(action: string): string {
-  if (LONE_SURROGATE.test(action)) throw new CanonicalError('text holds a lone surrogate')
+  if (LONE_SURROGATE.test(action)) throw new CanonicalError('text contains a lone surrogate')
   return sha256Hex(action).slice(0, 16)
 }

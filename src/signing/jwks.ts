@@ -60,7 +60,7 @@ export function readJwks(json: unknown): VerificationKey[] {
 
 function readJwk(entry: unknown, where: string): VerificationKey[] {
   if (!isRecord(entry)) throw new JwksError(`${where} is not an object`)
-  if ('d' in entry) throw new JwksError(`${where} holds a private key; replace that key at once`)
+  if ('d' in entry) throw new JwksError(`${where} contains a private key; replace that key at once`)
   const { kid, purpose } = entry
   if (typeof purpose !== 'string') throw new JwksError(`${where}.purpose is missing`)
   if (purpose !== 'decision' && purpose !== 'decision-sandbox') return []

@@ -54,7 +54,7 @@ export class NoSigningKeyError extends Error {
 
   constructor(purpose: KeyPurpose) {
     super(
-      `no key can sign for ${purpose}: the newest one in the store does not open, or none has begun yet. Run: countersign keys rotate --purpose ${purpose} --now`,
+      `no key can sign for ${purpose}: the newest one in the store cannot be decrypted, or none has begun yet. Run: countersign signing-keys rotate --purpose ${purpose} --now`,
     )
   }
 }

@@ -1,39 +1,39 @@
 /** Every reason to refuse a receipt, with the sentence shown for it. Closed: verifiers branch on the code. */
 export const RECEIPT_ERRORS = {
   receipt_unreadable:
-    'This is neither a signed_receipt, nor a decision, nor a verify answer; pass one of these three as it was received.',
+    'This is not a signed_receipt, a decision or a verify answer; pass one of these three exactly as you received it.',
   receipt_not_decided:
     'This request is not decided, so there is no receipt; wait for the decision, unless it has expired.',
-  receipt_payload_malformed: 'The signed payload cannot be decoded; it was cut, re-encoded or altered.',
+  receipt_payload_malformed: 'The signed payload cannot be decoded; it was truncated, re-encoded or altered.',
   receipt_signature_malformed:
-    'The signature is not the standard padded base64 of 64 bytes; it was cut, re-encoded or altered.',
+    'The signature is not the standard padded base64 of 64 bytes; it was truncated, re-encoded or altered.',
   receipt_key_missing: 'The receipt does not name its key; pass it together with its public_key_id.',
   receipt_key_unknown:
-    'The key of this receipt is not in the key set that it was checked against; a key set comes from the service itself, never along with a receipt. Fetch it again if the service has rotated its keys since.',
-  receipt_key_mismatch: 'The receipt names a key id and a public key that do not belong together.',
+    'The key of this receipt is not in the key set; get key sets only from the service itself, never together with a receipt. Fetch it again if the service has rotated its keys since.',
+  receipt_key_mismatch: 'The key id and the public key in the receipt do not match.',
   receipt_signature_invalid:
-    'The signature does not fit the payload and key; the receipt was altered or forged.',
+    'The signature does not match the payload and key; the receipt was altered or forged.',
   receipt_payload_not_canonical:
     'The signed bytes are not RFC 8785 JSON, so this service did not write them.',
   receipt_version_unsupported:
     'The payload has a format version this verifier does not know; update the verifier.',
   receipt_payload_invalid: 'The signed payload does not have exactly the fields of format 1.',
-  receipt_time_invalid: 'The decision time lies after the expiry of the request.',
+  receipt_time_invalid: 'The decision time is after the expiry of the request.',
   receipt_key_purpose_mismatch:
     'The key may not sign this kind of receipt: live and sandbox decisions have different keys.',
-  receipt_key_not_yet_valid: 'The decision time lies before the key came into use.',
-  receipt_key_revoked: 'The decision time lies at or after the revocation of the key.',
-  receipt_key_expired: 'The decision time lies after the key went out of use.',
+  receipt_key_not_yet_valid: 'The decision time is before the key came into use.',
+  receipt_key_revoked: 'The decision time is at or after the revocation of the key.',
+  receipt_key_expired: 'The decision time is after the key went out of use.',
   receipt_sandbox_refused:
     'This is a sandbox receipt: no person decided; allow sandbox receipts only in tests.',
   receipt_intent_mismatch:
-    'The intent next to the receipt is not the one its nonce commits to; what it says of action and context is not signed.',
+    'The nonce of the receipt does not commit to the intent next to it; the action and context in that intent are not signed.',
   receipt_content_unproven:
-    'The receipt is genuine, but no intent comes with it, so nothing proves that the action and context next to it, or expected, are those decided on; pass the answer of GET /api/v1/approvals/:id as it was received.',
-  receipt_contradicts_payload: 'What is shown around the receipt is not what was signed.',
-  receipt_votes_disagree: 'The votes next to the receipt do not hold, or do not belong together.',
+    'The receipt is genuine, but its intent is missing, so nothing proves that it is about this action and context; pass the answer of GET /api/v1/approvals/:id exactly as you received it.',
+  receipt_contradicts_payload: 'The data around the receipt differ from the signed data.',
+  receipt_votes_disagree: 'The votes next to the receipt are invalid, or do not belong together.',
   receipt_unexpected: 'The receipt is genuine but is not the one expected here.',
-  receipt_from_future: 'The decision time lies in the future; check the clocks.',
+  receipt_from_future: 'The decision time is in the future; check the clocks.',
 } as const
 
 /** Stable code of a refusal. */

@@ -42,7 +42,7 @@ export const { signPayload, signBytes } = createReceiptSigner()
 function refuseUnverifiable(payload: ReceiptPayload, key: SigningKey): void {
   const field = payloadProblem(payload)
   if (field !== undefined) throw new RangeError(`payload field ${field} is not of format 1`)
-  if (payload.ts > payload.exp) throw new RangeError('decision time lies after the expiry')
+  if (payload.ts > payload.exp) throw new RangeError('decision time is after the expiry')
   if (key.purpose !== (payload.sandbox ? 'decision-sandbox' : 'decision')) {
     throw new RangeError(`a ${key.purpose} key does not sign this receipt`)
   }

@@ -52,7 +52,7 @@ function named(json: object, refused: ReceiptRefusal): ReceiptRefusal {
   const code: unknown = Reflect.get(json, 'error')
   if (typeof code !== 'string' || !/^[a-z_]{1,60}$/.test(code)) return refused
   if (['decision', ...OF_RECEIPTS].some((name) => Object.hasOwn(json, name))) return refused
-  return { ...refused, message: `This is no receipt but an error that the service answered: ${code}.` }
+  return { ...refused, message: `This is an error answer of the service, not a receipt: ${code}.` }
 }
 
 /** Returns the index of the vote that decided, among valid votes: the newest; of votes of the same second, the last one. */
@@ -147,7 +147,7 @@ export function problemOfVotes(
 ): string | undefined {
   if (votes.length + unsigned.length === 0) return listed && decision && tooFew(decision, [decision], 0)
   const payloads = votes.flatMap((result) => (result.valid ? [result.payload] : []))
-  if (payloads.length < votes.length) return 'One of the votes does not hold.'
+  if (payloads.length < votes.length) return 'One of the votes is invalid.'
   const different = (values: readonly string[]): boolean => new Set(values).size === values.length
   const [first] = payloads
   if (payloads.some(({ rid }) => rid !== first?.rid)) return 'The votes are about different requests.'
@@ -162,7 +162,7 @@ export function problemOfVotes(
   if (decision === undefined || !decision.valid) return undefined
   const { payload } = decision
   if (!payloads.some((vote) => vote.did === payload.did && vote.nonce === payload.nonce))
-    return 'The decision is none of the votes.'
+    return 'The decision is not among the votes.'
   return undefined
 }
 
@@ -175,7 +175,7 @@ function tooFew(
   if (one?.valid !== true || one.payload.decision !== 'approved') return undefined
   const quorum = Math.max(1, ...all.map((result) => (result.valid ? (result.stated?.quorum ?? 1) : 1)))
   if (came >= quorum || quorum === 1) return undefined
-  return `Of the ${quorum} approvals that the statement asks for, only ${came} came with it.`
+  return `The statement requires ${quorum} approvals; only ${came} came with the receipt.`
 }
 
 /** Returns a caution for an approval that came without the list of the votes which, by its statement, it took. */
@@ -184,7 +184,7 @@ export function missingVotes(
   votes: readonly unknown[],
 ): string | undefined {
   if (votes.length > 0 || payload.decision !== 'approved' || (stated?.quorum ?? 1) === 1) return undefined
-  return `Only 1 of the ${stated?.quorum} approvals that the statement asks for is here. Ask for the whole answer, whose list "votes" has them all.`
+  return `Only 1 of the ${stated?.quorum} approvals that the statement requires is here. Get the whole answer: its list "votes" has all of them.`
 }
 
 /** Returns when the key of a receipt, or of a vote next to it, was revoked after it had signed; undefined when none was. */

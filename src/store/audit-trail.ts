@@ -31,7 +31,7 @@ recordSchema.index({ 'entry.type': 1, _id: -1 })
 const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 
 /** Why such a document is refused as the head: a record linked to it would hide that it was put there from outside. */
-const NO_HEAD = 'the audit trail ends in a document that is not a record; run: countersign audit check'
+const NO_HEAD = 'the last document of the audit trail is not a record; run: countersign audit check'
 
 /** The last record is damaged. Entries are kept but not sealed: a trail that went on without that record would look whole. */
 class DamagedTrailError extends Error {
@@ -41,7 +41,7 @@ class DamagedTrailError extends Error {
 
   constructor(told: string) {
     super(
-      `the last record of the audit trail cannot be read, so that nothing more is sealed; new entries wait in their documents until it can. Run: countersign audit check (${told})`,
+      `reading the last record of the audit trail failed, so nothing more is sealed; new entries wait in their documents. Run: countersign audit check (${told})`,
     )
   }
 }

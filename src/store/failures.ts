@@ -104,7 +104,7 @@ export function diskTrouble(error: unknown): string | undefined {
 export function damageTold(error: unknown): string | undefined {
   const full = wordsOf(error, FULL)
   if (full === undefined) return wordsOf(error, DAMAGED)
-  return `a document is full (${full}): what it left for the audit trail waits there. Run: countersign audit check`
+  return `a document is full (${full}): its entries for the audit trail wait in it. Run: countersign audit check`
 }
 
 function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {

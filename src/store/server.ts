@@ -57,7 +57,7 @@ export async function checkServer(connection: mongoose.Connection): Promise<Serv
   ])
   const version = typeof build?.version === 'string' ? build.version : undefined
   if (Number.parseInt(version ?? '', 10) < OLDEST_MAJOR) {
-    const wanted = `Countersign needs MongoDB ${OLDEST_MAJOR}.0 or newer, or a service that is its equal`
+    const wanted = `Countersign needs MongoDB ${OLDEST_MAJOR}.0 or newer, or a compatible service`
     throw new UnsuitableStoreError(`The store is MongoDB ${version}. ${wanted}.`)
   }
   return { ...readKind(hello), version }
@@ -69,11 +69,11 @@ function unlessAway(error: unknown): undefined {
 
 /** Why a server refuses something the service cannot do without, by error code. */
 const REFUSED: Readonly<Record<number, string>> = {
-  13: 'does not let this user do what is needed: give it the role readWrite on the database',
-  18: 'does not let this user in: check user, password and authSource in MONGODB_URI',
-  20: 'takes no retryable writes: use a replica set, or add retryWrites=false to MONGODB_URI',
-  79: 'knows no majority, by which the service has its writes acknowledged: use a replica set',
-  8000: 'does not let this user in: check user, password and authSource in MONGODB_URI',
+  13: 'does not give this user enough rights: grant it the role readWrite on the database',
+  18: 'refuses this user: check user, password and authSource in MONGODB_URI',
+  20: 'does not support retryable writes: use a replica set, or add retryWrites=false to MONGODB_URI',
+  79: 'does not support writes acknowledged by a majority: use a replica set',
+  8000: 'refuses this user: check user, password and authSource in MONGODB_URI',
 }
 
 /** The driver's error names for an address that it cannot use. */
@@ -96,8 +96,8 @@ function isNameServerTrouble(error: Error): boolean {
 export function embeddedInWords(error: unknown, own: boolean): unknown {
   if (!(error instanceof Error) || !isUnavailable(error) || diskTrouble(error) !== undefined) return error
   const advice = own
-    ? 'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher'
-    : 'The service that runs it hangs, or the machine is very busy: try again, or restart the service'
+    ? 'The machine is very busy, or its disk very slow: start again, or increase STORE_TIMEOUT_MS'
+    : 'The service that runs it does not respond, or the machine is very busy: try again, or restart the service'
   const { message } =
     error instanceof StoreUnreachableError && error.cause instanceof Error ? error.cause : error
   return new StoreUnreachableError(

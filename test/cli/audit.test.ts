@@ -75,7 +75,7 @@ describe('countersign audit list', () => {
     await cli(['key', 'revoke', key.id], { env })
     const later = await cli(['audit', 'check', '--expect', checked.json().head], { env })
     expect([later.code, later.stderr]).toEqual([0, ''])
-    expect(later.stdout).toContain('The audit trail holds')
+    expect(later.stdout).toContain('The audit trail is intact')
     expect(later.stdout).toMatch(/\n {2}Head {7}\d+:[0-9a-f]{64}\n/)
     expect(await service.stop()).toBe(0)
   })
@@ -123,11 +123,14 @@ describe('countersign audit list', () => {
   })
 
   it.each([
-    [['list', '--limit', '0'], '--limit takes a whole number from 1 to 10000.'],
-    [['list', '--limit', 'many'], '--limit takes a whole number from 1 to 10000.'],
+    [['list', '--limit', '0'], '--limit must be a whole number from 1 to 10000.'],
+    [['list', '--limit', 'many'], '--limit must be a whole number from 1 to 10000.'],
     [['list', '--type', 'approval'], /^"approval" is not a type; choose among approval\.created, /],
-    [['check', '--expect', '7'], /^--expect takes a head as an earlier check printed it: /],
-    [['check', '--expect', `7:${'g'.repeat(64)}`], /^--expect takes a head as an earlier check printed it: /],
+    [['check', '--expect', '7'], /^--expect must be a head as printed by an earlier check: /],
+    [
+      ['check', '--expect', `7:${'g'.repeat(64)}`],
+      /^--expect must be a head as printed by an earlier check: /,
+    ],
   ])('is called wrongly with %j: exit code 2', async (words, message) => {
     const { run } = await useTrail(0)
     const result = await run(...words, '--json')
@@ -146,7 +149,7 @@ describe('T85: countersign audit check', () => {
     const told = await run('check')
     expect([told.code, told.stderr]).toEqual([1, ''])
     expect(told.stdout.split('\n')).toEqual([
-      'THE AUDIT TRAIL DOES NOT HOLD from record 7 on.',
+      'THE AUDIT TRAIL IS BROKEN from record 7 on.',
       '  Records    20',
       '  Documents  0',
       expect.stringMatching(/^ {2}Head {7}20:[0-9a-f]{64}$/),
@@ -194,7 +197,7 @@ describe('T85: countersign audit check', () => {
     await connection.db?.dropDatabase()
     const message =
       'The database is empty. Check its name in MONGODB_URI, or start the service there first: npm start'
-    for (const words of ['audit check', 'audit list', 'user list', 'key list', 'keys list']) {
+    for (const words of ['audit check', 'audit list', 'user list', 'key list', 'signing-keys list']) {
       const run = await cli([...words.split(' '), '--json'], { env })
       expect([run.code, run.stdout, run.error()], words).toEqual([1, '', { error: 'no_store', message }])
     }

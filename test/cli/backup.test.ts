@@ -47,7 +47,7 @@ it('says what it holds, and what is wrong with its name or its place', async () 
   // A job that runs it shows only stderr to anyone, if that.
   expect([words.code, words.stderr]).toEqual([
     0,
-    `warning: the copy is of no use without the secrets that the store was made with, which are neither in ${dataDir} nor set here: ${missing.join(', ')}\n`,
+    `warning: the copy is useless without the secrets that the store was made with, and these are neither in ${dataDir} nor set here: ${missing.join(', ')}\n`,
   ])
   const given = JSON.parse(await readFile(join(dataDir, '..', 'elsewhere.json'), 'utf8'))
   expect(await backup('given', given)).toMatchObject({
@@ -63,7 +63,7 @@ it('says what it holds, and what is wrong with its name or its place', async () 
   })
   expect(await backup('other', socket('/run/other/run/store.sock'))).toMatchObject({
     error: 'not_embedded',
-    message: `MONGODB_URI names another store than the one in ${dataDir}: set DATA_DIR to the folder of that one.`,
+    message: `MONGODB_URI names a store other than the one in ${dataDir}: set DATA_DIR to the folder of that store.`,
   })
   await rename(file, join(dataDir, '..', 'elsewhere.db'))
   await symlink('../elsewhere.db', file)
@@ -93,9 +93,9 @@ it('tries the secrets that would count on the copy, and says when a service woul
     message: expect.stringMatching(why),
   })
   expect(await backup({ BASE_URL: 'http://localhost:1' })).toEqual(good)
-  expect(await backup(TEST_SECRETS)).toEqual(wrong(/do not open with this SEALING_KEY/))
+  expect(await backup(TEST_SECRETS)).toEqual(wrong(/cannot be decrypted with this SEALING_KEY/))
   const { API_KEY_PEPPER = '' } = TEST_SECRETS
-  expect(await backup({ API_KEY_PEPPER })).toEqual(wrong(/API_KEY_PEPPER: is not the one/))
+  expect(await backup({ API_KEY_PEPPER })).toEqual(wrong(/API_KEY_PEPPER: differs from the one/))
   const whole = JSON.parse(await readFile(secrets, 'utf8'))
   await truncate(secrets, 100)
   expect(await backup(whole)).toEqual(good)

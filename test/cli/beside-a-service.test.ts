@@ -46,7 +46,7 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   expect(refused.status).toBe(401)
   expect(await refused.json()).toMatchObject({ error: 'invalid or missing API key' })
 
-  const rotated = await cli(['keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
+  const rotated = await cli(['signing-keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
   const [{ kid }] = rotated.json().keys
   const served = async () => (await fetch(`${url}/.well-known/jwks.json`)).json()
   await expect.poll(served, { interval: 500, timeout: patienceFor(10_000) }).toMatchObject({

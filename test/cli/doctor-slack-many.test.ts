@@ -54,7 +54,7 @@ describe('countersign doctor slack, where workspaces install the app', () => {
     expect(of('Workspaces')).toEqual({
       name: 'Workspaces',
       status: 'warn',
-      detail: 'none has installed the app yet',
+      detail: 'no workspace has installed the app yet',
       fix: `Sign in, and open ${setting.service.url}/slack/install`,
     })
     expect(of('Events address')).toMatchObject({ status: 'ok' })
@@ -133,7 +133,7 @@ describe('countersign doctor slack, where workspaces install the app', () => {
     expect((await examine()).of('Cards')).toEqual({
       name: 'Cards',
       status: 'warn',
-      detail: `none are taken since ${(await troubles())?.[0]?.since.toISOString()} (app_removed)`,
+      detail: `none are accepted since ${(await troubles())?.[0]?.since.toISOString()} (app_removed)`,
       fix: expect.stringContaining('Add the app to the workspace again.'),
     })
     slack.behave(() => undefined)

@@ -84,10 +84,10 @@ describe('countersign doctor slack', () => {
     const { run, checks } = await examine({ ...oneBy(slack), ...socket })
     expect(checks).toEqual([
       { name: 'Slack', status: 'ok', detail: `one workspace by its bot token; Socket Mode; ${slack.apiUrl}` },
-      { name: 'Bot token', status: 'ok', detail: `good for Acme (${slack.teamId})` },
+      { name: 'Bot token', status: 'ok', detail: `valid for Acme (${slack.teamId})` },
       { name: 'Scopes', status: 'ok', detail: 'all 6 that are needed' },
       { name: 'Look-up', status: 'ok', detail: 'finds people by their e-mail address' },
-      { name: 'App token', status: 'ok', detail: 'Slack takes connections (Socket Mode)' },
+      { name: 'App token', status: 'ok', detail: 'Slack accepts connections (Socket Mode)' },
     ])
     expect([run.code, run.stderr, run.json().ok]).toEqual([0, '', true])
     expect(slack.calls.at(-1)).toMatchObject({
@@ -139,7 +139,7 @@ describe('countersign doctor slack', () => {
           : 'drop',
     )
     const { run, of } = await examine({ ...oneBy(slack), ...socket })
-    expect(of('Bot token')?.detail).toBe('good for A?[2Jme (T1)')
+    expect(of('Bot token')?.detail).toBe('valid for A?[2Jme (T1)')
     expect(of('Scopes')).toMatchObject({ status: 'warn', fix: expect.stringContaining(NEEDED.join(', ')) })
     expect(of('App token')).toMatchObject({
       status: 'fail',
@@ -165,7 +165,7 @@ describe('countersign doctor slack', () => {
   })
 
   it.each([
-    [401, 'ok', /refuses what is not signed$/, undefined],
+    [401, 'ok', /refuses unsigned requests$/, undefined],
     [404, 'fail', /answers 404$/, /^Restart the service/],
     [200, 'fail', /answers 200 instead of 401$/, /a proxy must pass requests on/],
     [502, 'fail', /answers 502 instead of 401$/, /a proxy must pass requests on/],
@@ -184,9 +184,14 @@ describe('countersign doctor slack', () => {
   })
 
   it.each([
-    [200, 'ok', 'the running service takes what is signed with it', undefined],
+    [200, 'ok', 'the running service accepts requests signed with it', undefined],
     [401, 'fail', 'the running service has another SLACK_SIGNING_SECRET', /^Copy the Signing Secret again/],
-    [503, 'fail', 'what is signed with it is answered 503 instead of 200', /a proxy must pass requests on/],
+    [
+      503,
+      'fail',
+      'requests signed with it are answered with 503 instead of with 200',
+      /a proxy must pass requests on/,
+    ],
   ])('looks whether what is signed is taken: %i is %s', async (status, found, detail, fix) => {
     const origin = await somethingAt(401, status)
     const env = { ...oneBy(slack), SLACK_SIGNING_SECRET: 'emulated', BASE_URL: origin }
@@ -203,14 +208,14 @@ describe('countersign doctor slack', () => {
     expect(of('Events address')).toMatchObject({
       status: 'fail',
       detail: `nothing answers at ${origin}/slack/events`,
-      fix: 'Start the service, and let BASE_URL lead to it, from the internet too.',
+      fix: 'Start the service, and make sure that BASE_URL leads to it, also from the internet.',
     })
   })
 
   it('tells people line by line', async () => {
     const { env } = await useDataDir()
     const run = await cli(['doctor', 'slack'], { env: { ...env, ...oneBy(slack), ...socket } })
-    expect(run.stdout).toContain(`ok    Bot token       good for Acme (${slack.teamId})\n`)
+    expect(run.stdout).toContain(`ok    Bot token       valid for Acme (${slack.teamId})\n`)
     expect(run.stdout).toMatch(/\n\d of 5 checks failed\.\n$/)
   })
 })

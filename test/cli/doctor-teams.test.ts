@@ -105,7 +105,7 @@ describe('countersign doctor teams', () => {
       { name: 'Client secret', status: 'ok', detail: 'the tenant gives the bot tokens' },
       { name: 'Keys of Teams', status: 'ok', detail: '1 of 3 are endorsed for Teams' },
       { name: 'BASE_URL', status: 'ok', detail: origin },
-      { name: 'Messages', status: 'ok', detail: `${origin}/api/messages refuses what is not signed` },
+      { name: 'Messages', status: 'ok', detail: `${origin}/api/messages refuses unsigned requests` },
       {
         name: 'Conversations',
         status: 'warn',
@@ -164,7 +164,7 @@ describe('countersign doctor teams', () => {
     expect(of('Keys of Teams')).toMatchObject({
       status: 'fail',
       detail: 'cannot be reached (ECONNREFUSED)',
-      fix: `Let this machine reach ${nowhere}/openid directly.`,
+      fix: `Allow this machine to reach ${nowhere}/openid directly.`,
     })
   })
 
@@ -176,7 +176,7 @@ describe('countersign doctor teams', () => {
     expect(run.code).toBe(1)
     expect(of('Client secret')).toMatchObject({
       status: 'fail',
-      detail: `what answers at ${url} is not Microsoft’s sign-in`,
+      detail: `the server at ${url} is not Microsoft’s sign-in`,
       fix: 'Something else answers there: a proxy, or a wrong TEAMS_LOGIN_URL.',
     })
   })
@@ -205,7 +205,7 @@ describe('countersign doctor teams', () => {
   })
 
   it.each([
-    [401, 'ok', /refuses what is not signed$/, undefined],
+    [401, 'ok', /refuses unsigned requests$/, undefined],
     [404, 'fail', /answers 404$/, /^Restart the service .* has no Teams/],
     [200, 'fail', /answers 200 instead of 401$/, /a proxy must pass requests on/],
     [502, 'fail', /answers 502 instead of 401$/, /a proxy must pass requests on/],
@@ -257,7 +257,7 @@ describe('countersign doctor teams', () => {
     })
     expect(one.of('Messages')).toMatchObject({
       status: 'ok',
-      detail: `${url}/api/messages refuses what is not signed`,
+      detail: `${url}/api/messages refuses unsigned requests`,
     })
     await setting.driver.installation(personNumber(setting, 2), 'add')
     await setting.driver.message(personNumber(setting, 2), 'help', { channel: setting.channel })
@@ -280,14 +280,14 @@ describe('countersign doctor teams', () => {
     expect((await examined(tenant)).of('Cards')).toEqual({
       name: 'Cards',
       status: 'warn',
-      detail: `none are taken in “Platform / [U+202E]Releases” since ${removed} (app_removed)`,
+      detail: `none are accepted in “Platform / [U+202E]Releases” since ${removed} (app_removed)`,
       fix: expect.stringMatching(/^Add the app to the team or group chat again; .*remove the channel/),
     })
     const disabled = { platform: 'teams', tenant, reason: 'Unauthorized' } as const
     await beginTrouble(composition.deps, account_id, disabled)
     const [, later] = await since()
     expect((await examined(tenant)).of('Cards')).toMatchObject({
-      detail: `none are taken since ${later} (Unauthorized), and 1 more`,
+      detail: `none are accepted since ${later} (Unauthorized), and 1 more`,
       fix: expect.stringContaining('the client secret has expired'),
     })
   })

@@ -29,7 +29,7 @@ describe('countersign doctor', () => {
     expect(of('Node.js')).toMatchObject({ status: 'ok', detail: process.versions.node })
     expect(of('Configuration')).toMatchObject({
       status: 'warn',
-      detail: 'fine for development, not for production',
+      detail: 'suitable for development, not for production',
     })
     for (const name of ['BASE_URL', 'TRUST_PROXY', ...SECRET_NAMES])
       expect(of('Configuration')?.fix).toContain(`- ${name}: `)
@@ -84,7 +84,7 @@ describe('countersign doctor', () => {
     const { MONGODB_URI: _, ...elsewhere } = env
     expect((await examine(elsewhere)).of('Service')).toMatchObject({
       status: 'warn',
-      detail: `what answers at ${service.url} has another store`,
+      detail: `the service at ${service.url} uses another store`,
     })
 
     const other = { ...env, SEALING_KEY: Buffer.from(SECRET_NAMES.join('')).toString('base64') }
@@ -92,8 +92,8 @@ describe('countersign doctor', () => {
     expect(wrong.run.code).toBe(1)
     expect(wrong.of('Signing keys')).toMatchObject({
       status: 'fail',
-      detail: 'cannot be opened: The stored signing keys do not open with this SEALING_KEY.',
-      fix: expect.stringMatching(/^Set the one this store was made with\./),
+      detail: 'cannot be opened: The stored signing keys cannot be decrypted with this SEALING_KEY.',
+      fix: expect.stringMatching(/^Set the one that this store was made with\./),
     })
   })
 
@@ -116,7 +116,7 @@ describe('countersign doctor', () => {
     const none = await examine({ ...ready, ...elsewhere, MONGODB_URI: uri })
     expect([none.of('Secrets'), none.of('Signing keys')]).toMatchObject([
       undefined,
-      { status: 'ok', detail: 'are made at the first start' },
+      { status: 'ok', detail: 'will be made at the first start' },
     ])
   })
 
@@ -298,7 +298,7 @@ describe('countersign doctor', () => {
         name: 'Store',
         status: 'fail',
         detail: `${env.DATA_DIR}/run is not a directory of the user that runs the store; remove it`,
-        fix: 'Do what this says, and restore no backup: used approvals and revoked keys would be valid again.',
+        fix: 'Follow these steps; do not restore a backup: used approvals and revoked keys would be valid again.',
       },
     ])
   })

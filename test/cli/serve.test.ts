@@ -58,7 +58,7 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
     1,
     {
       error: 'config_invalid',
-      message: 'The configuration cannot be used:\n  - METRICS_PORT: must be another port than PORT',
+      message: 'The configuration cannot be used:\n  - METRICS_PORT: must differ from PORT',
     },
   ])
   expect((await cli(['user', 'invite', 'ann@example.com'], { env })).code).toBe(0)
@@ -67,7 +67,7 @@ it('says in one sentence which port is taken, that DATA_DIR is a file, and that 
     {
       error: 'sealing_key_wrong',
       message: expect.stringMatching(
-        /^The stored signing keys do not open with this SEALING_KEY\. [^\n]+ \.env sets another\.$/,
+        /^The stored signing keys cannot be decrypted with this SEALING_KEY\. [^\n]+ \.env sets another\.$/,
       ),
     },
   ])

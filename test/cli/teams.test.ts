@@ -64,7 +64,7 @@ describe('countersign teams package', () => {
     })
     expect([run.code, run.stderr]).toEqual([0, ''])
     expect(run.stdout).toContain('manifest devPreview, valid by Microsoft’s schema')
-    expect(run.stdout).toContain('The developer preview is for trying out')
+    expect(run.stdout).toContain('The developer preview is only for testing')
     const manifest = JSON.parse(inside(join(folder, 'countersign-teams.zip'), 'manifest.json').toString())
     expect(manifest.bots[0].commandLists[0].triggers).toEqual(['mention', 'slash'])
   })

@@ -90,7 +90,7 @@ describe('countersign user', () => {
     expect(renewed.json().enroll_url).not.toBe(first.json().enroll_url)
     expect(renewed.json().links_ended).toBe(1)
     const inWords = await cli(['user', 'invite', 'bob@example.com', '--renew'], { env })
-    expect(inWords.stdout).toMatch(/\nIt is good until \S+Z\. Links made for them before no longer work\.\n$/)
+    expect(inWords.stdout).toMatch(/\nIt expires at \S+Z\. Their earlier links no longer work\.\n$/)
     const stranger = await cli(['user', 'invite', 'eve@example.com', '--renew', '--json'], { env })
     expect([stranger.code, stranger.error().error]).toEqual([1, 'user_not_found'])
   })
@@ -229,16 +229,16 @@ describe('countersign user', () => {
     const bob = await enrolWithPasskey(service, 'bob&co@example.com')
     const invite = ['user', 'invite', 'bob&co@example.com', '--account', account_id, '--role', 'approver']
     expect((await cli(invite, { env })).stdout).toContain(
-      '\nThey have enrolled before: by this link they sign',
+      '\nThey have signed up before: with this link they sign',
     )
     const reset = await cli(['user', 'reset', 'bob&co@example.com'], { env })
-    expect(reset.stdout).toContain('1 session, 1 open link.')
+    expect(reset.stdout).toContain('1 session, 1 unused sign-in link.')
     expect((await cli([...invite, '--json'], { env })).json()).toMatchObject({
       usable: false,
       links_ended: 0,
     })
     expect((await cli([...invite, '--name', 'Bob'], { env })).stdout).toContain(
-      "\nThey have nothing left to sign in with. First let them enrol: countersign user invite 'bob&co@example.com' --renew; then",
+      "\nThey have no factor left. First make them a new sign-in link: countersign user invite 'bob&co@example.com' --renew; then",
     )
     const renewed = await cli(['user', 'invite', 'bob&co@example.com', '--renew', '--json'], { env })
     const back = await enrolByLink(service, renewed.json().enroll_url)
@@ -262,7 +262,7 @@ describe('countersign user', () => {
     const unknown = `acc_${'0'.repeat(26)}`
     expect(await invite('--account', unknown)).toEqual([
       2,
-      { error: 'usage', message: '--account and --role go together: into which account, and as what.' },
+      { error: 'usage', message: '--account and --role go together: the account, and the role in it.' },
     ])
     expect(await invite('--account', 'x', '--role', 'auditor')).toEqual([
       2,
@@ -315,15 +315,15 @@ describe('countersign user reset', () => {
     const renew = ['user', 'invite', email, '--renew']
     const kept = await cli(renew, { env })
     expect(kept.stdout).toContain(
-      `These still sign in and decide: passkey "laptop". If one is lost, first take all away: countersign user reset ${quoted}\n`,
+      `These still sign in and decide: passkey "laptop". If one is lost, first remove all of them: countersign user reset ${quoted}\n`,
     )
 
     const reset = await cli(['user', 'reset', email], { env })
     expect([reset.code, reset.stderr]).toEqual([0, ''])
     expect(reset.stdout).toBe(
       [
-        `Reset ${email} (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 session, 1 open link.`,
-        `They sign in and decide again only after a new link: countersign user invite ${quoted} --renew`,
+        `Reset ${email} (${owner.userId}). Removed: passkey "laptop", 1 trusted browser, 1 session, 1 unused sign-in link.`,
+        `To sign in and decide again, they need a new sign-in link: countersign user invite ${quoted} --renew`,
         `API keys of their account keep working: countersign key list --owner ${quoted}\n`,
       ].join('\n'),
     )
@@ -387,7 +387,7 @@ it('names what a thief may have added to the account, and switches its webhooks 
   const words = await cli(reset, { env })
   expect(words.stdout).toBe(
     [
-      `Reset ann@example.com (${owner.userId}). Taken away: passkey "laptop", 1 known browser, 1 browser with notifications, 1 session.`,
+      `Reset ann@example.com (${owner.userId}). Removed: passkey "laptop", 1 trusted browser, 1 browser with notifications, 1 session.`,
       'Their account keeps these; a thief may have added some:',
       `  webhook ${url} (${id})`,
       '  channel ops (slack)',
@@ -395,7 +395,7 @@ it('names what a thief may have added to the account, and switches its webhooks 
       `  approver ${bob.userId}`,
       'To switch off all its webhooks, which its owner can undo: countersign user reset ann@example.com --disable-webhooks',
       'Its owner removes channels and workspaces under Integrations, and people under Members.',
-      'They sign in and decide again only after a new link: countersign user invite ann@example.com --renew',
+      'To sign in and decide again, they need a new sign-in link: countersign user invite ann@example.com --renew',
       'API keys of their account keep working: countersign key list --owner ann@example.com\n',
     ].join('\n'),
   )

@@ -37,7 +37,7 @@ describe('the address of the key set', () => {
     expect(run.error()).toEqual({
       error: 'usage',
       message:
-        'http://keys.example.com must be https: — keys that come in the clear could have been replaced on the way.',
+        'http://keys.example.com must be https:, because keys sent in the clear could have been replaced on the way.',
     })
   })
 
@@ -46,7 +46,7 @@ describe('the address of the key set', () => {
     const run = await verify(address, '--json')
     expect([run.code, run.error().message]).toEqual([
       2,
-      `${scheme}//127.0.0.1:1 is asked without a user name and password: leave them out, or save the key set and name its file.`,
+      `The address of ${scheme}//127.0.0.1:1 must not contain a user name or password: leave them out, or save the key set and name its file.`,
     ])
     expect(run.stderr).not.toMatch(/ana|s3cret/)
   })

@@ -286,12 +286,12 @@ describe('countersign verify', () => {
       expect.objectContaining({ payload: expect.objectContaining({ did: ben.id }) }),
     ])
     const lone = await check('one-of-two.json', answerWith(vote({ quorum: 2 })))
-    const caution = 'Only 1 of the 2 approvals that the statement asks for is here'
+    const caution = 'Only 1 of the 2 approvals that the statement requires is here'
     expect([lone.code, lone.stdout]).toEqual([0, expect.stringContaining(`\nCAUTION: ${caution}`)])
     for (const [votes, words] of [
-      [[{ ...ana, signature: ben.signature }, ben], 'One of the votes does not hold.'],
+      [[{ ...ana, signature: ben.signature }, ben], 'One of the votes is invalid.'],
       [[ben, vote({ did: 'third', approver: ben.approver })], 'One person is counted twice.'],
-      [[ana], 'The decision is none of the votes.'],
+      [[ana], 'The decision is not among the votes.'],
     ] as const) {
       const refused = await check('bad-votes.json', answerWith({ ...ben, votes }))
       expect(refused.code).toBe(1)

@@ -115,12 +115,12 @@ describe('a restored store beside other settings', () => {
     startService({ database: service.composition.connection.name, env: { BASE_URL: service.url, ...env } })
 
   it.each([
-    ['API_KEY_PEPPER', 'no API key would be let in'],
+    ['API_KEY_PEPPER', 'no API key would be accepted'],
     ['TOKEN_SECRET', 'sessions, links and backup codes would be void'],
     ['WEBHOOK_MASTER_SECRET', 'callbacks would be signed with secrets that no receiver knows'],
   ] as const)('%s: is not served, until a new signing key says that it is meant', async (name, told) => {
     const service = await useService()
-    const problem = `${name}: is not the one that this store was made with; ${told}`
+    const problem = `${name}: differs from the one that this store was made with; ${told}`
     await expect(startBeside(service, { [name]: other })).rejects.toThrow(problem)
     const { connection } = service.composition
     const env = {
@@ -136,9 +136,11 @@ describe('a restored store beside other settings', () => {
       name,
       status: 'fail',
       detail: expect.stringContaining(told),
-      fix: expect.stringContaining('countersign keys rotate --purpose session --now --accept-settings'),
+      fix: expect.stringContaining(
+        'countersign signing-keys rotate --purpose session --now --accept-settings',
+      ),
     })
-    const rotate = ['keys', 'rotate', '--purpose', 'session', '--now']
+    const rotate = ['signing-keys', 'rotate', '--purpose', 'session', '--now']
     // In another shell's settings by mistake, a rotation teaches the store nothing.
     expect((await cli(rotate, { env })).stderr).toContain(problem)
     const right = { ...env, [name]: TEST_SECRETS[name] }
@@ -156,7 +158,7 @@ describe('a restored store beside other settings', () => {
       await moved.close()
       return moved.logged.filter(({ level }) => level === 'warn').map(({ message }) => message)
     }
-    const told = 'BASE_URL: is not the one that this store was made with; passkeys belong'
+    const told = 'BASE_URL: differs from the one that this store was made with; passkeys belong'
     expect(await warnings('https://approvals.example.com')).toEqual([expect.stringContaining(told)])
     expect(await warnings('https://approve.example')).toEqual([])
   })

@@ -48,9 +48,9 @@ describe('T1, T6, T11: in production', () => {
     [`https://${self}:8443/`, 'must not point to this service'],
     ['http://hooks.example.com/', 'must be an https: URL'],
     ['https://hooks.example.com:8443/', 'must use port 443'],
-    ['https://hooks.example.com/#', 'must not hold a fragment'],
-    ['https://@hooks.example.com/', 'must not hold a user name or password'],
-    ['https://hooks%2Eexample.com/', 'must not hold an escaped host name'],
+    ['https://hooks.example.com/#', 'must not contain a fragment'],
+    ['https://@hooks.example.com/', 'must not contain a user name or password'],
+    ['https://hooks%2Eexample.com/', 'must not contain an escaped host name'],
     [`https://hooks.example.com/${'./'.repeat(1020)}`, 'must not exceed 2048 characters'],
     ['not a url', NOT_ABSOLUTE],
     ['https:hooks.example.com', NOT_ABSOLUTE],
@@ -72,11 +72,11 @@ describe('T1, T6, T11: in production', () => {
     ['https://hooks,evil.example.com/', 'must name a host of the public internet'],
     [`https://${'a'.repeat(64)}.example.com/`, 'must name a host of the public internet'],
     [`https://${'abcdefgh.'.repeat(29)}com/`, 'must name a host of the public internet'],
-    ['https://hooks.exam\u00adple.com/', 'must not hold the invisible character U+00AD'],
-    ['https://hooks.example.com/\u200b', 'must not hold the invisible character U+200B'],
-    ['https://hooks.example.com/\u{e0041}', 'must not hold the invisible character U+E0041'],
-    ['https://hooks.example.com/\ud800', 'must not hold the invisible character U+D800'],
-    ['https://hooks.example.com\\x', 'must not hold a backslash'],
+    ['https://hooks.exam\u00adple.com/', 'must not contain the invisible character U+00AD'],
+    ['https://hooks.example.com/\u200b', 'must not contain the invisible character U+200B'],
+    ['https://hooks.example.com/\u{e0041}', 'must not contain the invisible character U+E0041'],
+    ['https://hooks.example.com/\ud800', 'must not contain the invisible character U+D800'],
+    ['https://hooks.example.com\\x', 'must not contain a backslash'],
     [`https://hooks.example.com/${'ü'.repeat(500)}`, 'must not exceed 2048 characters'],
   ])('refuses %s: %s', (text, problem) => {
     expect(production.read(text)).toEqual({ problem })
@@ -104,7 +104,7 @@ describe('outside production', () => {
     ['https://localhost/', `must name a host of the public internet${hint}`],
     ['https://intranet/', `must name a host of the public internet${hint}`],
     [`https://${self}:8443/`, 'must not point to this service'],
-    ['https://u:p@hooks.example.com/', 'must not hold a user name or password'],
+    ['https://u:p@hooks.example.com/', 'must not contain a user name or password'],
   ])('refuses %s: %s', (text, problem) => {
     expect(development.read(text)).toEqual({ problem })
   })
@@ -128,8 +128,8 @@ describe('with CALLBACK_ALLOW_PRIVATE=1', () => {
     ['http://localhost.:3000/healthz', 'must not point to this service'],
     ['http://localhost:0/', 'must not use port 0'],
     ['ftp://localhost/', 'must be an https: URL'],
-    ['http://u:p@localhost:4000/', 'must not hold a user name or password'],
-    ['http://localhost:4000/ x', 'must not hold a blank'],
+    ['http://u:p@localhost:4000/', 'must not contain a user name or password'],
+    ['http://localhost:4000/ x', 'must not contain a blank'],
   ])('still refuses %s: %s', (text, problem) => {
     expect(open.read(text)).toEqual({ problem })
   })

@@ -54,7 +54,7 @@ describe('what a store says it is', () => {
     play(server({ setName: 'rs0' }, version))
     await expect(checkServer(connection)).rejects.toMatchObject({
       name: 'UnsuitableStoreError',
-      message: `The store is MongoDB ${version}. Countersign needs MongoDB 6.0 or newer, or a service that is its equal.`,
+      message: `The store is MongoDB ${version}. Countersign needs MongoDB 6.0 or newer, or a compatible service.`,
     })
   })
 
@@ -103,7 +103,7 @@ it('in production a single server is used, and warned of', async () => {
   }
   const { logged } = await useWorker({ storeUri: proxy.uri(`single_${Date.now()}`), env })
   expect(logged.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
-    'MONGODB_URI names a single server, which can lose what it acknowledged; use a replica set',
+    'MONGODB_URI names a single server, which can lose acknowledged writes; use a replica set',
   ])
 })
 
@@ -111,14 +111,14 @@ describe('what a store refuses at the start', () => {
   it.each<[number, string]>([
     [
       13,
-      'The store does not let this user do what is needed: give it the role readWrite on the database (no).',
+      'The store does not give this user enough rights: grant it the role readWrite on the database (no).',
     ],
-    [18, 'The store does not let this user in: check user, password and authSource in MONGODB_URI (no).'],
-    [20, 'The store takes no retryable writes: use a replica set, or add retryWrites=false to MONGODB_URI ('],
+    [18, 'The store refuses this user: check user, password and authSource in MONGODB_URI (no).'],
     [
-      79,
-      'The store knows no majority, by which the service has its writes acknowledged: use a replica set (no).',
+      20,
+      'The store does not support retryable writes: use a replica set, or add retryWrites=false to MONGODB_URI (',
     ],
+    [79, 'The store does not support writes acknowledged by a majority: use a replica set (no).'],
     [
       100,
       'The store does not answer: no. Check MONGODB_URI, and that the server runs; of a replica set, most members.',
@@ -136,13 +136,10 @@ describe('what a store refuses at the start', () => {
     late.name = 'MongoServerSelectionError'
     for (const error of [late, inWords(late)])
       for (const [own, advice] of [
-        [
-          true,
-          'The machine is very busy, or its disk very slow: start again, or set STORE_TIMEOUT_MS higher.',
-        ],
+        [true, 'The machine is very busy, or its disk very slow: start again, or increase STORE_TIMEOUT_MS.'],
         [
           false,
-          'The service that runs it hangs, or the machine is very busy: try again, or restart the service.',
+          'The service that runs it does not respond, or the machine is very busy: try again, or restart the service.',
         ],
       ] as const)
         expect(embeddedInWords(error, own)).toMatchObject({

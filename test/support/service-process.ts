@@ -7,8 +7,8 @@ export interface ServiceProcess {
   child: ChildProcess
   /** Everything written to stdout and stderr. */
   output(): string
-  /** Waits for a line that matches. @throws when the process ends first */
-  line(pattern: RegExp): Promise<RegExpExecArray>
+  /** Waits for a line that matches. @throws when the process ends first, or after `ms` */
+  line(pattern: RegExp, ms?: number): Promise<RegExpExecArray>
   /** Ends it by that signal and waits until it is gone and all it wrote is here. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
@@ -60,9 +60,9 @@ function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
   return {
     child,
     output: () => output,
-    async line(pattern) {
+    async line(pattern, ms = START_MS) {
       const found = () => pattern.exec(output)
-      await untilHolds(watchers, String(pattern), () => over || found() !== null, START_MS)
+      await untilHolds(watchers, String(pattern), () => over || found() !== null, ms)
       const match = found()
       if (match === null) throw new Error(`the service ended:\n${output}`)
       return match

@@ -167,7 +167,7 @@ describe('several votes', () => {
       const said = await verdict(json)
       expect(said.kind).toBe('invalid')
       expect(said.sentence).toContain(
-        `Of the 2 approvals that the statement asks for, only ${came} came with it.`,
+        `The statement requires 2 approvals; only ${came} came with the receipt.`,
       )
     }
     expect((await verdict({ ...two, votes: 'two' })).kind).toBe('invalid')
@@ -182,7 +182,7 @@ describe('several votes', () => {
     // Where one is enough an empty list hides nobody; without a list it is the receipt of one of them.
     for (const json of [{ ...first, votes: [] }, answerWith({ ...first, votes: null })])
       expect(await verdict(json)).toMatchObject({ kind: 'approved', cautions: [] })
-    const lone = expect.stringContaining('Only 1 of the 2 approvals that the statement asks for is here')
+    const lone = expect.stringContaining('Only 1 of the 2 approvals that the statement requires is here')
     expect(await verdict(answerWith(two))).toMatchObject({ kind: 'approved', cautions: [lone] })
     const no = vote({ decision: 'rejected', quorum: 2 })
     for (const json of [answerWith({ ...no, votes: [no] }), answerWith(no)])
@@ -246,9 +246,9 @@ describe('several votes', () => {
     ],
     ['one of an approved request is unsigned', { ...second, votes: [unsigned(first), second] }, 'not signed'],
     ['one in a list is unsigned', [unsigned(first), second], 'not signed'],
-    ['a rejection is unsigned', { ...rejection, votes: [unsigned(rejection), rejection] }, 'does not hold'],
-    ['all are unsigned', { ...rejection, votes: [unsigned(first)] }, 'none of the votes'],
-    ['an approval lost one part', { ...rejection, votes: [cut(first), rejection] }, 'does not hold'],
+    ['a rejection is unsigned', { ...rejection, votes: [unsigned(rejection), rejection] }, 'is invalid'],
+    ['all are unsigned', { ...rejection, votes: [unsigned(first)] }, 'not among the votes'],
+    ['an approval lost one part', { ...rejection, votes: [cut(first), rejection] }, 'is invalid'],
     ['a rejected one has a signed approval', { ...rejection, votes: [first, rejection] }, 'is a rejection'],
     ['a list has both outcomes', [first, rejection], 'is a rejection'],
     ['one is no object', { ...second, votes: [second, 'approved'] }, 'One of the votes'],
@@ -259,7 +259,7 @@ describe('several votes', () => {
       { ...first, votes: [first, vote({ did: 'second', approver: ana })] },
       'counted twice',
     ],
-    ['the decision is none of them', { ...rejection, votes: [first, second] }, 'none of the votes'],
+    ['the decision is none of them', { ...rejection, votes: [first, second] }, 'not among the votes'],
     ['one rejected what is called approved', { ...first, votes: [first, rejection] }, 'is a rejection'],
     [
       'there are too many unsigned ones',

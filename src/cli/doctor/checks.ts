@@ -53,7 +53,7 @@ export function checkCards(config: Config, platform: ChatPlatform): Promise<Chec
     if (first === undefined) return []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     const where = first.channel === undefined ? '' : ` in “${visibleString(first.name ?? first.channel)}”`
-    const detail = `none are taken${where} since ${first.since.toISOString()} (${first.reason})${others}`
+    const detail = `none are accepted${where} since ${first.since.toISOString()} (${first.reason})${others}`
     return [warn('Cards', detail, troubleAdvice(first))]
   })
 }
@@ -106,7 +106,7 @@ function modeCheck(config: Config): Check {
   if (missing.length === 0) return ok('Configuration', 'usable; NODE_ENV is not "production"')
   return warn(
     'Configuration',
-    'fine for development, not for production',
+    'suitable for development, not for production',
     ['For production:', ...missing.map((problem) => `- ${problem}`)].join('\n'),
   )
 }
@@ -156,17 +156,17 @@ export async function checkUnsigned(call: UnsignedCall): Promise<Check> {
   const status = await statusOf(address, body, headers)
   switch (status) {
     case 401:
-      return ok(name, `${address} refuses what is not signed`)
+      return ok(name, `${address} refuses unsigned requests`)
     case undefined: {
-      const fix = 'Start the service, and let BASE_URL lead to it, from the internet too.'
+      const fix = 'Start the service, and make sure that BASE_URL leads to it, also from the internet.'
       return fail(name, `nothing answers at ${address}`, fix)
     }
     case 404: {
-      const fix = `Restart the service with these settings: what runs there has no ${platform}. Or BASE_URL leads elsewhere.`
-      return fail(name, `nothing is there: ${address} answers 404`, fix)
+      const fix = `Restart the service with these settings: the running one has no ${platform}. Or BASE_URL leads elsewhere.`
+      return fail(name, `not found: ${address} answers 404`, fix)
     }
     default: {
-      const fix = 'Let BASE_URL lead to this service: a proxy must pass requests on as they are.'
+      const fix = 'Make BASE_URL lead to this service: a proxy must pass requests on unchanged.'
       return fail(name, `${address} answers ${status} instead of 401`, fix)
     }
   }

@@ -63,7 +63,7 @@ async function checkSecrets(config: Config): Promise<Check[]> {
   const path = join(config.dataDir, 'secrets.json')
   if (whyUnwritable(config.dataDir) !== undefined) return [warn(name, `${path} cannot be used`, UNWRITABLE)]
   if ((await modeOf(path)) === undefined)
-    return hasStore(config) ? [] : [ok(name, `${path} is made at the first start`)]
+    return hasStore(config) ? [] : [ok(name, `${path} will be made at the first start`)]
   try {
     await loadSecrets(config, false)
     return [ok(name, `${missing.length} of ${SECRET_NAMES.length} from ${path}`)]
@@ -79,11 +79,11 @@ const UNWRITABLE = 'See the line about the data directory.'
 /** Checks whether the store answers, its clock agrees with ours, and the signing keys open. Makes no store. */
 async function checkStore(config: Config): Promise<Check[]> {
   if (config.mongodbUri === undefined && whyUnwritable(config.dataDir) !== undefined)
-    return [warn('Store', `not looked at in ${config.dataDir}`, UNWRITABLE)]
+    return [warn('Store', `not checked in ${config.dataDir}`, UNWRITABLE)]
   try {
     if (!hasStore(config)) {
       refuseLostStore(config)
-      return [ok('Store', `the embedded store is made in ${config.dataDir} at the first start`)]
+      return [ok('Store', `the embedded store will be made in ${config.dataDir} at the first start`)]
     }
     const report = await inspectStore(config)
     return [
@@ -99,13 +99,13 @@ async function checkStore(config: Config): Promise<Check[]> {
   }
 }
 
-const CHECK_URI = 'Check MONGODB_URI, and that the server runs and lets this user in.'
+const CHECK_URI = 'Check MONGODB_URI, and that the server runs and accepts this user.'
 
 /** A backup brings back what was revoked or used since, so it is advised for damage only. Each message says what to do. */
 function embeddedFix(why: string): string {
   return /\bis (?:damaged|missing)\b/.test(why)
     ? 'docs/deploy.md says how to restore a backup of the embedded store.'
-    : 'Do what this says, and restore no backup: used approvals and revoked keys would be valid again.'
+    : 'Follow these steps; do not restore a backup: used approvals and revoked keys would be valid again.'
 }
 
 async function reachable(config: Config, { server }: StoreReport): Promise<Check> {
@@ -123,7 +123,7 @@ async function reachable(config: Config, { server }: StoreReport): Promise<Check
   return warn(
     'Store',
     'MONGODB_URI answers, but is not a replica set',
-    'Use a replica set: one server can lose data.',
+    'Use a replica set: a single server can lose data.',
   )
 }
 
@@ -146,10 +146,10 @@ function keysCheck({ keys }: StoreReport): Check {
   }
   const missing = keys.filter(({ active }) => active === undefined)
   if (missing.length === keys.length && keys.every(({ next }) => next === undefined))
-    return ok(name, 'are made at the first start')
+    return ok(name, 'will be made at the first start')
   if (missing.length > 0) {
     const purposes = missing.map(({ purpose }) => purpose)
-    const fix = `Run: ${purposes.map((purpose) => `countersign keys rotate --purpose ${purpose} --now`).join(' && ')}`
+    const fix = `Run: ${purposes.map((purpose) => `countersign signing-keys rotate --purpose ${purpose} --now`).join(' && ')}`
     return fail(name, `none is active for ${purposes.join(', ')}`, fix)
   }
   const coming = keys.flatMap(({ purpose, next }) =>
@@ -192,7 +192,7 @@ function checkBaseUrl(config: Config): Check {
     if (isBehindProxy(config))
       return ok(name, `${config.baseUrl} (a proxy on this machine leads to PORT ${config.port})`)
     const fix = `Leave BASE_URL out, or set it to http://localhost:${config.port}.`
-    return warn(name, `${config.baseUrl} names another port than PORT (${config.port})`, fix)
+    return warn(name, `${config.baseUrl} names a port other than PORT (${config.port})`, fix)
   }
   return ok(name, `${config.baseUrl} (this machine only)`)
 }
@@ -204,12 +204,12 @@ async function checkMetadata({ authenticators: { file, rootsFile } }: Config): P
   // The library that knows the roots is loaded only for them.
   const { readAuthenticatorModels } = await import('../../flow/people/authenticator-models.ts')
   const warnings: Check[] = []
-  const log = { warn: () => void warnings.push(warn(name, `${file} is outdated`, 'Take a newer file.')) }
+  const log = { warn: () => void warnings.push(warn(name, `${file} is outdated`, 'Download a newer file.')) }
   try {
     await readAuthenticatorModels({ file, rootsFile }, { now: () => new Date() }, log)
-    return warnings.length > 0 ? warnings : [ok(name, `${file} is signed as it must be`)]
+    return warnings.length > 0 ? warnings : [ok(name, `${file} has a valid signature`)]
   } catch (error) {
-    const fix = 'Take the file from https://mds3.fidoalliance.org, or unset FIDO_METADATA_FILE.'
+    const fix = 'Download the file from https://mds3.fidoalliance.org, or unset FIDO_METADATA_FILE.'
     return [fail(name, `FIDO_METADATA_FILE: cannot be used: ${reasonOf(error)}`, fix)]
   }
 }
@@ -257,12 +257,12 @@ async function checkAnswer(config: Config): Promise<Check> {
         ? ok(name, `answers at ${config.baseUrl} and is ready`)
         : warn(
             name,
-            `what answers at ${config.baseUrl} has another store`,
-            'Set DATA_DIR or MONGODB_URI as it has them.',
+            `the service at ${config.baseUrl} uses another store`,
+            'Set DATA_DIR or MONGODB_URI to the values of that service.',
           )
     if (response.status === 503 && brokenAnswer.safeParse(body).success)
       return fail(name, 'answers, but its store does not', 'See the lines about the store, and its log.')
-    const fix = 'Let BASE_URL lead to this service: check the proxy, or choose another PORT.'
+    const fix = 'Make BASE_URL lead to this service: check the proxy, or choose another PORT.'
     return fail(name, `something else answers at ${address} (${response.status})`, fix)
   } catch (error) {
     return noAnswer(config, error)
@@ -281,12 +281,9 @@ function noAnswer({ baseUrl, ...config }: Config, error: unknown): Check {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return told(
-      `the name ${hostname} is not found`,
-      'Correct BASE_URL, or make an entry for that name in DNS.',
-    )
+    return told(`the name ${hostname} is not found`, 'Correct BASE_URL, or add that name to DNS.')
   if (/CERT|SIGNATURE|ISSUER|_TLS_/.test(code)) {
-    const fix = `Give the proxy a certificate for ${hostname} that browsers trust; NODE_EXTRA_CA_CERTS in the environment, not in .env, names an authority of your own.`
+    const fix = `Give the proxy a certificate for ${hostname} that browsers trust; NODE_EXTRA_CA_CERTS in the environment, not in .env, names your own authority.`
     return told(`its certificate is not trusted (${code})`, fix)
   }
   const direct = hostname === 'localhost' && !isBehindProxy(config)

@@ -38,7 +38,7 @@ export async function checkDataDir(config: Config): Promise<Check> {
       'Set DATA_DIR to a folder that the user of the service may write, or give it that right.',
     )
   const mode = await modeOf(config.dataDir)
-  if (mode === undefined) return ok(name, `${config.dataDir} is made when it is needed`)
+  if (mode === undefined) return ok(name, `${config.dataDir} will be made when it is needed`)
   if (process.platform === 'win32') return ok(name, config.dataDir)
   const open: string[] = []
   for (const file of PRIVATE_FILES) {

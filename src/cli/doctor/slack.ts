@@ -80,7 +80,7 @@ async function checkAppToken(apiUrl: string, token: string): Promise<Check> {
   const name = 'App token'
   const answer = await callSlack(apiUrl, 'apps.connections.open', { token })
   if (answer === undefined) return noAnswer(apiUrl)
-  if (answer.ok) return ok(name, 'Slack takes connections (Socket Mode)')
+  if (answer.ok) return ok(name, 'Slack accepts connections (Socket Mode)')
   const fix = [
     'Switch Socket Mode on in the settings of the app, make an app-level token with connections:write',
     '(Basic Information, App-Level Tokens), and set SLACK_APP_TOKEN to it.',
@@ -105,7 +105,7 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
     'X-Slack-Signature': `v0=${signature}`,
   }
   const status = await statusOf(address, body, headers)
-  if (status === 200) return ok(NAME, 'the running service takes what is signed with it')
+  if (status === 200) return ok(NAME, 'the running service accepts requests signed with it')
   if (status === 401) {
     const fix = [
       'Copy the Signing Secret again from Basic Information of the app, into .env or wherever both read it,',
@@ -113,11 +113,15 @@ async function checkSigned(address: string, signingSecret: string): Promise<Chec
     ]
     return fail(NAME, 'the running service has another SLACK_SIGNING_SECRET', fix.join('\n'))
   }
-  const fix = 'Let BASE_URL lead to this service: a proxy must pass requests on as they are.'
-  return fail(NAME, `what is signed with it is answered ${status ?? 'not at all'} instead of 200`, fix)
+  const fix = 'Make BASE_URL lead to this service: a proxy must pass requests on unchanged.'
+  return fail(
+    NAME,
+    `requests signed with it are answered ${status === undefined ? 'not at all' : `with ${status}`} instead of with 200`,
+    fix,
+  )
 }
 
-const NOT_HERE = 'Let this machine reach it over https, directly, or set SLACK_API_URL to the right one.'
+const NOT_HERE = 'Allow this machine to reach it directly over https, or correct SLACK_API_URL.'
 
 /** The failed check when nothing answers at the address of the API. */
 function noAnswer(apiUrl: string): Check {
@@ -130,7 +134,7 @@ async function checkBotToken(apiUrl: string, token: string): Promise<Check[]> {
   const answer = await callSlack(apiUrl, 'auth.test', { token })
   if (answer === undefined) return [noAnswer(apiUrl)]
   if (!answer.ok) return [fail(name, `Slack refuses it: ${answer.error}`, fixForToken(answer.error))]
-  const found = ok(name, `good for ${workspaceOf(answer)}`)
+  const found = ok(name, `valid for ${workspaceOf(answer)}`)
   return [found, checkScopes(answer), await checkLookup(apiUrl, token)]
 }
 
@@ -144,13 +148,13 @@ function checkScopes({ scopes }: SlackAnswer): Check {
   const name = 'Scopes'
   if (scopes === undefined) {
     const fix = `Compare OAuth & Permissions of the app with: ${BOT_SCOPES.join(', ')}`
-    return warn(name, 'Slack did not say which the token has', fix)
+    return warn(name, 'Slack did not report the scopes of the token', fix)
   }
   const missing = BOT_SCOPES.filter((scope) => !scopes.includes(scope))
   if (missing.length === 0) return ok(name, `all ${BOT_SCOPES.length} that are needed`)
   const fix = [
     'Add them under OAuth & Permissions, Bot Token Scopes, at https://api.slack.com/apps, and install the app again;',
-    'or give the app the manifest that this prints: npx countersign slack manifest',
+    'or paste the output of this command as the manifest of the app: npx countersign slack manifest',
   ]
   return fail(name, `missing: ${missing.join(', ')}`, fix.join('\n'))
 }
@@ -166,7 +170,7 @@ async function checkLookup(apiUrl: string, token: string): Promise<Check> {
   if (answer.ok || answer.error === 'users_not_found') return ok(name, 'finds people by their e-mail address')
   const fix =
     answer.error === 'missing_scope'
-      ? 'It takes users:read and users:read.email; see above. Without it only people who linked themselves get cards.'
+      ? 'It needs users:read and users:read.email; see above. Without it only people who linked themselves get cards.'
       : 'Try again. Without it only people who linked themselves get cards.'
   return fail(name, `Slack refuses it: ${answer.error}`, fix)
 }
@@ -213,14 +217,14 @@ function checkWorkspaces(config: Config, apiUrl: string): Promise<Check[]> {
   const name = 'Workspaces'
   const none = warn(
     name,
-    'none has installed the app yet',
+    'no workspace has installed the app yet',
     `Sign in, and open ${config.baseUrl}/slack/install`,
   )
   return lookInStore(name, config, [none], async () => {
     const installed = await inspectInstallations(config)
     if (installed.length === 0) return [none]
     const left = installed.length - MOST
-    const more = left > 0 ? [ok(name, `${left} more, not asked about`)] : []
+    const more = left > 0 ? [ok(name, `${left} more, not checked`)] : []
     return [...(await Promise.all(installed.slice(0, MOST).map((one) => checkOne(apiUrl, one)))), ...more]
   })
 }

@@ -84,14 +84,18 @@ async function checkSecret(teams: TeamsSettings): Promise<Check> {
     .then(async (response) => ({ body: await response.json().catch(() => undefined) }))
     .catch(() => undefined)
   if (answer === undefined) {
-    return fail(SECRET, `nothing answers at ${loginUrl}`, 'Let this machine reach it over https, directly.')
+    return fail(
+      SECRET,
+      `nothing answers at ${loginUrl}`,
+      'Allow this machine to reach it directly over https.',
+    )
   }
   const { body } = answer
   if (tokenSchema.safeParse(body).success) return ok(SECRET, 'the tenant gives the bot tokens')
   const refused = errorSchema.safeParse(body)
   if (!refused.success) {
     const fix = 'Something else answers there: a proxy, or a wrong TEAMS_LOGIN_URL.'
-    return fail(SECRET, `what answers at ${loginUrl} is not Microsoft’s sign-in`, fix)
+    return fail(SECRET, `the server at ${loginUrl} is not Microsoft’s sign-in`, fix)
   }
   const code = codeOf(refused.data)
   return fail(SECRET, `Microsoft refuses it: ${code}`, FIXES[code] ?? OTHERWISE)
@@ -136,7 +140,7 @@ async function checkKeys(openIdUrl: string): Promise<Check> {
     const fix = `Something else answers at ${openIdUrl}: a proxy, or a wrong TEAMS_OPENID_URL.`
     return fail(KEYS, `none of ${keys.length} is endorsed for Teams`, fix)
   } catch (error) {
-    return fail(KEYS, whyNot(error), `Let this machine reach ${openIdUrl} directly.`)
+    return fail(KEYS, whyNot(error), `Allow this machine to reach ${openIdUrl} directly.`)
   }
 }
 
@@ -153,7 +157,7 @@ const NO_CONVERSATIONS = warn(
   CONVERSATIONS,
   'no one has the app yet, as far as Teams has reported',
   [
-    'Upload what this writes, and install it for people: npx countersign teams package',
+    'Upload the package that this writes, and install it for people: npx countersign teams package',
     'If some have it: in Azure, the bot’s type must be Single Tenant, its messaging endpoint BASE_URL/api/messages,',
     'and the channel Microsoft Teams must be on. Then have one of them write “help” to the app.',
   ].join('\n'),

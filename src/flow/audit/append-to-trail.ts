@@ -73,7 +73,7 @@ async function appendBatch(deps: AppendDeps, heads: Heads, batch: readonly Audit
     }
     if (last !== undefined) return
   }
-  throw new Error('the audit trail takes no record; run: countersign audit check')
+  throw new Error('the audit trail accepts no record; run: countersign audit check')
 }
 
 function linkAll(deps: AppendDeps, head: ChainHead, entries: readonly AuditEntry[]): AuditRecord[] {

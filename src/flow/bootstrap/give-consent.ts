@@ -191,7 +191,7 @@ function wrong({ status, wrong_codes }: Bootstrap) {
     return refusal('wrong_matching_code', {
       field: 'code',
       status,
-      detail: 'That was the third wrong code. The request is rejected; no key is given out.',
+      detail: 'That was the third wrong code. The request is rejected; no key is issued.',
     })
   const tries = left === 1 ? 'one more try' : `${left} more tries`
   return refusal('wrong_matching_code', {

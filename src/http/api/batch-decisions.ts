@@ -36,7 +36,7 @@ export const batchOptionsBody = z
       .min(1, 'must hold at least one request')
       .max(MAX_BATCH, `must hold at most ${MAX_BATCH} requests`)
       .refine((items) => new Set(items.map(({ id }) => id)).size === items.length, {
-        message: 'must not hold a request twice',
+        message: 'must not contain a request twice',
         when: ({ issues }) => issues.length === 0,
       })
       .meta({ description: `1 to ${MAX_BATCH} requests, none twice; outcomes may be mixed.` }),

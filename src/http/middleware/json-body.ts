@@ -125,7 +125,7 @@ function guardJson(body: unknown): void {
       if (nodes > MAX_NODES)
         throw invalidField(
           top(current.path),
-          `must not hold more than ${MAX_NODES} values with the rest of the body`,
+          `must not contain more than ${MAX_NODES} values with the rest of the body`,
         )
       const path = current.path === '' ? key : `${current.path}.${key}`
       if (!Array.isArray(current.value)) checkKey(key, current.path)
@@ -147,7 +147,7 @@ function checkKey(key: string, path: string): void {
 
 function checkString(value: string, path: string): void {
   if (value.length > MAX_STRING)
-    throw invalidField(top(path), `must not hold texts longer than ${MAX_STRING} characters`)
+    throw invalidField(top(path), `must not contain texts longer than ${MAX_STRING} characters`)
   if (!value.isWellFormed()) throw invalidField(top(path), 'contains text that is not well-formed Unicode')
 }
 

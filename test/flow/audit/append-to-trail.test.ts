@@ -102,7 +102,7 @@ describe('appending to the trail', () => {
     const trail: AuditTrail = { ...store, insert: async () => 0 }
     const noPause = { bytes: (length: number) => new Uint8Array(length) }
     await expect(createAppender({ trail, random: noPause })(entries(1, 1))).rejects.toThrow(
-      'the audit trail takes no record; run: countersign audit check',
+      'the audit trail accepts no record; run: countersign audit check',
     )
   })
 

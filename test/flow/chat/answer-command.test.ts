@@ -151,7 +151,7 @@ describe('verify', () => {
     const { view } = await verdict(`verify ${JSON.stringify({ ...body, decision: { ...decision, votes } })}`)
     expect(view).toMatchObject({
       kind: 'invalid',
-      sentence: expect.stringContaining('One of the votes does not hold.'),
+      sentence: expect.stringContaining('One of the votes is invalid.'),
     })
   })
 

@@ -126,7 +126,7 @@ describe('GET and POST /api/v1/me/push', () => {
     ['subscription.endpoint', 'must be an https: URL', { endpoint: 'ftp://push.example.net/x' }],
     [
       'subscription.endpoint',
-      'must not hold a user name',
+      'must not contain a user name',
       { endpoint: 'https://user:pw@push.example.net/x' },
     ],
     ['subscription.endpoint', 'is too long', { endpoint: `https://push.example.net/${'x'.repeat(2048)}` }],
