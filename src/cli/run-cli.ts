@@ -194,12 +194,7 @@ function addServiceCommands(program: Command, json: boolean): void {
 }
 
 function addUserCommands(user: Command): void {
-  examples(
-    user,
-    'countersign user invite ann@example.com --name Ann',
-    'countersign user reset ann@example.com',
-    'countersign user quota ann@example.com 50000',
-  )
+  examples(user, 'countersign user invite ann@example.com --name Ann', 'countersign user list')
   answers(
     user
       .command('owner-link')

@@ -174,7 +174,9 @@ describeInBrowser('bringing a receipt to the public page', () => {
     expect(await raw.innerText()).toContain(`${script}[U+202E]evil[U+200B]`)
     await bringAnother(page)
     await paste(page, { ...vote(), public_key_id: hostile })
-    expect((await shownVerdict(page)).text).toContain('not in the key set; get key sets only from the service itself')
+    expect((await shownVerdict(page)).text).toContain(
+      'not in the key set; get key sets only from the service itself',
+    )
     await page.getByText('Raw payload and signature').click()
     expect(await page.locator('.exact .facts').last().innerText()).toContain('[U+202E]evil')
     await bringAnother(page)

@@ -238,7 +238,10 @@ describe('payload format 1', () => {
 it('calls an error of the service, saved in place of a receipt, by its code; beside a receipt it is nothing', () => {
   const check = (json: unknown) => verifyReceiptJson(json, pinned)
   const { result } = judgeTogether({ error: 'not_found', message: 'No such request.' }, check)
-  expect(result).toMatchObject({ valid: false, message: expect.stringContaining('not a receipt: not_found.') })
+  expect(result).toMatchObject({
+    valid: false,
+    message: expect.stringContaining('not a receipt: not_found.'),
+  })
   expect(judgeTogether({ ...receipt, error: 'not_found' }, check).result).toMatchObject({ valid: true })
   expect(judgeTogether({ error: '\u202e' }, check).result).toEqual(check({ error: '\u202e' }))
 })
