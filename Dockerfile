@@ -2,7 +2,7 @@
 # Every stage stands on the same base: libsql's prebuilt binary is chosen by the C library it is installed under.
 ARG NODE_IMAGE=node:24.19.0-bookworm-slim
 
-# Compiles the service and its pages; takes the development dependencies.
+# Compiles the service and its pages, which takes the development dependencies, and packs what runs.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -13,13 +13,13 @@ COPY . .
 # The context has no .git: --build-arg COMMIT=$(git rev-parse --short=12 HEAD) names the commit in /healthz, log and metrics.
 ARG COMMIT
 RUN node scripts/build.mjs
+RUN npm pack --ignore-scripts && tar -xzf countersign-*.tgz
 
-# What the service needs at run time, and nothing else.
+# What is not bundled, and nothing else.
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY embedded-mongo/package.json embedded-mongo/
-RUN npm ci --omit=dev --ignore-scripts
+RUN npm ci --omit=dev --ignore-scripts --workspaces=false
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="Countersign" \
@@ -33,13 +33,8 @@ ENV NODE_ENV=production \
 WORKDIR /app
 # Owned by root: the service cannot change its own code.
 COPY --from=dependencies /app/node_modules node_modules/
-COPY --from=build /app/embedded-mongo/dist embedded-mongo/dist/
-COPY embedded-mongo/package.json embedded-mongo/
-COPY --from=build /app/dist dist/
-COPY package.json openapi.json LICENSE ./
-COPY bin bin/
+COPY --from=build /app/package ./
 COPY deploy/healthcheck.mjs deploy/
-COPY deploy/teams deploy/teams/
 RUN ln -s /app/bin/countersign.mjs /usr/local/bin/countersign \
  && install -d -o node -g node -m 0700 /data
 # The embedded store, where STORE=embedded asks for it in place of MONGODB_URI.

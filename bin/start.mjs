@@ -5,12 +5,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const built = [
-  'embedded-mongo/dist/index.js',
-  'dist/service/main.js',
-  'dist/webauthn-page/index.html',
-  'dist/dashboard/index.html',
-]
+const built = ['dist/service/main.js', 'dist/webauthn-page/index.html', 'dist/dashboard/index.html']
 if (!built.every((file) => existsSync(`${root}${file}`))) {
   process.stdout.write('Building Countersign (first start only) …\n')
   const { status } = spawnSync(process.execPath, [`${root}scripts/build.mjs`], { stdio: 'inherit' })

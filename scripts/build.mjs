@@ -20,6 +20,9 @@ import { commandOf, parts } from './parts.mjs'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ifStale = process.argv.includes('--if-stale')
 
+// A package that `npm pack` made has no sources, and everything is built; `npm install` in it runs "prepare" all the same.
+if (!existsSync(join(root, 'src'))) process.exit(0)
+
 let failed = 0
 for (const part of parts) {
   const { name, sources, output = 'dist' } = part

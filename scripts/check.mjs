@@ -1,4 +1,4 @@
-// Everything CI runs besides the tests' own command, and the tests: types, style, dead code, generated files, tests.
+// Everything CI runs besides the tests' own command, and the tests: types, style, dead code, the package, generated files, tests.
 // --without-tests: all but the tests.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +13,7 @@ const steps = [
   ['style', ['biome', 'check', '--error-on-warnings', '.']],
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],
+  ['the package installs and starts', [process.execPath, 'scripts/try-package.mjs']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
   ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],
 ]

@@ -13,7 +13,15 @@ export const parts = [
   },
   {
     name: 'service',
-    sources: ['src', 'adapters', 'scripts/service.vite.config.mjs', 'package-lock.json'],
+    sources: [
+      'src',
+      'adapters',
+      'embedded-mongo/src',
+      'scripts/service.vite.config.mjs',
+      'scripts/domain-names.mjs',
+      'scripts/no-managed-identity.mjs',
+      'package-lock.json',
+    ],
     vite: 'scripts/service.vite.config.mjs',
   },
   {

@@ -38,17 +38,27 @@ export default defineConfig({
   root,
   publicDir: false,
   plugins: [docsPage],
-  resolve: { alias: { tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)) } },
-  ssr: { noExternal: true, external: ['embedded-mongo', 'libsql', ...OPTIONAL] },
+  resolve: {
+    alias: {
+      tr46: fileURLToPath(new URL('domain-names.mjs', import.meta.url)),
+      '@azure/identity': fileURLToPath(new URL('no-managed-identity.mjs', import.meta.url)),
+    },
+  },
+  ssr: { noExternal: true, external: ['libsql', ...OPTIONAL] },
   build: {
     ssr: true,
     outDir: 'dist/service',
     emptyOutDir: true,
+    license: { fileName: 'licenses.md' },
     target: 'node20',
     minify: false,
     sourcemap: true,
     rolldownOptions: {
-      input: { main: 'src/main.ts', cli: 'src/cli/run-cli.ts' },
+      input: {
+        main: 'src/main.ts',
+        cli: 'src/cli/run-cli.ts',
+        'store-worker': 'embedded-mongo/dist/store-worker.js',
+      },
       // It would drop a call of a built-in whose result is not used, as in `try { decodeURIComponent(text) }`, though it may throw.
       treeshake: false,
       output: {
@@ -57,7 +67,7 @@ export default defineConfig({
         // Without comments and indentation, but with every name: what is smaller is read sooner, and stacks stay readable.
         // The engine holds a text with any letter beyond Latin-1 in two bytes for each of its letters.
         charset: 'ascii',
-        minify: { compress: false, mangle: false, codegen: true },
+        minify: { compress: false, mangle: { keepNames: { function: true, class: true } }, codegen: true },
       },
     },
   },

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -22,11 +23,9 @@ export const COMMIT = 'c0ffee123456'
 
 const run = promisify(execFile)
 
+const versions = z.record(z.string(), z.string()).optional()
 const lockfile = z.object({
-  packages: z.record(
-    z.string(),
-    z.object({ dev: z.boolean().optional(), link: z.boolean().optional(), resolved: z.string().optional() }),
-  ),
+  packages: z.record(z.string(), z.object({ dependencies: versions, optionalDependencies: versions })),
 })
 
 /**
@@ -111,17 +110,23 @@ async function copyFolder(
   }
 }
 
+const INSTALL = 'npm ci --omit=dev --ignore-scripts --workspaces=false'
+
 /**
- * What `npm ci --omit=dev` installs, by the lockfile, without unpacking it again: the packages of this checkout but for those
- * of development. `npm run test:long` installs.
+ * What `INSTALL` installs, by the lockfile, without unpacking it again: the packages of this checkout that the service's own
+ * dependencies lead to. `npm run test:long` installs.
  */
 async function linkProductionPackages(here: string): Promise<void> {
-  const lock = lockfile.parse(JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8')))
-  for (const [path, { dev, link, resolved }] of Object.entries(lock.packages)) {
-    // Packages within packages come with those that hold them.
-    if (!/^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) || dev) continue
+  const { packages } = lockfile.parse(JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8')))
+  const wanted = new Set<string>([''])
+  for (const path of wanted) {
+    const { dependencies, optionalDependencies } = packages[path] ?? {}
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies }))
+      wanted.add(`node_modules/${name}`)
+  }
+  for (const path of [...wanted].filter((path) => existsSync(packagePath(path)) && path !== '')) {
     await mkdir(dirname(join(here, path)), { recursive: true })
-    await symlink(link ? join('..', resolved ?? '') : packagePath(path), join(here, path))
+    await symlink(packagePath(path), join(here, path))
   }
 }
 
@@ -130,13 +135,13 @@ async function runHere(command: string, here: string): Promise<void> {
     await symlink(packagePath('node_modules'), join(here, 'node_modules'))
     return
   }
-  if (command === 'npm ci --omit=dev --ignore-scripts' && size(0, 1) === 0)
-    return linkProductionPackages(here)
-  const [tool = '', ...args] = command.split(/\s+/)
-  if (tool !== 'npm' && tool !== 'node') return
+  if (command === INSTALL && size(0, 1) === 0) return linkProductionPackages(here)
+  if (!/^(?:npm|node) /.test(command)) return
   // The packages are in npm's cache since this checkout was installed.
   const env = { ...process.env, COMMIT, npm_config_prefer_offline: 'true' }
-  await run(tool, args, { cwd: here, env }).catch(({ message, stdout }: Error & { stdout: string }) => {
-    throw new Error(`${message}\n${stdout}`)
-  })
+  await run('sh', ['-c', command], { cwd: here, env }).catch(
+    ({ message, stdout }: Error & { stdout: string }) => {
+      throw new Error(`${message}\n${stdout}`)
+    },
+  )
 }
