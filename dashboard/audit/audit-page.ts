@@ -14,11 +14,12 @@ import {
 import { type Field, field } from '../../webauthn-page/kit/dom/form.ts'
 import { ago, moment } from '../../webauthn-page/kit/dom/moment.ts'
 import { callerText, textWarnings } from '../../webauthn-page/kit/show/caller-text.ts'
+import { callersLegend } from '../inbox/pending.ts'
 import { type Choice, type ChoiceField, choiceField, dayField, searchField } from '../parts/fields.ts'
 import { filteredList, RESULTS_ID } from '../parts/filtered-list.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { idElement, pathOf, type Reading, readingOf, sentenceOf } from './audit-sentence.ts'
+import { aboutElement, idElement, pathOf, type Reading, readingOf, sentenceOf } from './audit-sentence.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from './audit-shapes.ts'
 import { AUDIT_WORDS, valueWord } from './audit-words.ts'
 
@@ -36,7 +37,13 @@ export async function auditPage(context: PageContext): Promise<PageView> {
     none: 'Every change is listed here from now on.',
     below: aboutFiles,
   })
-  const scene = div('history', el('h1', {}, 'Audit log'), lede(everything ? EVERYTHING : OWN), ...list)
+  const scene = div(
+    'history',
+    el('h1', {}, 'Audit log'),
+    lede(everything ? EVERYTHING : OWN),
+    callersLegend(),
+    ...list,
+  )
   return { title: 'Audit log', scene, wide: true }
 }
 
@@ -125,7 +132,7 @@ function auditItem(entry: AuditEntry, reading: Reading): HTMLElement {
   // A delivery has no page of its own: link to its request and its receiver.
   const about = [...new Set([subject, detail.request_id, detail.target])]
     .filter((id) => typeof id === 'string' && pathOf(id, reading) !== undefined)
-    .map((id) => idElement(String(id), reading))
+    .map((id) => aboutElement(String(id), reading))
   return el(
     'li',
     { class: 'audit-entry' },

@@ -12,11 +12,15 @@ export type Reading = ReturnType<typeof readingOf>
 /** Returns the context in which the entries of a page are shown: the reader, and the names that the service knows. */
 export function readingOf({ user, href, account }: PageContext) {
   const names = new Map<string, string>()
+  const actions = new Map<string, string>()
   return {
+    /** The beginnings of the actions of requests, by id. */
+    actions,
     /** The current names of people and keys, by id. */
     names,
     learn: (page: AuditPage) => {
       for (const [id, name] of Object.entries(page.names)) names.set(id, name)
+      for (const [id, action] of Object.entries(page.actions)) actions.set(id, action)
     },
     /** Id of the reader. */
     reader: user.id,
@@ -81,6 +85,14 @@ export function idElement(id: string, reading: Reading): HTMLElement {
   const path = pathOf(id, reading)
   const text = mono(callerText(id))
   return path === undefined ? text : pageLink(href(path), text)
+}
+
+/** A request by its action, in the tint of the caller's words; anything else by its id. */
+export function aboutElement(id: string, reading: Reading): HTMLElement {
+  const action = reading.actions.get(id)
+  if (action === undefined) return idElement(id, reading)
+  const words = el('span', { class: 'inbox-action' }, callerText(action))
+  return pageLink(reading.href(`/requests/${id}`), words)
 }
 
 /** The path of the id's page; for a reader without pages of members and keys, of a list filtered by the id. */

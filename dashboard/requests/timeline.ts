@@ -68,10 +68,18 @@ export async function timelineSection(
   return part.element
 }
 
-/** Anyone may check a receipt, as often as they like: repeated checks make one line, in the place of the first. */
+/**
+ * Anyone may check a receipt, as often as they like: repeated checks make one line, in the place of the first. The vote that
+ * decided makes one line with the outcome.
+ */
 function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
   const alike = new Map<unknown, AuditEntry[]>()
+  const outcome = entries.find(({ type }) => type === 'approval.approved' || type === 'approval.rejected')
+  const deciding = entries.findLast(
+    ({ type, actor }) => type === 'approval.voted' && actor.id === outcome?.actor.id,
+  )
   for (const entry of entries) {
+    if (entry === deciding) continue
     const { type, actor, detail } = entry
     const check = type === 'approval.verified'
     const key = check ? `${actor.kind} ${actor.id} ${detail.result}` : entry

@@ -73,6 +73,16 @@ export function createRequestHistory(connection: StoreConnection, clock: Pick<Cl
           return { id: _id, created_at, action, high_impact, sandbox }
         })
       }),
+    /** Returns the actions, by id, of those of these requests that belong to the account, or that name the person or have a vote of theirs. */
+    async actionsOf(
+      ids: readonly string[],
+      whose: { account_id: string } | { person_id: string },
+    ): Promise<Map<string, string>> {
+      const part: Filter =
+        'account_id' in whose ? whose : { $or: PARTS.map((path) => ({ [path]: whose.person_id })) }
+      const found = collection.find({ _id: { $in: [...ids] }, ...part }, { projection: { action: 1 } })
+      return new Map((await found.toArray()).map(({ _id, action }) => [_id, action]))
+    },
     /** Returns which of these requests name the person, or have a vote of theirs. */
     async concerning(ids: readonly string[], personId: string): Promise<Set<string>> {
       const part = PARTS.map((path) => ({ [path]: personId }))

@@ -102,7 +102,10 @@ describeInBrowser('the audit log', () => {
       sampleEntry({ type: 'delivery.delivered', actor: { kind: 'service' }, subject: REQUEST, detail }),
       sampleEntry({ subject: 'dlv_1', detail: { request_id: REQUEST, target: WEBHOOK } }),
     ]
+    area.actions = { [REQUEST]: 'Delete <b>all</b> invoices' }
     await open()
+    expect(await entries().nth(0).locator('.audit-where a').innerText()).toBe('Delete <b>all</b> invoices')
+    await visitor.page.getByText('words are the caller’s').waitFor()
     const paths = async (at: number): Promise<(string | null)[]> => {
       const links = await entries().nth(at).locator('.audit-where a').all()
       return Promise.all(links.map((one) => one.getAttribute('href')))

@@ -181,7 +181,6 @@ describeInBrowser('one request in full', () => {
       'Posted in Teams to you',
       'Ann opened the request',
       'You opened the request',
-      'Ann voted on the request: approved',
       'Ann approved the request',
       'The callback was delivered',
       'The receipt was checked: valid',

@@ -23,6 +23,7 @@ export interface HistoryArea extends PageArea {
   rows: RequestRow[]
   entries: SampleEntry[]
   names: Record<string, string>
+  actions: Record<string, string>
   log: RequestLog
   /** What the same key asked before. */
   similar: Answer<typeof similarAnswer>['data']
@@ -113,6 +114,7 @@ export function historyArea(): HistoryArea {
     rows: [],
     entries: [],
     names: {},
+    actions: {},
     similar: [],
     log: { data: [], next_cursor: null, cards: [], quiet: [] },
     pageSize: 20,
@@ -132,6 +134,7 @@ export function historyArea(): HistoryArea {
       'GET /account/audit': () => ({
         ...listed(area, area.entries, query, signedIn),
         names: area.names,
+        actions: area.actions,
       }),
       'GET /account/audit/export': () => {
         area.asked.push(query.toString())

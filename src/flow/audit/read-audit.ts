@@ -6,6 +6,7 @@ import {
   type AuditType,
   isByTime,
 } from '../../domain/audit.ts'
+import { cutText } from '../../domain/cut-text.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import {
@@ -217,6 +218,25 @@ export async function nameParties(
   ])
   const named = [...users, ...invited, ...keys.filter(({ id }) => ids.has(id))]
   return Object.fromEntries(named.map(({ id, name }) => [id, name]))
+}
+
+/** The most characters of an action in a list of entries. */
+const ACTION_LENGTH = 200
+
+/** Returns the beginnings of the actions of the requests that these records are about, by id, as far as the person may read them. */
+export async function actionsIn(
+  deps: FlowDeps,
+  person: User,
+  records: readonly AuditRecord[],
+  accountId?: string,
+): Promise<Record<string, string>> {
+  const subjects = records.map(({ entry }) => entry?.subject)
+  const ids = new Set(subjects.filter((subject) => isId('req', subject)))
+  if (ids.size === 0) return {}
+  const { account, role } = await accessTo(deps, person, 'read_own', accountId)
+  const whose = may(role, 'read_all') ? { account_id: account.id } : { person_id: person.id }
+  const actions = await deps.history.actionsOf([...ids], whose)
+  return Object.fromEntries([...actions].map(([id, action]) => [id, cutText(action, ACTION_LENGTH).text]))
 }
 
 function idsIn({ entry }: AuditRecord): string[] {

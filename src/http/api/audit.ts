@@ -80,6 +80,11 @@ export const auditListAnswer = pageOf(auditAnswer)
         'Current names of the people and API keys of these entries, by id. The trail itself stores ids.',
       example: { usr_7h3k9m2p5q8r1s4t6v0w2x5y8z: 'Ana Pereira' },
     }),
+    actions: z.record(z.string(), z.string()).meta({
+      description:
+        'The first 200 characters of the actions, by id, of the requests that these entries are about, as their callers wrote them. A request that the person may not read is missing.',
+      example: { req_7h3k9m2p5q8r1s4t6v0w2x5y8z: 'Delete the staging database' },
+    }),
   })
   .meta({ id: 'AuditList' })
 

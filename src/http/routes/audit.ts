@@ -2,7 +2,7 @@ import { Router } from 'express'
 import { type AuditPosition, type AuditRecord, isByTime } from '../../domain/audit.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
-import { exportAudit, nameParties, readAudit } from '../../flow/audit/read-audit.ts'
+import { actionsIn, exportAudit, nameParties, readAudit } from '../../flow/audit/read-audit.ts'
 import {
   AUDIT_COLUMNS,
   auditCells,
@@ -39,6 +39,7 @@ const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, respons
     next_cursor: next === undefined ? null : encodeAuditCursor(next),
     searched_to: searchedTo?.toISOString(),
     names: await nameParties(deps, user, records, query.account),
+    actions: await actionsIn(deps, user, records, query.account),
   })
 }
 

@@ -4,7 +4,7 @@ import { auditListAnswer } from '../../../src/http/api/audit.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus, passkeyProof } from '../../support/enrolled.ts'
 import { joinAccount } from '../../support/joined.ts'
-import { type LiveSetting, setUpOwner } from '../../support/live.ts'
+import { ask, type LiveSetting, setUpOwner } from '../../support/live.ts'
 import { startService, type TestService } from '../../support/service.ts'
 
 let service: TestService
@@ -80,6 +80,24 @@ describe('the names beside the audit trail', () => {
       [member.userId]: found?.name,
       [setting.owner.userId]: owner?.name,
     })
+  })
+
+  it('tells the action of a request to whoever may read the request, and to nobody else', async () => {
+    const id = await ask(setting, { action: `${'word '.repeat(60)}end` })
+    const late = await enrolWithPasskey(service, 'late@example.com')
+    await joinAccount(service, accountId, late.userId, 'approver')
+    const actor = { kind: 'user', id: late.userId } as const
+    await createAppender(service.composition.deps)([
+      entryNumber(40, { account_id: accountId, type: 'approval.verified', actor, subject: id }),
+    ])
+    const read = async ({ browser }: EnrolledPerson) => {
+      const path = `/api/v1/account/audit?account=${accountId}&subject=${id}&type=approval.verified`
+      const { data, actions } = auditListAnswer.parse(expectStatus(await browser.get(path), 200))
+      expect(data).toHaveLength(1)
+      return actions
+    }
+    expect(await read(setting.owner)).toEqual({ [id]: 'word '.repeat(40).trim() })
+    expect(await read(late)).toEqual({})
   })
 
   it('looks up no id that somebody wrote where a text belongs', async () => {
