@@ -130,7 +130,7 @@ export function requestPush(
 export function consentPush({ id, client_name, requester }: Bootstrap): PushPayload {
   return {
     title: 'An agent asks for an API key of your account',
-    body: `It calls itself “${line(client_name)}”, unverified. Requested from ${requester.address}.`,
+    body: `${warningPrefix(textWarnings([client_name]))}It calls itself “${line(client_name)}”, unverified. Requested from ${requester.address}.`,
     url: `/b/${id}`,
     tag: id,
   }

@@ -29,8 +29,9 @@ const MOST_REPLIES = 5
 /**
  * Brings one claimed card up to date: posts it once or edits it, then posts the replies that are due under it, and writes one
  * result. The content is drawn from the stored request, so a late attempt shows the current state. Nothing is posted about a
- * request that is over, unless its outcome is to be told there, or no longer concerns the person. After a lost answer the card is searched for; where the platform does
- * not let the app search, the card, or the outcome of a request that is over, is posted again (the documented and only duplicate).
+ * request that is over, unless its outcome is to be told there or the card was deleted, nor where it no longer concerns the
+ * person. After a lost answer the card is searched for; where the platform does not let the app search, the card, or the outcome
+ * of a request that is over, is posted again (the documented and only duplicate).
  */
 export async function attemptCard(
   deps: AttemptDeps,
@@ -71,12 +72,16 @@ export async function attemptCard(
   return recordCard(deps, card, progress, stepAfter(deps, card, progress.failure, misleads))
 }
 
-/** Checks whether the outcome is yet to be told where the request wants it told. */
-function tellsNow({ deps, card }: Job, showing: Showing): boolean {
+/** Checks whether the outcome is yet to be told where the request wants it told, or where the card stood and was deleted. */
+function tellsNow(job: Job, showing: Showing): boolean {
+  const deleted = job.card.message === undefined && lastTaken(job) !== undefined
+  return (showing.tells === true || deleted) && isUntold(job, showing)
+}
+
+/** Checks whether a reply is due that still says something to its reader. */
+function isUntold({ deps, card }: Job, showing: Showing): boolean {
   const now = deps.clock.now()
-  return (
-    showing.tells === true && dueReplies(card).some((reply) => showReply(showing, reply, now) !== undefined)
-  )
+  return dueReplies(card).some((reply) => showReply(showing, reply, now) !== undefined)
 }
 
 /** Posts a card that has no message, moves one that is in the wrong chat, or edits one that shows an old state. */
@@ -170,6 +175,8 @@ async function postAt(
       // What was lost before was looked for in vain, or cannot be; it is no reason to tell the outcome in a later chat.
       progress.perhaps_posted = false
       accept(job, 'post', view.version, answer.duration_ms)
+      // A card of the outcome says all that a reply below it would.
+      if (view.status.kind !== 'pending') progress.said.push(...dueReplies(card).map(({ id }) => id))
       return undefined
     }
     if (answer.perhaps) progress.perhaps_posted = true
@@ -271,13 +278,11 @@ async function update(job: Job, showing: Showing, message: MessageRef): Promise<
 
 /** Posts the outcome in full where the card was deleted: the person has yet to hear it. */
 async function sayAnew(job: Job, showing: Showing): Promise<void> {
-  const { deps, card, progress } = job
-  const untold = dueReplies(card).some((reply) => showReply(showing, reply, deps.clock.now()) !== undefined)
-  if (!untold || isOthers(card, showing)) return
+  const { card, progress } = job
+  if (!isUntold(job, showing) || isOthers(card, showing)) return
   forgetMessage(job)
   delete progress.failure
   if ((await mendLost(job, showing)) !== 'done') await post(job, showing)
-  if (progress.message !== undefined) progress.said.push(...dueReplies(card).map(({ id }) => id))
 }
 
 /** Forgets a message that was deleted while the request is pending: the next reminder posts the card again. */

@@ -78,13 +78,14 @@ describe('a one-time link', () => {
 
 describe('what waits', () => {
   it('is a list with a button for each, and one for all', () => {
-    const rows = [row({ high_impact: true }), row({ action: '{{DATE(2026-09-14T14:15:00Z)}}' })]
+    const look_alike = '“раураl” mixes Latin and Cyrillic letters, which can look alike.'
+    const rows = [row({ high_impact: true, look_alike }), row({ action: '{{DATE(2026-09-14T14:15:00Z)}}' })]
     const message = drawn({ kind: 'pending', rows, more: 1, open: `${BASE}/` })
     expect(checkCard(message)).toEqual([])
     const shown = cardText(message.card)
     expect(shown).toMatch(/^⏳ You have 3 pending requests\nRequest 1 · expires at: /)
     expect(shown).toContain(
-      '\n⚠️ High impact\nRequested by: ops-agent-prod\nRequested action · written by the caller\n',
+      `\n⚠️ High impact\nRequested by: ops-agent-prod\n⚠️ Look-alike letters. ${look_alike}\nRequested action · written by the caller\n`,
     )
     expect(shown).toContain('\n… 1 more request, not shown here.')
     const framed = cardLines(message.card).filter(({ ground }) => ground === 'emphasis')

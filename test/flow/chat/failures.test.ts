@@ -48,35 +48,37 @@ it('says the outcome under a message that nobody may edit any more', async () =>
   ])
 })
 
-it.each(['approver', 'channel'])(
-  'says the outcome in full where the card was deleted: to the %s',
-  async (recipient) => {
-    const setting = await useCardSetting({ approvers: 2, quorum: 2 })
-    const { worker, chat, requester, people } = setting
-    const [first = expect.unreachable(), second = expect.unreachable()] = people
-    const to = recipient === 'channel' ? 'C1' : 'U1'
-    const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys' }
-    await worker
-      .stored('accounts')
-      .updateOne({ _id: requester.account.id }, { $set: { channels: [channel] } })
-    await worker.start()
-    const id = await requester.request()
-    await untilAtRest(worker, id, 3)
-    // Edited once: what it showed later does not count as heard.
-    await vote(setting, id, first, 'approved', { closes: false })
-    await untilAtRest(worker, id, 3)
+it.each([
+  ['approver', 'before anybody voted'],
+  ['approver', 'after a vote'],
+  ['channel', 'after a vote'],
+])('says the outcome in full where the card was deleted: to the %s, %s', async (recipient, when) => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, requester, people } = setting
+  const [first = expect.unreachable(), second = expect.unreachable()] = people
+  const to = recipient === 'channel' ? 'C1' : 'U1'
+  const channel = { platform: 'slack', tenant: 'T1', channel: 'C1', name: 'deploys' }
+  await worker.stored('accounts').updateOne({ _id: requester.account.id }, { $set: { channels: [channel] } })
+  await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 3)
+  const deleteIt = () =>
     chat.behave((call) =>
       call.to === to && call.what !== 'post' ? { outcome: 'unreachable', gone: true } : undefined,
     )
-    await vote(setting, id, second, 'rejected')
-    await untilAtRest(worker, id, 3)
-    const [deleted, anew, ...more] = chat.of(to)
-    expect([nowShown(deleted)?.status.kind, more]).toEqual(['pending', []])
-    expect(anew).toMatchObject({ shown: [{ replaces: true, status: { kind: 'rejected' } }], replies: [] })
-    const said = (await cardsOf(setting, id)).flatMap(({ replies }) => replies.map(({ state }) => state))
-    expect(said).toEqual(['said', 'said', 'said'])
-  },
-)
+  if (when === 'before anybody voted') deleteIt()
+  // Edited once, what it showed later does not count as heard. Refused while the request is pending, it is forgotten.
+  await vote(setting, id, first, 'approved', { closes: false })
+  await untilAtRest(worker, id, 3)
+  deleteIt()
+  await vote(setting, id, second, 'rejected')
+  await untilAtRest(worker, id, 3)
+  const [deleted, anew, ...more] = chat.of(to)
+  expect([nowShown(deleted)?.status.kind, more]).toEqual(['pending', []])
+  expect(anew).toMatchObject({ shown: [{ replaces: true, status: { kind: 'rejected' } }], replies: [] })
+  const said = (await cardsOf(setting, id)).flatMap(({ replies }) => replies.map(({ state }) => state))
+  expect(said).toEqual(['said', 'said', 'said'])
+})
 
 it('says nothing where the deleted card was about a request that is withdrawn', async () => {
   const setting = await useCardSetting()

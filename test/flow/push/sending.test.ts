@@ -258,14 +258,14 @@ describe('an agent that asks for a key', () => {
     await worker.start()
     await startBootstrap(worker.deps, {
       email: requester.user.email,
-      clientName: 'Ops\nbot',
+      clientName: 'Оps\nbot',
       requester: { address: '203.0.113.9', user_agent: 'curl' },
     })
     await push.until('the owner was told', () => browser.messages.length === 1)
     const stored = await worker.stored('bootstraps').findOne({ account_id: requester.account.id })
     expect(browser.messages[0]?.payload).toEqual({
       title: 'An agent asks for an API key of your account',
-      body: 'It calls itself “Ops bot”, unverified. Requested from 203.0.113.9.',
+      body: '⚠️ Look-alike letters. It calls itself “Оps bot”, unverified. Requested from 203.0.113.9.',
       url: `/b/${stored?._id}`,
       tag: stored?._id,
     })
