@@ -1,6 +1,8 @@
 import mongoose, { Schema } from 'mongoose'
+import { refusal } from '../domain/errors.ts'
 import { deleteEach } from './bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
+import { unlessTaken } from './failures.ts'
 import { date, number, part, text } from './fields.ts'
 import { UNEXPIRED } from './filters.ts'
 import { recordIn } from './record.ts'
@@ -32,7 +34,7 @@ interface EnrollmentPending {
   sealed_seed: string
 }
 
-type EnrollmentDocument = Omit<Enrollment, 'id'> & { _id: string }
+type EnrollmentDocument = Omit<Enrollment, 'id'> & { _id: string; place?: string }
 
 const enrollmentSchema = new Schema<EnrollmentDocument>(
   {
@@ -46,23 +48,42 @@ const enrollmentSchema = new Schema<EnrollmentDocument>(
     tries: number,
     expires_at: date,
     created_at: date,
+    place: String,
   },
   STRICT_SCHEMA,
 )
 enrollmentSchema.index({ token_hash: 1 }, { unique: true })
 enrollmentSchema.index({ kind: 1, user_id: 1 })
+enrollmentSchema.index({ place: 1 }, { unique: true, partialFilterExpression: { place: { $exists: true } } })
 enrollmentSchema.index({ expires_at: 1 }, { expireAfterSeconds: 0 })
 
 /** Most codes that may be compared under one link. */
 const TRIES = 5
+
+/** Links issued at once for the same before giving up. */
+const MAX_ATTEMPTS = 16
+
+/** What a link is for: setting up, or one person, by the operator or into one account; an owner's link does not end the operator's. */
+function placeOf({ kind, user_id, account_id, by_operator }: Omit<Enrollment, 'id'>): string {
+  return [kind, user_id, account_id, by_operator && 'operator'].filter(Boolean).join(':')
+}
 
 /** One-time links on mongoose. A used or replaced link is deleted. */
 export function createEnrollmentStore(connection: StoreConnection) {
   const model = connection.model<EnrollmentDocument>('Enrollment', enrollmentSchema, 'enrollments')
   const open = { tries: mongoose.trusted({ $lt: TRIES }), $expr: UNEXPIRED }
   return {
+    /**
+     * Stores a link in place of the one for the same. The unique place leaves one of links that are issued at once, which revoking
+     * the others first does not: each could be stored after the other looked.
+     */
     async insert({ id, ...rest }: Enrollment): Promise<void> {
-      await model.create({ _id: id, ...rest })
+      const place = placeOf(rest)
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        await model.deleteOne({ place })
+        if (await unlessTaken(() => model.create({ _id: id, ...rest, place }), 'place')) return
+      }
+      throw refusal('unavailable')
     },
     /** Finds an open link: unused, unexpired (by the database's clock) and with tries left. */
     async find(tokenHash: string): Promise<Enrollment | undefined> {

@@ -10,6 +10,8 @@ interface Kept {
   /** Deliveries and cards: unique together with the id of the event or request they are about. */
   target_key?: string
   recipient_key?: string
+  /** Enrolment links: what the link is for, unique. */
+  place?: string
   /** Requests: when the request got its version. */
   moved_at?: Date
 }
@@ -27,6 +29,7 @@ export function recordOf<D extends Kept>(document: D) {
     holder: _h,
     target_key: _k,
     recipient_key: _r,
+    place: _p,
     moved_at: _m,
     ...rest
   } = document

@@ -41,6 +41,7 @@ const FINGERPRINTS = [
   '450f264142c70595',
   '928b245fb2cd2fd8',
   'cd42beca592265fd',
+  '5501d5792bfe6b7d',
 ]
 
 it('has another version when an index changes', async () => {

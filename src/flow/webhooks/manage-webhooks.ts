@@ -164,25 +164,21 @@ export function ownerAudit(
 /** Milliseconds for which no other process may take the test: its one attempt is shorter. */
 const LEASE_MS = 120_000
 
-/** Sends a `webhook.test` at once, with a single attempt. */
-type TestFire = (owner: Owner, id: string) => Promise<Delivery>
-
 /**
- * Creates the test-fire of this process. An account can run one at a time: a test does not wait for a slot of its host, so
- * many at once would flood it (T9).
+ * Sends a `webhook.test` at once, with a single attempt. An account can run one at a time, over all processes: a test does not
+ * wait for a slot of its host, so many at once would flood it (T9).
  * @returns the delivery with the outcome of its attempt; throws Refusal `not_found`, `test_in_progress`
  */
-export function createTestFire(deps: FlowDeps): TestFire {
-  const busy = new Set<string>()
-  return async (owner, id) => {
-    const webhook = await findLiveWebhook(deps, owner.accountId, id)
-    if (busy.has(owner.accountId)) throw refusal('test_in_progress')
-    busy.add(owner.accountId)
-    try {
-      return await fire(deps, owner, webhook)
-    } finally {
-      busy.delete(owner.accountId)
-    }
+export async function testFire(deps: FlowDeps, owner: Owner, id: string): Promise<Delivery> {
+  const webhook = await findLiveWebhook(deps, owner.accountId, id)
+  const running = `webhook-test:${owner.accountId}`
+  // One that a dead process left ends with the lease.
+  const taken = await deps.attempts.take(running, { most: 1, seconds: LEASE_MS / 1000 })
+  if (!taken.allowed) throw refusal('test_in_progress')
+  try {
+    return await fire(deps, owner, webhook)
+  } finally {
+    await deps.attempts.giveBack(running, taken)
   }
 }
 

@@ -206,7 +206,7 @@ data: ${JSON.stringify({
 const EVENTS = [
   'The stream begins with the current request and sends it again whenever it changes: `event: status`, `id`: its version, `data`: as `GET /api/v1/approvals/{id}` answers. After the final state it ends.',
   'Comments keep the connection open; after an hour, and with `event: shutdown` when the service stops, the stream ends early: reconnect. `event: error` carries a refusal with its `status`, 401 if the key was revoked in the meantime.',
-  'An `EventSource` reconnects automatically and, with the final id, gets 204. At most 10 waits and streams of one key at a time; each counts as one read.',
+  'An `EventSource` reconnects automatically and, with the final id, gets 204. At most 10 waits and streams of one key at a time, in each process of the service; each counts as one read.',
   'The `EventSource` of browsers cannot send an `Authorization` header: use `fetch`, or a client that takes headers, on a server, since no key belongs in a page.',
 ].join('\n\n')
 
@@ -239,7 +239,7 @@ export const approvalOperations = operations('Approvals', {
     id: 'waitForDecision',
     summary: 'Wait for the decision',
     description:
-      'Answers like `GET /api/v1/approvals/{id}` as soon as the request is no longer pending, or with the pending request after `timeout` seconds. At most 10 waits and streams of one key at a time; each counts as one read.',
+      'Answers like `GET /api/v1/approvals/{id}` as soon as the request is no longer pending, or with the pending request after `timeout` seconds. At most 10 waits and streams of one key at a time, in each process of the service; each counts as one read.',
     access: readers,
     parameters: { path, query: waitQuery },
     answers: { '200': { schema: requestAnswer, description: 'Decided, expired, or still pending.' } },

@@ -15,11 +15,11 @@ import {
 } from '../../flow/webhooks/delivery-log.ts'
 import {
   checkNewWebhook,
-  createTestFire,
   createWebhook,
   deleteWebhook,
   enableWebhook,
   rotateWebhook,
+  testFire,
 } from '../../flow/webhooks/manage-webhooks.ts'
 import {
   type deliveryAnswer,
@@ -104,11 +104,8 @@ const rotate: Endpoint<typeof rotatedWebhookAnswer, WithId> = (deps) => async (r
   })
 }
 
-function test(deps: HttpDeps): Handler<typeof deliveryAnswer, WithId> {
-  const fire = createTestFire(deps)
-  return async (request, response) => {
-    response.json(presentDelivery(await fire(ownerOf(request, response), request.params.id)))
-  }
+const test: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request, response) => {
+  response.json(presentDelivery(await testFire(deps, ownerOf(request, response), request.params.id)))
 }
 
 const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (request, response) => {

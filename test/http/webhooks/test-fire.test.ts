@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventBody } from '../../../src/http/api/events.ts'
-import { stored } from '../../support/caller.ts'
+import { signIn, stored } from '../../support/caller.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { freePort, startService, type TestService, useService } from '../../support/service.ts'
-import { newWebhookOwner } from '../../support/webhook-owner.ts'
+import { newWebhookOwner, webhookOwnerWith } from '../../support/webhook-owner.ts'
 
 let service: TestService
 let receiver: Receiver
@@ -102,7 +102,7 @@ describe('a test-fire', () => {
     expect(await list()).toMatchObject([{ id, state: 'disabled' }])
   })
 
-  it('T9: runs one at a time for an account, whichever webhook it is; others are not in its way', async () => {
+  it('T9: runs one at a time for an account, whichever webhook and process it is; others are not in its way', async () => {
     let release = (): void => undefined
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -111,12 +111,18 @@ describe('a test-fire', () => {
       if (path === '/held') await held
       return { kind: 'answer', status: 200 }
     })
-    const { made, call } = await newWebhookOwner(service)
+    const { made, call, user } = await newWebhookOwner(service)
     const [one, two] = [await made(receiver.url('/held')), await made(receiver.url('/free'))]
     const first = call('POST', `${one.path}/test`)
     await receiver.until('the first test arrived', () => arrivedAt('/held').length === 1)
-    for (const { path } of [one, two]) {
-      const refused = await call('POST', `${path}/test`)
+    const database = service.composition.connection.name
+    const beside = await useService({ database, env: { CALLBACK_ALLOW_PRIVATE: '1' } })
+    const elsewhere = webhookOwnerWith(beside, user, await signIn(beside, user))
+    for (const refused of [
+      await call('POST', `${one.path}/test`),
+      await call('POST', `${two.path}/test`),
+      await elsewhere.call('POST', `${two.path}/test`),
+    ]) {
       expect(refused.status).toBe(409)
       expect(refused.body).toEqual({
         error: 'test_in_progress',
