@@ -47,6 +47,13 @@ export function outcomeWord(outcome: string): string {
 }
 
 /** Names of chat platforms. */
+/** The recipient of a card whose name is not shown. */
+export const RECIPIENTS: Record<Card['recipient'], string> = {
+  approver: 'An approver',
+  channel: 'A channel',
+  member: 'A member who is told the outcome',
+}
+
 export const PLATFORMS: Record<Card['platform'], string> = { slack: 'Slack', teams: 'Teams' }
 
 /** One attempt to send a delivery or a card; for a card, `what` says what was tried. */

@@ -24,7 +24,14 @@ import { quorumView, requestPanel } from '../../webauthn-page/kit/request/reques
 import { requestScene } from '../../webauthn-page/kit/request/request-scene.ts'
 import { byName, headingOf, type WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
-import { type Attempt, attemptList, CARD_STATES, PLATFORMS, stateTag } from '../parts/delivery-words.ts'
+import {
+  type Attempt,
+  attemptList,
+  CARD_STATES,
+  PLATFORMS,
+  RECIPIENTS,
+  stateTag,
+} from '../parts/delivery-words.ts'
 import { readOn } from '../parts/read-on.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
@@ -266,12 +273,6 @@ function deliveryRow(delivery: Delivery, href: (path: string) => string): HTMLEl
     next_attempt_at,
     attempts,
   )
-}
-
-const RECIPIENTS: Record<Card['recipient'], string> = {
-  approver: 'An approver',
-  channel: 'A channel',
-  member: 'A member who is told the outcome',
 }
 
 function cardRow(

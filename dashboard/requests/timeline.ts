@@ -5,7 +5,7 @@ import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { WritePerson } from '../../webauthn-page/kit/request/request-words.ts'
 import { type Reading, readingOf, sentenceOf } from '../audit/audit-sentence.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from '../audit/audit-shapes.ts'
-import { type Attempt, PLATFORMS } from '../parts/delivery-words.ts'
+import { type Attempt, PLATFORMS, RECIPIENTS } from '../parts/delivery-words.ts'
 import { withFilters } from '../parts/filters.ts'
 import { readOn } from '../parts/read-on.ts'
 import { section } from '../parts/section.ts'
@@ -97,9 +97,9 @@ function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
 
 /** The cards that were posted, and the deliveries that were delivered or given up. */
 function sent(log: RequestLog | undefined, person: WritePerson): Step[] {
-  const cards = (log?.cards ?? []).flatMap(({ platform, approver, attempts }): Step[] => {
+  const cards = (log?.cards ?? []).flatMap(({ platform, recipient, approver, attempts }): Step[] => {
     const at = firstAccepted(attempts)
-    const whom = approver === undefined ? ['a channel'] : [person(approver)]
+    const whom = approver === undefined ? [RECIPIENTS[recipient].replace(/^A/, 'a')] : [person(approver)]
     return at === undefined ? [] : [{ at, words: [`Posted in ${PLATFORMS[platform]} to `, ...whom] }]
   })
   const deliveries = (log?.data ?? []).flatMap(({ target, event_type, state, attempts }): Step[] => {

@@ -9,6 +9,13 @@ export type NotifyTarget =
   | ({ kind: 'channel'; named: string } & ChatChannel)
   | { kind: 'member'; named: string; user_id: string }
 
+/** The same for people: names as the service knows them, never the caller's words. `platform`: of a channel. */
+export interface ShownTarget {
+  kind: NotifyTarget['kind']
+  name: string
+  platform?: ChatChannel['platform']
+}
+
 /** Finds the account's channels that a caller means: by the platform's id, or by the name they had when they were connected. */
 export function channelsNamed({ channels }: Pick<Account, 'channels'>, named: string): AccountChannel[] {
   const byId = channels.filter(({ channel }) => channel === named)

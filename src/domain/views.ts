@@ -4,6 +4,7 @@ import type { Bootstrap, BootstrapEnd } from './bootstrap.ts'
 import type { Card, ChatPlatform } from './chat.ts'
 import type { ChatTrouble } from './chat-trouble.ts'
 import type { Month } from './limits.ts'
+import type { ShownTarget } from './notify.ts'
 import type { Policy } from './policy.ts'
 import type { ReceiptPayload } from './receipt.ts'
 import type { ApprovalRequest, RequestStatus } from './request.ts'
@@ -80,6 +81,8 @@ export interface Review extends Waiting {
   mayDecide: boolean
   /** Code of the first check that failed. */
   whyNot?: string
+  /** Where the outcome also goes in chat; only while the request is pending. */
+  told?: ShownTarget
   /** References of approvers whom no chat platform could reach; only while the request is pending. */
   notReachable: string[]
   /** The person reads from the address that made the request; only while it is pending, and where addresses are compared. */

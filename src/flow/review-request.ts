@@ -2,11 +2,13 @@ import { may, roleIn } from '../domain/account.ts'
 import { notReachable } from '../domain/chat-retry.ts'
 import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../domain/eligibility.ts'
 import { refusal } from '../domain/errors.ts'
+import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
 import type { ApprovalRequest } from '../domain/request.ts'
 import { factorsOf, isVouchedFor, type User } from '../domain/user.ts'
 import type { Principal, Review, Waiting } from '../domain/views.ts'
 import type { EndPosition } from '../store/filters.ts'
+import { nameTarget } from './chat/tell-requester.ts'
 import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from './deps.ts'
 import { deciderFor, inboxScopeOf } from './people/delegates.ts'
@@ -31,12 +33,13 @@ export async function reviewRequest(
   const request = await settleRequest(deps, found)
   const refused = whyNot(request, decider)
   const onBehalfOf = await principalOf(deps, request, decider)
+  const told = await nameTarget(deps, request)
   return {
     request,
     mayDecide: refused === undefined,
     ...(refused === undefined ? {} : { whyNot: refused.code }),
     methods: concerned ? methodsFor(request, decider) : [],
-    ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
+    ...given({ onBehalfOf, told }),
     notReachable: await approversNotReached(deps, request),
     keyRevoked: (await askedByRevoked(deps, [request])).has(request.id),
     sameAddress: request.status === 'pending' && comesFromAsker(request, address),

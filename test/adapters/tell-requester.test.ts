@@ -183,6 +183,15 @@ describe('notify of a new request', () => {
     expect(await read(first)).toMatchObject({ status: 'rejected', notify: { channel: 'releases' } })
     const member = await caller.create({ action: 'Deploy', notify: { member: ' Person-3@Example.com' } })
     expect((await read(member)).notify).toEqual({ member: ' Person-3@Example.com' })
+    const review = async ({ body }: Answer) =>
+      (await both.owner.browser.get(`/api/v1/approvals/${body.id}/review`)).body.outcome_goes_to
+    expect(await review(member)).toEqual({ kind: 'member', name: 'person-3' })
+    expect(await review(await caller.create({ ...body, notify: { channel: '#releases' } }))).toEqual({
+      kind: 'channel',
+      name: 'releases',
+      platform: 'slack',
+    })
+    expect(await review(first)).toBeUndefined()
     expect(await read(await caller.create({ action: 'Deploy' }))).not.toHaveProperty('notify')
   })
 

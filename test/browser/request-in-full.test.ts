@@ -71,17 +71,19 @@ describeInBrowser('one request in full', () => {
     expect(suite.server().calls.filter((call) => call.includes('deliveries'))).toEqual([])
   })
 
-  it('says on whose behalf a delegate would decide, and whom no chat reached', async () => {
+  it('says on whose behalf a delegate would decide, who else is told, and whom no chat reached', async () => {
     const delegate = '0011223344556677'
     show({
       approver: null,
       on_behalf_of: { name: 'Ben <b>Boss</b>', approver: 'aa11bb22cc33dd44', delegate },
+      outcome_goes_to: { kind: 'channel', name: 'deploys\u202e', platform: 'slack' },
       not_reachable: ['aa11bb22cc33dd44'],
       names: { aa11bb22cc33dd44: 'Bo Lind' },
     })
     await open('Approve or reject this action?')
     const text = await main().innerText()
     expect(text).toContain('Ben <b>Boss</b>')
+    expect(text).toContain('The outcome also goes to the channel deploys[U+202E] in Slack.')
     expect(text).toContain('Not reachable in chat: approver Bo Lind.')
     expect(await main().locator('b').count()).toBe(0)
   })

@@ -82,6 +82,7 @@ export function sampleReview(changes: Partial<Review> = {}, context: object = SA
     may_decide: true,
     why_not: undefined,
     methods: ['passkey', 'totp'],
+    outcome_goes_to: undefined,
     not_reachable: [],
     same_address: undefined,
     votes: [],

@@ -2,8 +2,9 @@ import { type Account, hasChannel, roleIn } from '../../domain/account.ts'
 import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
-import { channelsNamed, isTarget, type NotifyTarget } from '../../domain/notify.ts'
+import { channelsNamed, isTarget, type NotifyTarget, type ShownTarget } from '../../domain/notify.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { visibleLine } from '../../domain/text.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 
@@ -103,4 +104,21 @@ export async function tellsOutcome(
   if (person === undefined || roleIn(account, person.id) === undefined) return false
   const served = await servedTo(deps, account.id)
   return person.chat.some((one) => one.platform === platform && serves(served, platform, one.tenant))
+}
+
+/** Names to its approvers where the outcome of a pending request goes; undefined where it goes nowhere else. */
+export async function nameTarget(
+  { accounts, users }: Pick<Deps, 'accounts' | 'users'>,
+  { status, sandbox, notify, account_id }: ApprovalRequest,
+): Promise<ShownTarget | undefined> {
+  if (notify === undefined || status !== 'pending' || sandbox) return undefined
+  if (notify.kind === 'member') {
+    const person = await users.find(notify.user_id)
+    return person && { kind: notify.kind, name: visibleLine(person.name) }
+  }
+  const { kind, platform, tenant, channel } = notify
+  const found = (await accounts.find(account_id))?.channels.find(
+    (one) => one.platform === platform && one.tenant === tenant && one.channel === channel,
+  )
+  return found && { kind, platform, name: found.name ?? channel }
 }

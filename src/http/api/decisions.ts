@@ -169,6 +169,16 @@ export const reviewAnswer = z
     may_decide: z.boolean(),
     why_not: z.enum(WHY_NOT).optional().meta({ description: 'Why the signed-in person cannot decide.' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
+    outcome_goes_to: z
+      .strictObject({
+        kind: z.enum(['channel', 'member']),
+        name: z.string().meta({ example: 'deploys' }),
+        platform: z.enum(['slack', 'teams']).optional().meta({ description: 'Of a channel.' }),
+      })
+      .optional()
+      .meta({
+        description: 'Who else is told the outcome in chat (`notify`), while the request is pending.',
+      }),
     not_reachable: z.array(approverField).meta({
       description:
         'Approvers whom no configured chat platform could take a message to, while the request is pending. They can decide on this page all the same.',
@@ -250,6 +260,7 @@ export function presentReview(
     why_not: WHY_NOT.find((code) => code === review.whyNot),
     methods: review.methods,
     on_behalf_of: presentPrincipal(review.onBehalfOf, person),
+    outcome_goes_to: review.told,
     not_reachable: review.notReachable,
     same_address: review.sameAddress || undefined,
     votes: request.votes.map((vote) => ({

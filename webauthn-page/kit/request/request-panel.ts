@@ -5,6 +5,7 @@ import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, pan
 import { moment } from '../dom/moment.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
+import { chatName, wordsOf } from '../show/chat.ts'
 import { receiptFile } from './receipt-file.ts'
 import { byName, type WritePerson } from './request-words.ts'
 
@@ -133,6 +134,7 @@ export function quorumView(review: Review, person: WritePerson = byName(review.n
     'quorum',
     review.status !== 'expired' && p(progress(review)),
     review.status === 'pending' && (needed > 1 || !review.may_decide) && stillToDecide(review, person),
+    review.outcome_goes_to !== undefined && goesTo(review.outcome_goes_to),
     review.not_reachable.length > 0 && notReachable(review, person),
     review.votes.length > 0 &&
       el(
@@ -158,6 +160,12 @@ function stillToDecide({ policy, votes, approver }: Review, person: WritePerson)
 }
 
 const FEW = 5
+
+/** Names who else is told the outcome. */
+function goesTo({ kind, name, platform }: NonNullable<Review['outcome_goes_to']>): HTMLElement {
+  const place = platform === undefined ? ' in chat' : ` in ${wordsOf(platform).name}`
+  return hint('The outcome also goes to ', kind === 'channel' && 'the channel ', chatName(name), place, '.')
+}
 
 /** Names the approvers whom no message reached: a person who waits for the others should know. */
 function notReachable({ not_reachable: lost, approver }: Review, person: WritePerson): HTMLElement {
