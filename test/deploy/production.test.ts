@@ -23,11 +23,15 @@ describeWithNginx('docker-compose.https.yml', () => {
     // There is no MongoDB here; the embedded store takes its place.
     const own = { MONGODB_URI: '', STORE: 'embedded', DATA_DIR: join(folder, 'data'), PORT: String(port) }
     const env = { PATH: process.env.PATH ?? '', ...given, ...own }
-    const program = [packagePath('bin/countersign.mjs'), 'serve']
-    const service = startProcess(process.execPath, program, { cwd: folder, env })
+    // Fewer files than MAX_OPEN_WAITS may need: it starts, and warns.
+    const program = ['--nofile=3000:3000', process.execPath, packagePath('bin/countersign.mjs'), 'serve']
+    const service = startProcess('prlimit', program, { cwd: folder, env })
     onTestFinished(() => service.end('SIGTERM'))
     const [line] = await service.line(/\{.*Countersign is running.*\}/)
     expect(JSON.parse(line)).toMatchObject({ ...buildInfo(), url: `https://localhost:${proxy.tlsPort}` })
+    await service.line(
+      /"warn".*"limit":3000,"needed":22500,"msg":"the limit of open files is lower than .* set MAX_OPEN_WAITS=1136"/,
+    )
 
     const options = { host: 'localhost', port: proxy.tlsPort, path: '/readyz', ca: certificate, agent: false }
     const [answer]: IncomingMessage[] = await once(request(options).end(), 'response')
