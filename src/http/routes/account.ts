@@ -9,6 +9,7 @@ import { inviteMember } from '../../flow/people/invite-member.ts'
 import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/people/members.ts'
 import { namesByReference } from '../../flow/people/names.ts'
+import { undoIfReset } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { exportHistory, readHistory } from '../../flow/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/webhooks/manage-webhooks.ts'
@@ -162,6 +163,8 @@ const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, r
   const distinct = given({ scopes: scopes && [...new Set(scopes)] })
   const wanted = { accountId, name, sandbox, source_control, ...distinct }
   const { raw_key, key } = await createApiKey(deps, wanted, actor)
+  const revoke = () => revokeApiKey(deps, key.id, accountId, { kind: 'service' })
+  await undoIfReset(deps, sessionOf(response).user, revoke)
   response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
 }
 

@@ -1,5 +1,6 @@
 import { type Request, Router } from 'express'
 import { given } from '../../domain/given.ts'
+import { undoIfReset } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
   type DeliveryPage,
@@ -84,6 +85,8 @@ const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, 
   // Last: nobody should confirm what is refused then.
   await requireRecentProof(deps, sessionOf(response))
   const { webhook, secret } = await createWebhook(deps, account, wanted)
+  const service = { ...account, actor: { kind: 'service' } } as const
+  await undoIfReset(deps, sessionOf(response).user, () => deleteWebhook(deps, service, webhook.id))
   const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
   response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 import { newWebhookOwner, WEBHOOKS_PATH } from '../../support/webhook-owner.ts'
@@ -186,6 +188,40 @@ describe('200', () => {
     expect(types(document)).toEqual(['webhook.created', 'webhook.disabled', 'webhook.enabled'])
   })
 })
+
+it.each([
+  ['webhooks', WEBHOOKS_PATH, { url: URL_1 }, { state: 'deleted' }, 'webhook.deleted'],
+  [
+    'api_keys',
+    '/api/v1/account/api-keys',
+    { name: 'theirs' },
+    { revoked_at: expect.any(Date) },
+    'key.revoked',
+  ],
+] as const)(
+  'T23: one of the %s that a reset meets half made is undone',
+  async (kind, path, body, gone, type) => {
+    const { deps } = service.composition
+    const owner = await newWebhookOwner(service)
+    const { account_id } = owner.user
+    const store: { insert: (...args: never[]) => Promise<unknown> } =
+      kind === 'webhooks' ? deps.webhooks : deps.apiKeys
+    const { insert } = store
+    store.insert = async (...args) => {
+      await resetPerson(deps, { email: owner.user.email }, { kind: 'cli' })
+      return insert(...args)
+    }
+    const answer = await owner.call('POST', path, body).finally(() => {
+      store.insert = insert
+    })
+    expect([answer.status, answer.body.error]).toEqual([401, 'not_signed_in'])
+    const document = await stored(service, kind).findOne({ account_id })
+    expect(document).toMatchObject(gone)
+    expect(await auditOf(service, { type, subject: String(document?._id) })).toMatchObject([
+      { actor: { kind: 'service' } },
+    ])
+  },
+)
 
 describe('409', () => {
   it('refuses a 21st webhook, also of parallel calls; deleted ones and other accounts do not count, disabled ones do', async () => {
