@@ -31,7 +31,7 @@ export function buildOpenApi(version: string): oas31.OpenAPIObject {
 /** Says once what a parameter is: zod-openapi says it of the parameter and of its schema. */
 function shorten(item: oas31.PathItemObject): void {
   for (const parameter of METHODS.flatMap((method) => item[method]?.parameters ?? [])) {
-    if ('$ref' in parameter || parameter.schema === undefined || '$ref' in parameter.schema) continue
+    if ('$ref' in parameter || parameter.schema === undefined) continue
     const { description, ...schema } = parameter.schema
     Object.assign(parameter, given({ description }), { schema })
   }
