@@ -133,7 +133,7 @@ describe('production', () => {
     const { STORE, ...unsaid } = production()
     expect(problemsOf({ ...unsaid, MONGO_URI: 'mongodb://db.example' })).toEqual([
       'MONGODB_URI: must name a replica set in production; or set STORE=embedded to keep everything in DATA_DIR, on this one machine',
-      'MONGO_URI: is no setting and has no effect; did you mean MONGODB_URI?',
+      'MONGO_URI: is not a setting and has no effect; did you mean MONGODB_URI?',
     ])
     expect(problemsOf({ ...unsaid, MONGODB_URI: 'mongodb://db.example' })).toEqual([])
     expect(problemsOf({ ...unsaid, STORE, MONGODB_URI: 'mongodb://db.example' })).toEqual([

@@ -21,7 +21,7 @@ describe('a setting that is misspelt', () => {
   it.each(Object.entries(HINTS))(
     '%s is named with the one that was meant, without its value',
     (name, meant) => {
-      const hint = `${name}: is no setting and has no effect; did you mean ${meant}?`
+      const hint = `${name}: is not a setting and has no effect; did you mean ${meant}?`
       expect(readConfig({ [name]: 'hunter2' }).warnings).toEqual([hint])
       // With the right one set as well, it is another program's.
       expect(misspeltSettings({ [name]: 'hunter2', [meant]: 'x' }, VARIABLES)).toEqual([])

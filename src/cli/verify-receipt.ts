@@ -266,7 +266,7 @@ function describeReceipt(
 
 /** Last, since the names are whatever the sender of the receipt chose. */
 function besideLines(names: string | undefined): string[] {
-  const signed = 'What is shown above is signed.'
+  const signed = 'All of the above is signed.'
   return [names === undefined ? signed : `${signed} Not signed, and not checked: ${oneLine(names)}.`]
 }
 

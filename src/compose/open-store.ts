@@ -51,7 +51,7 @@ export async function openStore(
       if (!(error instanceof StoreLockedError)) throw error
       if (until === undefined) {
         until = performance.now() + PATIENCE_MS
-        const told = `${error.pid === 0 ? 'another process' : `process ${error.pid}`} holds ${config.dataDir}; waiting for it, ${PATIENCE_MS / 1000} s at most`
+        const told = `${error.pid === 0 ? 'another process' : `process ${error.pid}`} is using ${config.dataDir}; waiting for it, ${PATIENCE_MS / 1000} s at most`
         log?.warn({}, told)
       } else if (performance.now() > until) throw inUse(config.dataDir, error)
       await delay(GAP_MS)

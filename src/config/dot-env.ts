@@ -22,6 +22,6 @@ export function loadDotEnv(env: NodeJS.ProcessEnv, path = '.env'): string | unde
     if (error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return NOT_UTF_8
     // Containers make a folder for a file they are to mount and do not find.
     const why = error.code === 'EISDIR' ? 'is a folder' : `cannot be read (${error.code})`
-    return `.env: ${why}; make it a file that this user may read, or take it away`
+    return `.env: ${why}; make it a file that this user may read, or remove it`
   }
 }

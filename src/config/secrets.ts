@@ -95,8 +95,8 @@ export function refuseLostStore(config: Pick<Config, 'dataDir' | 'secrets'>, for
   const left = [path, ...LEFT_NAMES.map((name) => join(config.dataDir, name)).filter(existsSync)]
   throw new ConfigError([
     forStore
-      ? `${store} is missing, and ${path} may hold the secrets of a service whose store is a MongoDB. For a new store set another DATA_DIR; if this one was lost, restore the whole folder from a backup`
-      : `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests it held: rm ${left.map(inShell).join(' ')}`,
+      ? `${store} is missing, and ${path} may contain the secrets of a service whose store is a MongoDB. For a new store set another DATA_DIR; if this one was lost, restore the whole folder from a backup`
+      : `${store} is missing, and ${path} belongs to it. If the service has a MONGODB_URI, set it here too; if not, restore the whole folder from a backup; or start over, without all keys, people and requests in it: rm ${left.map(inShell).join(' ')}`,
   ])
 }
 
@@ -165,7 +165,7 @@ async function readText(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
     if (code === 'ENOENT') return undefined
     const why = code === 'EISDIR' ? 'is a folder' : `cannot be read (${code})`
-    throw new ConfigError([`${path} ${why}; make it a file that this user may read, with what it held`])
+    throw new ConfigError([`${path} ${why}; make it a file that this user may read, with its former content`])
   })
 }
 

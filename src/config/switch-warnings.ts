@@ -30,7 +30,7 @@ const LOCAL_HOST = /^localhost$|\.(?:localhost|local|internal|test|home\.arpa)$/
 export function publicWarnings({ protocol, hostname }: URL): string[] {
   if (protocol !== 'https:' || LOCAL_HOST.test(hostname)) return []
   return [
-    `NODE_ENV: is not production, and BASE_URL names a public host (${hostname}): secrets then lie in DATA_DIR beside the database they seal, and what production demands is not checked; set NODE_ENV=production`,
+    `NODE_ENV: is not production, and BASE_URL names a public host (${hostname}): secrets are then stored in DATA_DIR beside the database they seal, and the requirements of production are not checked; set NODE_ENV=production`,
   ]
 }
 
@@ -49,6 +49,6 @@ export function misspeltSettings(
   return Object.entries(env).flatMap(([name, value]) => {
     if (value === undefined || known.includes(name) || /^(?:tcp|udp|sctp):\/\//.test(value)) return []
     const meant = meantField(name.replace(/^COUNTERSIGN_/, ''), free)
-    return meant === undefined ? [] : [`${name}: is no setting and has no effect; did you mean ${meant}?`]
+    return meant === undefined ? [] : [`${name}: is not a setting and has no effect; did you mean ${meant}?`]
   })
 }

@@ -55,7 +55,7 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
 
   const second = await cliProcess(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
   expect(second.code).toBe(1)
-  expect(second.stdout).toMatch(/process \d+ holds [^"]*data; waiting for it, 5 s at most/)
+  expect(second.stdout).toMatch(/process \d+ is using [^"]*data; waiting for it, 5 s at most/)
   expect(second.error()).toEqual({
     error: 'data_dir_in_use',
     message: expect.stringMatching(/^Process \d+ already uses .*data\. Stop it/),

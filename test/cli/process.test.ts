@@ -47,7 +47,7 @@ describe('the command line as a process', () => {
     expect([doctor.code, doctor.stdout]).toEqual([
       1,
       expect.stringMatching(
-        /FAIL {2}Configuration {3}\.env: is a folder\n +make it a file that this user may read, or take it away\.\n/,
+        /FAIL {2}Configuration {3}\.env: is a folder\n +make it a file that this user may read, or remove it\.\n/,
       ),
     ])
   })

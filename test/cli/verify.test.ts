@@ -138,9 +138,7 @@ describe('countersign verify', () => {
     expect(run.stdout).toContain('Meant for      https://payments.example\n')
     expect(run.stdout).toContain('Reversibility  irreversible (says the caller)\n')
     expect(run.stdout).not.toContain('\u202e')
-    expect(run.stdout).toMatch(
-      /\nWhat is shown above is signed\. Not signed, and not checked: "comment"\.\n$/,
-    )
+    expect(run.stdout).toMatch(/\nAll of the above is signed\. Not signed, and not checked: "comment"\.\n$/)
   })
 
   it('N5: holds what is said of audience, caller and reversibility to the statement, or calls it not signed', async () => {

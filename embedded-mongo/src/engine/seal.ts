@@ -212,7 +212,7 @@ export class Seal {
     const head = Buffer.alloc(HEAD_BYTES)
     readSync(this.#seal, head, 0, HEAD_BYTES, 0)
     if (!head.subarray(0, 8).equals(MARK) || head.readUInt32LE(20) !== crc32(head.subarray(0, 20)))
-      throw this.#damage(`${sealOf(this.#path)}, which tells what it must be, cannot be read`)
+      throw this.#damage(`its seal ${sealOf(this.#path)} cannot be read`)
     const frames = head.readUInt32LE(16)
     if (frames === 0) return
     const there = run?.salts.equals(head.subarray(8, 16)) ? run.frames : 0
