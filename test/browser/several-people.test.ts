@@ -100,7 +100,7 @@ describeInBrowser('an account of several people, each in a browser of their own'
     await owner.page.getByRole('heading', { name: '2 requests found' }).waitFor()
     await owner.page.getByText('Under this policy no one can approve now').waitFor()
     const filter = owner.page.getByLabel('Approver', { exact: true })
-    expect(await filter.locator('option:checked').innerText()).toMatch(/^No member any more: usr_/)
+    expect(await filter.locator('option:checked').innerText()).toMatch(/^No longer a member: usr_/)
     expect(await axeViolations(owner.page)).toEqual([])
     await owner.page.getByRole('link', { name: 'Deploy release 4.4' }).click()
     await press(owner.page, 'Withdraw the request')
