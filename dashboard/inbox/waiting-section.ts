@@ -28,7 +28,7 @@ interface Waiting {
 }
 
 const AUDITORS =
-  'New requests of this account do not name auditors: you find them all under Requests. Earlier requests that name you, in any account, are listed here.'
+  'New requests do not name auditors: you find them under Requests. Only requests that name you are listed here.'
 
 /** The requests that wait for this person, kept up to date while the section is visible. */
 export function waitingSection(first: Pending, waiting: Waiting): HTMLElement {

@@ -138,7 +138,7 @@ describeInBrowser('the shell of the dashboard', () => {
     suite.server().state.pending = []
     await open('/', 'Inbox')
     const waiting = page.locator('#waiting')
-    expect(await waiting.innerText()).toContain('New requests of this account do not name auditors')
+    expect(await waiting.innerText()).toContain('New requests do not name auditors')
     expect(await waiting.innerText()).not.toContain('your approval')
   })
 
