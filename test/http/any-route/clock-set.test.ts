@@ -126,7 +126,7 @@ async function failCallback({ create, prove }: Use): Promise<() => Promise<void>
 describe.skipIf(libfaketime === undefined)(
   libfaketime === undefined
     ? 'is not tested: libfaketime is not installed'
-    : 'the clock of the machine is set',
+    : 'T75: the clock of the machine is set',
   () => {
     it.each([
       ['back', -HOUR_S],
