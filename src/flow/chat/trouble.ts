@@ -124,7 +124,7 @@ function tell(
   const data = troubleData(trouble, type === 'chat.restored' ? at : undefined)
   // An entry that names the owner is also a notice to them (`domain/factor-notice.ts`).
   const where = channel === undefined ? '' : `, ${trouble.name ?? channel}`
-  const name = `${PLATFORM_NAMES[platform]}${where}: ${reason}`
+  const name = `${PLATFORM_NAMES[platform]}${where}`
   const audit = drawEntry(deps, {
     type,
     at,

@@ -137,7 +137,7 @@ it('of one channel is its own: people get their cards, its owner hears of it the
   expect(chat.of('U1')).toHaveLength(2)
   await waitUntil(() =>
     expect(chat.notices.map(({ view }) => view.notice)).toMatchObject([
-      { type: 'chat.unavailable', name: 'Slack, deploys: not_in_channel' },
+      { type: 'chat.unavailable', name: 'Slack, deploys' },
     ]),
   )
   chat.behave(() => undefined)
