@@ -77,7 +77,7 @@ it('shows a person with Slack and Teams a card in each; one decision changes bot
     expect(verdict).toContain(decision.id)
     expect(verdict).not.toContain('Not signed')
   }
-  // N5: a receipt that is pasted with fields of another's making beside it.
+  // A receipt that is pasted with fields of another's making beside it.
   for (const verdict of await verdictsOn(JSON.stringify({ ...read, audience: 'casino' }))) {
     expect(verdict).toContain('Not valid: do not act on it')
     expect(verdict).toContain('The field “audience” shown here is not what was signed.')

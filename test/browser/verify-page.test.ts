@@ -73,7 +73,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     expect(pathsOf(calls)).toEqual(['/.well-known/jwks.json'])
   })
 
-  it('N5: names what is next to the receipt without being signed, and shows none of it', async () => {
+  it('names what is next to the receipt without being signed, and shows none of it', async () => {
     const { page } = await open()
     await paste(page, { ...callbackOf(approved), audience: 'casino', note: 'Grace agreed' })
     expect((await shownVerdict(page)).kind).toBe('approved')

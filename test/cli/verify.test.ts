@@ -141,7 +141,7 @@ describe('countersign verify', () => {
     expect(run.stdout).toMatch(/\nAll of the above is signed\. Not signed, and not checked: "comment"\.\n$/)
   })
 
-  it('N5: holds what is said of audience, caller and reversibility to the statement, or calls it not signed', async () => {
+  it('holds what is said of audience, caller and reversibility to the statement, or calls it not signed', async () => {
     const { requester } = JSON.parse(live.decision.intent)
     for (const [field, lie, truth] of [
       ['audience', 'casino', 'https://payments.example'],
