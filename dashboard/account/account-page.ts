@@ -123,38 +123,14 @@ function zones(): Choice[] {
   ]
 }
 
-/** Waiting times in seconds, within the 60 seconds to 7 days that the service accepts. */
-const TTLS = [
-  ['300', '5 minutes'],
-  ['900', '15 minutes'],
-  ['1800', '30 minutes'],
-  ['3600', '1 hour'],
-  ['14400', '4 hours'],
-  ['28800', '8 hours'],
-  ['86400', '1 day'],
-  ['259200', '3 days'],
-  ['604800', '7 days'],
-] as const
-
-/** The person's name, and how long a request to their account waits if it names no time itself. */
-function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLElement {
-  const part = section(
-    'Profile',
-    'How others see you, and when a request expires if its caller does not say.',
-  )
+/** The person's name. */
+function profileSection({ name }: User, done: Done): HTMLElement {
+  const part = section('Profile', 'How others see you.')
   const called = nameField('Your name', undefined, { autocomplete: 'name', required: true, value: name })
-  const wanted = String(default_ttl_seconds)
-  const known = TTLS.some(([seconds]) => seconds === wanted)
-  const ttl = choiceField({
-    label: 'Requests expire after',
-    name: 'default_ttl_seconds',
-    choices: known ? TTLS : [[wanted, `${wanted} seconds`], ...TTLS],
-    value: wanted,
-  })
   const save = async (): Promise<void> => {
     const said = filled(called, 'Enter your name.')
     if (said === undefined) return
-    await patch('/me', { name: said, default_ttl_seconds: Number(ttl.input.value) }, okShape)
+    await patch('/me', { name: said }, okShape)
     await done('Your profile is saved.')
   }
   part.body.append(
@@ -162,7 +138,6 @@ function profileSection({ name, default_ttl_seconds }: User, done: Done): HTMLEl
       { class: 'stacked', 'aria-label': 'Profile' },
       () => part.slot.attempt(save, { name: called }),
       called.row,
-      ttl.row,
       buttonRow(submitButton('Save the profile')),
     ),
   )

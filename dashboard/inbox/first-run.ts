@@ -1,6 +1,6 @@
 import { get } from '../../webauthn-page/kit/api/request.ts'
 import { button, buttonRow, submitButton } from '../../webauthn-page/kit/dom/button.ts'
-import { announce, type Child, div, el, link, p } from '../../webauthn-page/kit/dom/element.ts'
+import { announce, type Child, div, el, hint, link, p } from '../../webauthn-page/kit/dom/element.ts'
 import { filled, form, nameField } from '../../webauthn-page/kit/dom/form.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
@@ -163,19 +163,18 @@ export class Guide {
     this.#ask.fill(p('Your request was made.'))
   }
 
-  /** Shows the last step. The guide is complete as soon as the person opens the check of the receipt. */
+  /** Shows the last step and what comes next, until the person hides it. */
   #end(id: string): void {
     const check = link(`/verify#${encodeURIComponent(id)}`, 'Check the receipt', {
       class: 'button primary quiet',
     })
-    check.addEventListener('click', () => this.#memory.ended())
     if (this.element.isConnected) announce('Your request is decided. Step 4: check the receipt')
     if (this.#rawKey !== undefined) this.#shrinkAround(id, check, this.#rawKey)
     else {
       const labelled = this.element.getAttribute('aria-labelledby') ?? ''
       const heading = el('h2', { id: labelled }, 'Your request is decided')
       this.element.classList.add('account-head')
-      this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')))
+      this.element.replaceChildren(heading, buttonRow(check, this.#hide('Hide')), whatNext())
     }
   }
 
@@ -189,8 +188,20 @@ export class Guide {
         'the command that reads the receipt',
       ),
       check,
+      whatNext(),
     )
   }
+}
+
+/** What makes the first key a safe way to work: where each step is done. */
+function whatNext(): HTMLElement {
+  const ways = [
+    link('/account', 'add a second passkey and notifications'),
+    link('/members', 'invite an approver'),
+    link('/settings', 'set the policy'),
+    link('/integrations', 'connect Slack or Teams'),
+  ]
+  return hint('Next: ', ...ways.flatMap((way, at): Child[] => (at === 0 ? [way] : [' · ', way])), '.')
 }
 
 const ENDED = [p('The request ended without a decision. Make another one: run the command of step 2 again.')]

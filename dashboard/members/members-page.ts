@@ -29,7 +29,7 @@ import { showWhatWaits } from '../requests/withdraw.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import { ROLES, roleName } from '../shell/account-view.ts'
-import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
+import type { PageContext, PageView } from '../shell/page-entry.ts'
 import {
   type InvitationLink,
   type Member,
@@ -40,7 +40,7 @@ import {
 
 /** `/members`: the people of the account, and invitations. For its owner. */
 export async function membersPage(context: PageContext): Promise<PageView> {
-  const { done, href } = context
+  const { href } = context
   const [{ data }, policy] = await Promise.all([
     get('/account/members', membersShape),
     get('/account/policy', policyShape),
@@ -54,7 +54,7 @@ export async function membersPage(context: PageContext): Promise<PageView> {
     el('ul', { class: 'entries' }, ...data.map((member) => memberEntry(member, policy, context))),
     note(whoDecides(data), ' ', link(href('/settings'), 'Open the policy'), '.'),
   )
-  const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(done))
+  const scene = div('account', el('h1', {}, 'Members'), people.element, inviteSection(context))
   return { title: 'Members', scene, wide: true }
 }
 
@@ -65,7 +65,7 @@ function whoDecides(members: readonly Member[]): string {
 }
 
 /** The form for inviting a person; it turns into the invitation link. */
-function inviteSection(done: Done): HTMLElement {
+function inviteSection({ account, done }: PageContext): HTMLElement {
   const part = section(
     'Invite a person',
     'They get a link from you, with which they sign up or sign in, and accept.',
@@ -93,6 +93,7 @@ function inviteSection(done: Done): HTMLElement {
       email.row,
       name.row,
       role.row,
+      hint('They are invited to ', callerName(account.name), '. ', link('/settings', 'Rename the account')),
       buttonRow(submitButton('Invite')),
     ),
   )

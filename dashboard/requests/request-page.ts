@@ -166,7 +166,7 @@ function decideLink({ id }: Review): HTMLElement {
   return div(
     'section-body',
     p('Your decision is pending. You confirm on the next page.'),
-    link(`/a/${id}`, 'Review', { class: 'button primary' }),
+    link(`/a/${id}`, 'Approve or reject', { class: 'button primary' }),
   )
 }
 

@@ -12,10 +12,11 @@ import { type Section, section } from '../parts/section.ts'
 import { carryChanges } from '../parts/unsaved.ts'
 import type { Done, PageContext, PageView } from '../shell/page-entry.ts'
 import { policyWarnings, waysOut } from './policy-warnings.ts'
+import { expirySection } from './request-expiry.ts'
 import { type Account, accountShape, type Policy, policyShape } from './settings-shapes.ts'
 
 /** `/settings`: the rules of the account, its quota and its name. For its owner. */
-export async function settingsPage({ done }: PageContext): Promise<PageView> {
+export async function settingsPage({ user, done }: PageContext): Promise<PageView> {
   const [account, policy, { data: members }] = await Promise.all([
     get('/account', accountShape),
     get('/account/policy', policyShape),
@@ -25,6 +26,7 @@ export async function settingsPage({ done }: PageContext): Promise<PageView> {
     'account',
     el('h1', {}, 'Settings'),
     policySection(policy, members, done).element,
+    expirySection(user, done),
     quotaSection(account),
     nameSection(account, done),
   )

@@ -176,7 +176,7 @@ describeInBrowser('history and audit log for everybody', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Approve or reject this action?' }).waitFor()
     await expect.poll(focused).toBe('Approve or reject this action?')
-    await tabTo('Review')
+    await tabTo('Approve or reject')
     await page.goBack()
     await page.getByRole('heading', { name: '5 requests found' }).waitFor()
   })

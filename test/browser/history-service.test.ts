@@ -68,7 +68,7 @@ describeInBrowser('history and audit log of several people at once, against the 
     await ben.page.goto(`/requests/${alone}?${company}`)
     await heading(ben, 'Request not available').waitFor()
     await ben.page.goto(`/requests/${both}?${company}`)
-    await ben.page.getByRole('link', { name: 'Review' }).click()
+    await ben.page.getByRole('link', { name: 'Approve or reject' }).click()
     await ben.page.getByText('Add a comment').click()
     await ben.page.getByLabel('Comment (optional)').fill('Looks right.')
     await ben.page.getByRole('button', { name: 'Approve' }).click()

@@ -206,7 +206,9 @@ describeInBrowser('text that a caller chose', () => {
       if (display === 'table') await more.click()
       expect(await page.locator(`.drawn ${drawn}`).count(), display).toBe(count)
       expect(await page.locator('.drawn').innerText(), display).toContain(shown)
-      expect(await page.locator('.other-rows').innerText(), display).toContain(display)
+      // The hint is followed, and stands in the exact text alone.
+      expect(await page.locator('.other-rows').count(), display).toBe(0)
+      expect(await page.locator('.exact-text').textContent(), display).toContain(`"display":"${display}"`)
       await page.getByRole('button', { name: 'As it was sent' }).click()
       expect(await page.locator(`.drawn ${drawn}`).count(), display).toBe(0)
       expect(await page.locator('.drawn').innerText(), display).toContain('[U+')

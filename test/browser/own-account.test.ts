@@ -112,6 +112,21 @@ describeInBrowser('a person’s own account page', () => {
     expect(await page.getByText('No authenticator app is set up.').isVisible()).toBe(true)
   })
 
+  it('sets in Settings when requests expire, and names the account to whoever invites', async () => {
+    const person = await suite.signedIn('ivy@example.com')
+    const { page } = person
+    const rawKey = await obtainKey(person, 'bot')
+    await page.goto('/settings')
+    await page.getByLabel('Requests expire after').selectOption('8 hours')
+    await page.getByRole('button', { name: 'Save the expiry' }).click()
+    await page.getByText('The expiry of new requests is saved.').waitFor()
+    const id = await ask(suite.service(), rawKey, { action: 'Restart the mail server' })
+    const { created_at, expires_at } = await readRequest(suite.service(), rawKey, id)
+    expect(Date.parse(String(expires_at)) - Date.parse(String(created_at))).toBe(8 * 3_600_000)
+    await page.getByRole('link', { name: 'Members' }).click()
+    await page.getByText('They are invited to ivy. Rename the account').waitFor()
+  })
+
   it('sends whoever is not signed in to the sign-in and back', async () => {
     const person = await suite.signedIn('ida@example.com')
     const rawKey = await obtainKey(person, 'bot')

@@ -51,7 +51,7 @@ describeInBrowser('one request in full', () => {
       expect(box).toContain(text)
     expect(await visitor.page.locator('.time-left').innerText()).toMatch(/^Expires in /)
     expect(await visitor.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
-    const review = visitor.page.getByRole('link', { name: 'Review' })
+    const review = visitor.page.getByRole('link', { name: 'Approve or reject' })
     await visitor.page.setViewportSize({ width: 390, height: 844 })
     expect((await review.boundingBox())?.y, 'on the first screen of a phone').toBeLessThan(600)
     await review.click()

@@ -28,7 +28,9 @@ export interface CallerWords {
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
 export function callerBox({ action, context, contextJson, keyName, actionId }: CallerWords): HTMLElement {
-  const others = Object.entries(context).filter(([key]) => !CONTEXT_KEYS.some(([known]) => known === key))
+  const others = Object.entries(context).filter(
+    ([key]) => !CONTEXT_KEYS.some(([known]) => known === key) && !(key === 'display' && followsHint(context)),
+  )
   const titleId = freshId('caller-box-title')
   const rows = ORDER.filter(([key]) => Object.hasOwn(context, key))
   const box = el(
@@ -91,6 +93,11 @@ function knownValue(key: string, context: CallerWords['context']): HTMLElement[]
     return [copyable(div('mono', callerValue(value)), value, 'the fingerprint')]
   }
   return [valueTree(value, key === 'tool_arguments' ? drawerFor(context.display) : undefined)]
+}
+
+/** Checks whether `display` is a known hint on how to draw the arguments: it says nothing more, and the exact text has it. */
+function followsHint(context: CallerWords['context']): boolean {
+  return Object.hasOwn(context, 'tool_arguments') && drawerFor(context.display) !== undefined
 }
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {
