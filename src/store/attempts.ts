@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
 import type { Clock, LimitState } from '../flow/ports.ts'
-import { SKEW_MS } from './clock.ts'
+import { beyond } from './clock.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { isDuplicateKey } from './failures.ts'
 import { date, part, text } from './fields.ts'
@@ -88,7 +88,7 @@ async function letThrough(
     if (passed !== undefined) return stateOf(passed, { allowed: true, most, seconds, at })
     // The filter did not match the existing document: it has no room, or another first attempt has just inserted it.
     const full = await model.findOne({ _id: subject }).lean<AttemptDocument>()
-    const latest = new Date(at.getTime() + SKEW_MS)
+    const latest = beyond(at)
     if ((full?.taken[0]?.at ?? at) > latest) {
       // The clock was set back since: they would count for as much longer.
       await model.updateOne({ _id: subject }, { $pull: { taken: { at: mongoose.trusted({ $gt: latest }) } } })

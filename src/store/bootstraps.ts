@@ -4,6 +4,7 @@ import type { Bootstrap, Consent } from '../domain/bootstrap.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import { deleteEach } from './bulk-writes.ts'
+import { beyond } from './clock.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, neededPart, number, part, text } from './fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from './filters.ts'
@@ -144,9 +145,10 @@ function writes(model: BootstrapModel, wake: Wake) {
     /** Pending and past its time → expired. */
     expire: (id: string, audit: AuditEntry) =>
       update({ _id: id, status: 'pending', $expr: EXPIRED }, withOutbox(closing('expired'), [audit])),
-    /** Notes a poll at `at`. @returns false when the last poll was later than `before`. */
+    /** Notes a poll at `at`. @returns false when the last poll was between `before` and then. */
     async poll(id: string, before: Date, at: Date): Promise<boolean> {
-      const rested = [{ polled_at: null }, { polled_at: trusted({ $lte: before }) }]
+      const times = [null, trusted({ $lte: before }), trusted({ $gt: beyond(at) })]
+      const rested = times.map((polled_at) => ({ polled_at }))
       const taken = await model.updateOne({ _id: id, $or: rested }, { $set: { polled_at: at } })
       return taken.matchedCount === 1
     },

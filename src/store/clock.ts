@@ -12,8 +12,13 @@ const REFRESH_MS = 30_000
 /** While the time is unsure and the store does not answer. */
 const AGAIN_MS = 1_000
 
-/** A stored time further ahead than this, and than it was ever set, was written before the store's clock was set back. */
-export const SKEW_MS = 5_000
+/** More than the clocks of processes differ that follow the same store. */
+const SKEW_MS = 5_000
+
+/** Returns the time after which nothing that is `latest` at most can have been stored, unless the store's clock was set back since. */
+export function beyond(latest: Date): Date {
+  return new Date(latest.getTime() + SKEW_MS)
+}
 
 /** Skew above which the operator is warned: receipts stay right, but the machine's own logs do not (T75). */
 export const SKEW_WARNING_MS = 2_000

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
-import { SKEW_MS } from './clock.ts'
+import { beyond } from './clock.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
 import { date, part, text } from './fields.ts'
 import { createInserter } from './shared-trips.ts'
@@ -129,9 +129,8 @@ async function takeOver(
   const held = await model.findById(_id).lean<IdempotencyDocument>()
   if (held !== null && held.body_sha256 !== claim.body_sha256) return { state: 'mismatch' }
   if (held?.answer !== undefined && held.answer !== null) return { state: 'replay', ...held.answer }
-  const later = new Date(claim.claimed_at.getTime() + SKEW_MS)
   // The clock was set back since: unless it is renewed, the lease ends after its length, and not that much later.
-  if (held !== null && held.claimed_at > later)
+  if (held !== null && held.claimed_at > beyond(claim.claimed_at))
     await model.updateOne({ _id, token: held.token }, { $set: { claimed_at: claim.claimed_at } })
   return { state: 'running' }
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type mongoose from 'mongoose'
 import type { mongo } from 'mongoose'
 import type { Clock, Log } from '../flow/ports.ts'
-import { SKEW_MS } from './clock.ts'
+import { beyond } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import { damageTold, isUnavailable, unlessTaken } from './failures.ts'
 import { UnsuitableStoreError } from './server.ts'
@@ -168,7 +168,7 @@ function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
     async take(): Promise<boolean> {
       if (await unlessTaken(() => schema.insertOne({ _id: ID, ...held() }))) return true
       const now = clock.now()
-      const latest = new Date(now.getTime() + LEASE_MS + SKEW_MS)
+      const latest = beyond(new Date(now.getTime() + LEASE_MS))
       const free = { _id: ID, $or: [{ until: null }, { until: { $lte: now } }, { until: { $gt: latest } }] }
       return (await schema.updateOne(free, { $set: held() })).matchedCount === 1
     },

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { OutboxEvent } from '../domain/event.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../domain/webhook.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from './bulk-writes.ts'
-import { SKEW_MS } from './clock.ts'
+import { beyond } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import { damageTold } from './failures.ts'
 import { date, number, text } from './fields.ts'
@@ -189,7 +189,7 @@ export function createQueue<D extends QueueDocument, R>(
  */
 async function bringForward(collection: Collection, now: Date): Promise<void> {
   const leaseEnds = new Date(now.getTime() + LONGEST_LEASE_MS)
-  const later = { $gt: new Date(now.getTime() + SKEW_MS) }
+  const later = { $gt: beyond(now) }
   const waiting = { state: 'due', next_at: later, $or: [{ created_at: later }, { 'attempts.at': later }] }
   await collection.updateMany(waiting, { $set: { next_at: now } })
   const leased = { state: 'leased', next_at: { $gt: leaseEnds } }

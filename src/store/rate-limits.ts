@@ -1,6 +1,6 @@
 import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
-import { SKEW_MS } from './clock.ts'
+import { beyond } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import { diskTrouble, isDuplicateKey, isUnavailable } from './failures.ts'
 
@@ -88,7 +88,7 @@ function countInStore(connection: StoreConnection, clock: Pick<Clock, 'now'>): C
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const now = clock.now()
       const expire = new Date(now.getTime() + WINDOW_MS)
-      const latest = new Date(expire.getTime() + SKEW_MS)
+      const latest = beyond(expire)
       const running = { key, expire: { $gt: now, $lte: latest } }
       const over = { key, $or: [{ expire: { $lte: now } }, { expire: { $gt: latest } }] }
       const one = { $inc: { points: 1 }, $setOnInsert: { expire } }

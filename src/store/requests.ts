@@ -4,6 +4,7 @@ import type { OutboxEvent } from '../domain/event.ts'
 import { given } from '../domain/given.ts'
 import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../domain/request.ts'
 import type { Clock } from '../flow/ports.ts'
+import { beyond } from './clock.ts'
 import type { StoreConnection } from './connect.ts'
 import {
   beforePosition,
@@ -320,7 +321,8 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
     /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */
     recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
       const before = new Date(at.getTime() - gapSeconds * 1000)
-      const free = [{ caller_reminded_at: null }, { caller_reminded_at: trusted({ $lte: before }) }]
+      const times = [null, trusted({ $lte: before }), trusted({ $gt: beyond(at) })]
+      const free = times.map((caller_reminded_at) => ({ caller_reminded_at }))
       const $set = { reminded_at: at, caller_reminded_at: at }
       return update(
         { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },

@@ -145,8 +145,10 @@ describe('T75: the clock of the machine is wrong', () => {
     const { body } = await remind()
     expect(Math.abs(Date.parse(String(body.reminded_at)) - Date.now())).toBeLessThan(MINUTE)
     expect((await remind()).status).toBe(429)
-    const longAgo = new Date(Date.now() - 61_000)
-    await alter(service, 'requests', id, { reminded_at: longAgo, caller_reminded_at: longAgo })
-    expect((await remind()).status).toBe(200)
+    // The last one was before the clock was set back, or more than a minute ago.
+    for (const other of [new Date(Date.now() + HOUR), new Date(Date.now() - 61_000)]) {
+      await alter(service, 'requests', id, { reminded_at: other, caller_reminded_at: other })
+      expect((await remind()).status).toBe(200)
+    }
   })
 })

@@ -53,6 +53,10 @@ describe('GET /api/v1/bootstrap/:id/status', () => {
     expect(fast.headers.get('Retry-After')).toBe('3')
     expect((await pollOnce(service, other.secret)).status).toBe(200)
     expect((await pollRested(service, begun.secret)).body).toEqual({ status: 'pending' })
+    // The clock was set back since.
+    await setStored(service, begun.secret, { polled_at: new Date(Date.now() + 3_600_000) })
+    expect((await pollOnce(service, begun.secret)).status).toBe(200)
+    expect((await pollOnce(service, begun.secret)).status).toBe(429)
   })
 
   it('T49: with a challenge it tells nothing without the verifier, whatever was decided', async () => {
