@@ -128,9 +128,7 @@ export class Guide {
       command(askCommand(rawKey, location.origin), 'the command that makes a request'),
     )
     if (sandbox)
-      this.#decide.fill(
-        p('You need not do anything: a dry-run is decided automatically after a few seconds.'),
-      )
+      this.#decide.fill(p('Nothing to do: a dry-run is decided automatically after a few seconds.'))
   }
 
   #follow(keyId: string): void {

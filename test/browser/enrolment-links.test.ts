@@ -6,7 +6,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 const DEAD: [path: string, advice: string][] = [
   [
     '/setup',
-    'Not signed up yet? On the server, “countersign user owner-link” prints a new link. If you were invited with a command, use the link that the command printed.',
+    'Not signed up yet? On the server, “countersign user owner-link” prints a new link. If a command invited you, use the link it printed.',
   ],
   ['/enroll', 'Not enrolled yet? Ask the person who sent you the link for a new one.'],
 ]

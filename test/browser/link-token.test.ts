@@ -79,7 +79,7 @@ describeInBrowser('the token of a link from chat', () => {
     await page.getByRole('heading', { name: 'Open the complete link again' }).waitFor()
     const text = await page.locator('main').innerText()
     expect(text).toContain('this address is only half of the link.')
-    expect(text).toContain('Go back to the chat and open the link from there')
+    expect(text).toContain('Open the link in the chat again')
   })
 
   it('leaves the address and asks the service nothing when it is no token', async () => {

@@ -220,7 +220,7 @@ function outcomeOf({ status, collect_by, tries_left }: Consent): string {
   if (status === 'approved')
     return isTooLate(collect_by)
       ? 'The agent did not collect its key within an hour of your consent, so none was made.'
-      : 'The agent can collect its key within an hour. This page then shows when it did, and from where. You can close it.'
+      : 'The agent can collect its key within an hour. This page then shows when it did, and from where.'
   if (status === 'expired') return 'It expired. No key was issued.'
   return tries_left <= 0
     ? 'No key was issued. If you typed the code that your agent showed, let it ask again; if another person told you what to type, tell the operator of this service.'

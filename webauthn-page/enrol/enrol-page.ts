@@ -71,7 +71,7 @@ function showDeadLink(): void {
     signUpDone(),
     setup
       ? p(
-          'Not signed up yet? On the server, “countersign user owner-link” prints a new link. If you were invited with a command, use the link that the command printed.',
+          'Not signed up yet? On the server, “countersign user owner-link” prints a new link. If a command invited you, use the link it printed.',
         )
       : p('Not enrolled yet? Ask the person who sent you the link for a new one.'),
   )

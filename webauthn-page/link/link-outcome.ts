@@ -17,9 +17,7 @@ import { signInPanel } from '../sign-in/sign-in.ts'
 
 export function showIncomplete(): void {
   showHalfLink(
-    p(
-      'Go back to the chat and open the link from there: as long as it has not been used, it works for ten minutes.',
-    ),
+    p('Open the link in the chat again: until it is used, it works for ten minutes.'),
     linkedAlready(),
   )
 }

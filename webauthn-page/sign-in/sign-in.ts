@@ -27,7 +27,7 @@ export async function signInPage(): Promise<void> {
     lede(
       again
         ? 'The next step needs a passkey or a code from the last 15 minutes.'
-        : 'With the passkey you created when you signed up: your fingerprint, face, screen lock or security key.',
+        : 'With your passkey: your fingerprint, face, screen lock or security key.',
     ),
     signInPanel(goOn),
     note(

@@ -36,7 +36,7 @@ function body(review: Review, decide: (review: Review) => HTMLElement, person: W
 function finalSentence(review: Review): string {
   if (review.status !== 'expired') return 'The decision is recorded.'
   return review.cancelled === true
-    ? 'The request was withdrawn. Nothing was signed, and you need not do anything.'
+    ? 'The request was withdrawn. Nothing was signed.'
     : 'The request expired without a decision. Nothing was signed; the caller must make a new request.'
 }
 
@@ -45,10 +45,10 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   const lacking = LACKING[why_not ?? '']
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
-    return p('Your vote is recorded. This page shows the votes of the others as they come; you may close it.')
+    return p('Your vote is recorded. This page shows the other votes when they come.')
   if (why_not === 'not_confirmed')
     return p(
-      'Only people whom the operator of this service has confirmed may decide this request, and you are not confirmed yet. The operator runs “countersign user confirm”.',
+      'Only people confirmed by the operator may decide this request, and you are not. The operator runs “countersign user confirm”.',
     )
   return p(
     sandbox === true

@@ -48,8 +48,7 @@ function labelOf(segment: Exclude<Segment, { kind: 'text' }>): HTMLElement {
   return el('span', { class: 'chip hidden', role: 'img', 'aria-label': name }, segment.label)
 }
 
-const HIDDEN_MEANS =
-  'This text contains characters that are normally invisible or stack on others; they are shown in brackets.'
+const HIDDEN_MEANS = 'Characters that are normally invisible or stack on others are shown in brackets.'
 const ENCODED = /\bxn--\w/i
 const ENCODED_MEANS =
   '“xn--” stands for letters of other alphabets. In a browser the address can look like a different one.'
