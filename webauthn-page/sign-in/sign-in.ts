@@ -50,10 +50,9 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
     then(user)
   }
   const slot = noticeSlot()
-  const codeSlot = noticeSlot()
   const passkey = button('Sign in with a passkey', 'primary', async () => {
+    passkey.after(slot.element)
     slot.clear()
-    codeSlot.clear()
     try {
       const { options } = await post('/session/passkey/options', {}, requestOptionsShape)
       const credential = await usePasskey(options, slot)
@@ -69,7 +68,7 @@ export function signInPanel(then: (user: User) => void, url?: string, codesOpen 
     'details',
     { class: 'alternative', open: codesOpen || !works },
     el('summary', {}, 'Use a code instead'),
-    codeForm(codeSlot, () => slot.clear(), signedIn),
+    codeForm(slot, signedIn),
   )
   insteadOfPrompt(codes)
   return div(
@@ -87,8 +86,8 @@ const NO_COOKIES =
 /** Names every possible reason: of a passkey that it cannot verify the service says no more. */
 const NOT_THIS_ONE = `this passkey does not sign you in. It was removed, or it belongs to another service. Use another passkey or a code. If you have none left: ${NEW_LINK}`
 
-/** Shows what the service refused between the fields and the button; `begun` runs when the form is sent. */
-function codeForm(slot: NoticeSlot, begun: () => void, signedIn: (user: User) => void): HTMLElement {
+/** When the form is sent, messages move from the passkey's button to its own. */
+function codeForm(slot: NoticeSlot, signedIn: (user: User) => void): HTMLElement {
   const email = emailField('E-mail', 'username')
   const code = field({
     label: 'Code',
@@ -102,7 +101,7 @@ function codeForm(slot: NoticeSlot, begun: () => void, signedIn: (user: User) =>
     },
   })
   const send = async (): Promise<void> => {
-    begun()
+    code.row.after(slot.element)
     const path = codePath(code.input.value)
     const address = readEmail(email, 'Enter your e-mail address.')
     if (address === undefined) return
@@ -116,7 +115,6 @@ function codeForm(slot: NoticeSlot, begun: () => void, signedIn: (user: User) =>
     () => slot.attempt(send, { email, code }),
     email.row,
     code.row,
-    slot.element,
     submitButton('Sign in with the code', 'plain'),
   )
 }

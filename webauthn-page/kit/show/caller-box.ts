@@ -28,11 +28,13 @@ export interface CallerWords {
  * never stand inside it, so whatever a caller writes ("High impact", "Verified") is only text in this frame (T44).
  */
 export function callerBox({ action, context, contextJson, keyName, actionId }: CallerWords): HTMLElement {
+  const rows = ORDER.filter(([key]) => Object.hasOwn(context, key))
+  // A known hint on how to draw the arguments says nothing more, and the exact text has it.
+  const hint = rows.length > 0 && drawerFor(context.display) && 'display'
   const others = Object.entries(context).filter(
-    ([key]) => !CONTEXT_KEYS.some(([known]) => known === key) && !(key === 'display' && followsHint(context)),
+    ([key]) => key !== hint && !CONTEXT_KEYS.some(([known]) => known === key),
   )
   const titleId = freshId('caller-box-title')
-  const rows = ORDER.filter(([key]) => Object.hasOwn(context, key))
   const box = el(
     'section',
     { class: 'caller-box', 'aria-labelledby': titleId },
@@ -93,11 +95,6 @@ function knownValue(key: string, context: CallerWords['context']): HTMLElement[]
     return [copyable(div('mono', callerValue(value)), value, 'the fingerprint')]
   }
   return [valueTree(value, key === 'tool_arguments' ? drawerFor(context.display) : undefined)]
-}
-
-/** Checks whether `display` is a known hint on how to draw the arguments: it says nothing more, and the exact text has it. */
-function followsHint(context: CallerWords['context']): boolean {
-  return Object.hasOwn(context, 'tool_arguments') && drawerFor(context.display) !== undefined
 }
 
 function otherRows(entries: [string, JsonValue][]): HTMLElement {
