@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
-import { createAuditTrail } from '../dist/src/store/audit-trail.js'
-import { connectStore } from '../dist/src/store/connect.js'
+import { createAuditTrail } from '../dist/src/store/audit/audit-trail.js'
+import { connectStore } from '../dist/src/store/mongo/connect.js'
 import { makeIndexes } from '../dist/src/store/indexes.js'
-import { createRequestHistory } from '../dist/src/store/request-history.js'
-import { createRequestStore } from '../dist/src/store/requests.js'
+import { createRequestHistory } from '../dist/src/store/requests/request-history.js'
+import { createRequestStore } from '../dist/src/store/requests/requests.js'
 
 // No two have a factor in common, nor with the 100 of `statusOf`.
 const ACCOUNTS = 3

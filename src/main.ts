@@ -6,7 +6,7 @@ import { hasStore, openStore } from './compose/open-store.ts'
 import { operatorWords } from './compose/operator-words.ts'
 import { type Config, loadConfig } from './config/config.ts'
 import { buildInfo } from './config/package-path.ts'
-import type { Log } from './flow/ports.ts'
+import type { Log } from './ports/ports.ts'
 import type { RunningService } from './serve.ts'
 
 /**

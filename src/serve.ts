@@ -9,8 +9,8 @@ import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
 import type { Config } from './config/config.ts'
 import { buildInfo } from './config/package-path.ts'
-import { inviteFirstOwner } from './flow/people/invite-user.ts'
-import { ping } from './store/connect.ts'
+import { inviteFirstOwner } from './flow/joining/invite-user.ts'
+import { ping } from './store/mongo/connect.ts'
 
 /** A service that answers requests. */
 export interface RunningService {

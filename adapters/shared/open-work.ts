@@ -1,5 +1,5 @@
-import type { Log } from '../../src/flow/ports.ts'
-import { within } from '../../src/flow/within.ts'
+import type { Log } from '../../src/ports/ports.ts'
+import { within } from '../../src/ports/within.ts'
 
 /** Milliseconds, a part of the time that stopping may take (`serve.ts`). */
 const SETTLE_MS = 5_000

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
-import { type CardSubject, findSubject, isOver, showSubject } from '../../src/flow/chat/show-card.ts'
+import { type CardSubject, findSubject, isOver, showSubject } from '../../src/flow/tell/show-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { readIncoming } from './incoming.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isKind, type MovedView, type PostView } from '../../src/domain/card-view.ts'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatAddress, ChatPort, Log } from '../../src/flow/ports.ts'
+import type { ChatAddress, ChatPort, Log } from '../../src/ports/ports.ts'
 import {
   plainCard,
   plainConsent,

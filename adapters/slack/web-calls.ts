@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { MessageRef } from '../../src/domain/chat.ts'
-import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
+import type { ChatOutcome, Log } from '../../src/ports/ports.ts'
 import { atRate, createPacer, type Pacer, type Rate } from '../shared/pacer.ts'
 import { CALL_MS, type Trouble, troubleOf } from './web-client.ts'
 import type { Workspaces } from './workspaces.ts'

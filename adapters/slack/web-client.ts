@@ -1,6 +1,6 @@
 import { webApi } from '@slack/bolt'
 import { type Logger, LogLevel } from '@slack/oauth'
-import type { ChatOutcome, Log } from '../../src/flow/ports.ts'
+import type { ChatOutcome, Log } from '../../src/ports/ports.ts'
 
 /** Milliseconds that one call may take, its answer included. */
 export const CALL_MS = 5_000

@@ -4,8 +4,8 @@ import type { SlackSettings } from '../../src/config/slack.ts'
 import { UNKNOWN_TENANT } from '../../src/domain/chat.ts'
 import type { ChatSetup } from '../../src/domain/views.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { Log } from '../../src/flow/ports.ts'
-import type { ChatInstallation, ChatInstallationStore } from '../../src/store/chat-installations.ts'
+import type { Log } from '../../src/ports/ports.ts'
+import type { ChatInstallation, ChatInstallationStore } from '../../src/store/chat/chat-installations.ts'
 import { createWebClient, type Trouble, troubleOf } from './web-client.ts'
 
 /** A workspace in which the app is installed. */

@@ -9,7 +9,7 @@ import {
 } from '../../src/flow/chat/chat-answer.ts'
 import type { VerdictView } from '../../src/flow/chat/verdict.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatOutcome } from '../../src/flow/ports.ts'
+import type { ChatOutcome } from '../../src/ports/ports.ts'
 import {
   fitPending,
   helpHeading,

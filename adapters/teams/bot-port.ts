@@ -1,4 +1,4 @@
-import type { ChatOutcome } from '../../src/flow/ports.ts'
+import type { ChatOutcome } from '../../src/ports/ports.ts'
 
 /** A card, and the words for places that draw no card: notifications, lists of chats. */
 export interface BotMessage {

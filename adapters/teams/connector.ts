@@ -3,7 +3,7 @@ import type { TeamsSettings } from '../../src/config/teams.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
 import { retryAfterSeconds } from '../../src/domain/retry-after.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatOutcome } from '../../src/flow/ports.ts'
+import type { ChatOutcome } from '../../src/ports/ports.ts'
 import { errorCodeOf, FetchFailure, fetchJson, networkCode, readText } from './fetch-json.ts'
 import { isAllowedService } from './service-address.ts'
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import type { ChatOutcome } from '../../src/flow/ports.ts'
+import type { ChatOutcome } from '../../src/ports/ports.ts'
 import { createPacer, inWindows, type Pacer, type PaceWindow } from '../shared/pacer.ts'
 import type { BotAddress, BotCalls } from './bot-port.ts'
 

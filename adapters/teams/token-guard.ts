@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refusal } from '../../src/domain/errors.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
-import { type SeldomWarning, warnSeldom } from '../../src/flow/delivery/warn-seldom.ts'
+import { type SeldomWarning, warnSeldom } from '../../src/ports/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
 import { fetchJson } from './fetch-json.ts'
 

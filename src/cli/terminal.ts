@@ -3,7 +3,7 @@ import { inEnvironment } from '../config/config.ts'
 import { Refusal, type RefusalCode } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
 import { visibleString } from '../domain/text.ts'
-import type { Log } from '../flow/ports.ts'
+import type { Log } from '../ports/ports.ts'
 
 /** The environment and the streams that a command reads from and writes to. */
 export interface Terminal {

@@ -4,13 +4,13 @@ import { given } from '../domain/given.ts'
 import { isId } from '../domain/identifier.ts'
 import { factorsOf, isVouchedFor, type User, usablePasskeys } from '../domain/user.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { inviteMemberByOperator } from '../flow/people/invite-member.ts'
+import { inviteMemberByOperator } from '../flow/joining/invite-member.ts'
 import {
   type EnrollmentLink,
   inviteFirstOwner,
   inviteUser,
   renewInvitation,
-} from '../flow/people/invite-user.ts'
+} from '../flow/joining/invite-user.ts'
 import { setQuota } from '../flow/people/manage-account.ts'
 import { vouchFor } from '../flow/people/person.ts'
 import { CliError, type CommandResult, inWords, oneLine, oneOf, table, usageError } from './terminal.ts'

@@ -1,9 +1,9 @@
 import type { Config } from '../config/config.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import type { ChatPort } from '../flow/ports.ts'
+import type { ChatPort } from '../ports/ports.ts'
 import type { Mount } from '../http/http-deps.ts'
-import { createChatConversationStores } from '../store/chat-conversations.ts'
-import type { StoreConnection } from '../store/connect.ts'
+import { createChatConversationStores } from '../store/chat/chat-conversations.ts'
+import type { StoreConnection } from '../store/mongo/connect.ts'
 
 /** The part that listens to a chat platform. */
 export interface ChatReceiver {

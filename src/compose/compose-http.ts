@@ -6,7 +6,7 @@ import { buildInfo, packagePath } from '../config/package-path.ts'
 import { createHttpApp } from '../http/app.ts'
 import type { HttpDeps, Mount } from '../http/http-deps.ts'
 import { createSlots, DOWNLOADS, WAITS_EACH } from '../http/slots.ts'
-import { ping } from '../store/connect.ts'
+import { ping } from '../store/mongo/connect.ts'
 import type { Composition } from './compose.ts'
 
 /** Builds the HTTP surface of a composition, which commands do without. `mounts` are the routes that chat platforms call. */

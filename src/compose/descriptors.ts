@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
-import type { Log } from '../flow/ports.ts'
+import type { Log } from '../ports/ports.ts'
 
 /** What a process opens besides waits: calls under way, attempts of deliveries, downloads, connections to the store, files. */
 const OTHERS = 500

@@ -2,9 +2,9 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Config } from '../config/config.ts'
 import { redact } from '../domain/redact.ts'
-import type { Log } from '../flow/ports.ts'
+import type { Log } from '../ports/ports.ts'
 import { NoSigningKeyError } from '../signing/keys.ts'
-import { damageTold, diskTrouble, isUnavailable } from '../store/failures.ts'
+import { damageTold, diskTrouble, isUnavailable } from '../store/mongo/failures.ts'
 
 /** Makes a log of JSON lines in production, readable lines in development; both pass through `redact`. */
 export function createLog(config: Pick<Config, 'production' | 'logLevel'>, destination?: Writable): Log {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { findRunningStore, StoreLockedError, startEmbeddedStore } from 'embedded-mongo'
 import { type Config, ConfigError } from '../config/config.ts'
 import { inShell, refuseLostStore } from '../config/secrets.ts'
-import type { Log } from '../flow/ports.ts'
+import type { Log } from '../ports/ports.ts'
 
 /** A store to connect to. */
 export interface OpenStore {

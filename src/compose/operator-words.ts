@@ -1,5 +1,5 @@
 import { redact } from '../domain/redact.ts'
-import { damageTold, diskTrouble } from '../store/failures.ts'
+import { damageTold, diskTrouble } from '../store/mongo/failures.ts'
 
 /** What an operator reads of an error, and the code that `--json` gives it, stable for scripts. */
 interface OperatorWords {

@@ -1,9 +1,9 @@
 import type { SessionTokens } from '../signing/session-token.ts'
-import type { ChangeSignal } from '../store/change-signal.ts'
-import type { InboxSignal } from '../store/inbox-signal.ts'
+import type { ChangeSignal } from '../store/requests/change-signal.ts'
+import type { InboxSignal } from '../store/requests/inbox-signal.ts'
 import type { Stores } from '../store/stores.ts'
 import type { VerificationLog } from './audit/verification-log.ts'
-import type { KeyKeeper } from './keep-keys.ts'
+import type { KeyKeeper } from './keys/keep-keys.ts'
 import type { AuthenticatorModels } from './people/authenticator-models.ts'
 import type {
   AuditTrail,
@@ -17,8 +17,8 @@ import type {
   TargetUrls,
   Vault,
   WebhookSender,
-} from './ports.ts'
-import type { PushKeyKeeper } from './push/push-secrets.ts'
+} from '../ports/ports.ts'
+import type { PushKeyKeeper } from './tell/push-secrets.ts'
 
 /** The part of the configuration that the code in this folder uses. */
 interface Settings {

@@ -1,5 +1,5 @@
 import { refusal } from '../domain/errors.ts'
-import { createCount } from '../flow/delivery/send-slots.ts'
+import { createCount } from '../flow/queue/send-slots.ts'
 
 /**
  * Slots for open waits, streams and files (T67): few per key or person, and bounded, so that idle connections cannot exhaust

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Db, ObjectId } from '@agendajs/mongo-backend'
-import { coalesce } from '../flow/delivery/coalesce.ts'
-import type { Clock, Log } from '../flow/ports.ts'
+import { coalesce } from '../ports/coalesce.ts'
+import type { Clock, Log } from '../ports/ports.ts'
 import { createAgenda, JOB, JobRepository, LOCK_MS, ROUND_MS } from './agenda.ts'
 import { isSweepName, nextRun, SWEEP_NAMES, type SweepName, type Sweeps } from './sweeps.ts'
 

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { OutcomeClass } from '../domain/retry.ts'
 import { retryAfterSeconds } from '../domain/retry-after.ts'
-import type { AttemptOutcome, PushMessage, PushSender, WebhookSender } from '../flow/ports.ts'
+import type { AttemptOutcome, PushMessage, PushSender, WebhookSender } from '../ports/ports.ts'
 import {
   BlockedAddressError,
   guardedLookup,

@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
-import type { TargetUrls } from '../flow/ports.ts'
+import type { TargetUrls } from '../ports/ports.ts'
 
 /** The rules for addresses that the service may call. */
 export interface TargetRules {

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import type { HashPurpose, Vault } from '../flow/ports.ts'
+import type { HashPurpose, Vault } from '../ports/ports.ts'
 import { fromBase64Url, toBase64Url } from './base64.ts'
 
 /** The service's secrets, each at least 32 bytes. */

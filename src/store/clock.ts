@@ -1,5 +1,5 @@
-import type { Clock, Log } from '../flow/ports.ts'
-import type { StoreConnection } from './connect.ts'
+import type { Clock, Log } from '../ports/ports.ts'
+import type { StoreConnection } from './mongo/connect.ts'
 
 /** A clock that can be stopped. */
 export interface StoreClock extends Clock {

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type mongoose from 'mongoose'
 import type { mongo } from 'mongoose'
-import type { Clock, Log } from '../flow/ports.ts'
+import type { Clock, Log } from '../ports/ports.ts'
 import { beyond } from './clock.ts'
-import type { StoreConnection } from './connect.ts'
-import { damageTold, isUnavailable, unlessTaken } from './failures.ts'
-import { UnsuitableStoreError } from './server.ts'
-import { PASSED_OVER } from './sound-reads.ts'
+import type { StoreConnection } from './mongo/connect.ts'
+import { damageTold, isUnavailable, unlessTaken } from './mongo/failures.ts'
+import { UnsuitableStoreError } from './mongo/server.ts'
+import { PASSED_OVER } from './mongo/sound-reads.ts'
 
 /** Raised by one with every change of an index; `test/store/indexes.test.ts` fails until it is. */
 export const SCHEMA_VERSION = 9

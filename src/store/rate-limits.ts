@@ -1,8 +1,8 @@
 import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
-import type { Clock, Log, RateLimiter } from '../flow/ports.ts'
+import type { Clock, Log, RateLimiter } from '../ports/ports.ts'
 import { beyond } from './clock.ts'
-import type { StoreConnection } from './connect.ts'
-import { diskTrouble, isDuplicateKey, isUnavailable } from './failures.ts'
+import type { StoreConnection } from './mongo/connect.ts'
+import { diskTrouble, isDuplicateKey, isUnavailable } from './mongo/failures.ts'
 
 const WINDOW_MS = 60_000
 

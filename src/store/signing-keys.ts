@@ -1,13 +1,13 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
-import { STRICT_SCHEMA, type StoreConnection } from './connect.ts'
-import { damageTold } from './failures.ts'
-import { date, number, text } from './fields.ts'
-import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './outbox.ts'
-import { documentOf, recordOf } from './record.ts'
-import { leanSound } from './sound-reads.ts'
-import { createWriter } from './writer.ts'
+import { STRICT_SCHEMA, type StoreConnection } from './mongo/connect.ts'
+import { damageTold } from './mongo/failures.ts'
+import { date, number, text } from './mongo/fields.ts'
+import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './mongo/outbox.ts'
+import { documentOf, recordOf } from './mongo/record.ts'
+import { leanSound } from './mongo/sound-reads.ts'
+import { createWriter } from './mongo/writer.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
 export interface SealedKey {

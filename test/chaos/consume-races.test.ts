@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/domain/errors.ts'
-import { consumeRequest, type Use } from '../../src/flow/consume-request.ts'
+import { consumeRequest, type Use } from '../../src/flow/requests/consume-request.ts'
 import { proveFor, tryDecide } from '../support/deciders.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
 import { size } from '../support/size.ts'

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { beginTrouble } from '../../src/flow/chat/trouble.ts'
+import { beginTrouble } from '../../src/flow/tell/trouble.ts'
 import { type Certificate, makeCertificate } from '../outbound/receiver.ts'
 import { cli, cliProcess, useDataDir } from '../support/cli.ts'
 import { bodyOf, closeServer, listenLocally } from '../support/local-server.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { buildPayload } from '../../src/domain/receipt.ts'
-import { stateIntent } from '../../src/flow/state-intent.ts'
+import { stateIntent } from '../../src/flow/requests/state-intent.ts'
 
 const facts = {
   rid: 'req_1',

@@ -122,7 +122,7 @@ describe('T53: secrets are compared in constant time', () => {
     expect(digest).toMatch(
       /left\.length === right\.length && left\.length > 0 && timingSafeEqual\(left, right\)/,
     )
-    const caller = await readFile(packagePath('src/flow/authenticate-caller.ts'), 'utf8')
+    const caller = await readFile(packagePath('src/flow/keys/authenticate-caller.ts'), 'utf8')
     expect(caller).toContain("import { equalHex } from '../signing/digest.ts'")
     expect(caller.match(/equalHex\(/g)).toHaveLength(2)
   })

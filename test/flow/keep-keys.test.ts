@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, inject, it } from 'vitest'
-import { createKeyKeeper } from '../../src/flow/keep-keys.ts'
+import { createKeyKeeper } from '../../src/flow/keys/keep-keys.ts'
 import { newSigningKey } from '../../src/signing/keys.ts'
 import { createVault } from '../../src/signing/vault.ts'
 import type { SealedKey, SigningKeyStore } from '../../src/store/signing-keys.ts'

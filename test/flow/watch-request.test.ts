@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cancelRequest } from '../../src/flow/cancel-request.ts'
-import { watchRequest } from '../../src/flow/wait-for-decision.ts'
+import { cancelRequest } from '../../src/flow/requests/cancel-request.ts'
+import { watchRequest } from '../../src/flow/requests/wait-for-decision.ts'
 import { type Racing, startRacing } from '../support/racing.ts'
 
 let racing: Racing

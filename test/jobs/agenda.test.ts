@@ -1,5 +1,5 @@
 import { expect, inject, it, onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../src/flow/ports.ts'
+import type { Clock } from '../../src/ports/ports.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
 import { clockOf } from '../support/clock.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
-import { cleanUp } from '../../src/flow/clean-up.ts'
+import { cleanUp } from '../../src/jobs/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
 import { clockOf } from '../support/clock.ts'
 import { PATIENCE_MS } from '../support/patience.ts'

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest'
 import type { AuditType } from '../../src/domain/audit.ts'
-import { findMade } from '../../src/flow/create-request.ts'
-import { settleRequest } from '../../src/flow/settle-request.ts'
+import { findMade } from '../../src/flow/requests/create-request.ts'
+import { settleRequest } from '../../src/flow/requests/settle-request.ts'
 import type { Receiver } from '../support/receiver.ts'
 import { newRequester, type Worker } from '../support/worker.ts'
 

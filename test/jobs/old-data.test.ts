@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Delivery, Webhook } from '../../src/domain/webhook.ts'
-import { cleanUp } from '../../src/flow/clean-up.ts'
+import { cleanUp } from '../../src/jobs/clean-up.ts'
 import { clockOf } from '../support/clock.ts'
 import { toldDatabase } from '../support/store-commands.ts'
 import { useWorker, type Worker } from '../support/worker.ts'

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { findMade } from '../../src/flow/create-request.ts'
-import { settleRequest } from '../../src/flow/settle-request.ts'
+import { findMade } from '../../src/flow/requests/create-request.ts'
+import { settleRequest } from '../../src/flow/requests/settle-request.ts'
 import { patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { newRequester, useWorker } from '../support/worker.ts'

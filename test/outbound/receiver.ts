@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import type { WebhookSender } from '../../src/flow/ports.ts'
+import type { WebhookSender } from '../../src/ports/ports.ts'
 import type { SenderOptions } from '../../src/outbound/guarded-post.ts'
 import { createWebhookSender } from '../../src/outbound/guarded-post.ts'
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
-import { createChangeSignal, type Watch } from '../../src/store/change-signal.ts'
+import { createChangeSignal, type Watch } from '../../src/store/requests/change-signal.ts'
 
 /** Fewer than this are read as news. */
 const MOST_MOVED = 1_000

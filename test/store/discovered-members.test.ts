@@ -3,7 +3,7 @@ import { createServer, type Server, Socket } from 'node:net'
 import { serialize } from 'bson'
 import { Connection } from 'embedded-mongo/wire/connection'
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { connectStore } from '../../src/store/connect.ts'
+import { connectStore } from '../../src/store/mongo/connect.ts'
 
 const sockets = new Set<Socket>()
 function collect(message: unknown): void {

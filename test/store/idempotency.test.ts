@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { runOnce } from '../../src/flow/run-once.ts'
+import { runOnce } from '../../src/flow/requests/run-once.ts'
 import { clockOf } from '../support/clock.ts'
 import { useService } from '../support/service.ts'
 

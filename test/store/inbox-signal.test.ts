@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createInboxSignal } from '../../src/store/inbox-signal.ts'
+import { createInboxSignal } from '../../src/store/requests/inbox-signal.ts'
 
 const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
 const clock = { now: () => new Date() }

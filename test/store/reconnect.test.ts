@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, inject, it, onTestFinished } from 'vitest'
-import { connectStore } from '../../src/store/connect.ts'
+import { connectStore } from '../../src/store/mongo/connect.ts'
 import { databaseUri } from '../support/service.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { drawEvent } from '../../src/domain/event.ts'
 import { drawId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest, RequestChange } from '../../src/domain/request.ts'
-import { auditEntry, votingChange } from '../../src/flow/close-request.ts'
+import { auditEntry, votingChange } from '../../src/flow/requests/close-request.ts'
 import { ask, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { startService, type TestService } from '../support/service.ts'
 

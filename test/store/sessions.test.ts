@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createOutboxSource } from '../../src/store/outbox.ts'
+import { createOutboxSource } from '../../src/store/mongo/outbox.ts'
 import { entryNumber } from '../support/audit-entries.ts'
 import { usePeopleStores } from '../support/people-stores.ts'
 

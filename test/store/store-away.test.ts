@@ -1,7 +1,7 @@
 import { BSON } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { FetchFailure } from '../../adapters/teams/fetch-json.ts'
-import { isUnavailable } from '../../src/store/failures.ts'
+import { isUnavailable } from '../../src/store/mongo/failures.ts'
 import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } from '../support/caller.ts'
 import { openEvents } from '../support/event-source.ts'
 import { watchInbox } from '../support/inbox-stream.ts'

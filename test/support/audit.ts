@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
-import type { StoreConnection } from '../../src/store/connect.ts'
+import type { StoreConnection } from '../../src/store/mongo/connect.ts'
 import type { TestService } from './service.ts'
 
 /** As far as it is read here; `_id` is the place in the trail. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ApprovalRequest, Vote } from '../../src/domain/request.ts'
-import { type CardAudience, viewCard } from '../../src/flow/chat/view-card.ts'
+import { type CardAudience, viewCard } from '../../src/flow/tell/view-card.ts'
 import { canonicalize } from '../../src/signing/canonical.ts'
 
 const ANA = { user_id: 'usr_0000000000000000000000000a', approver: '7f3a09c2d41be865', name: 'Ana Pereira' }

@@ -7,7 +7,7 @@ import {
   type ReplyView,
 } from '../../src/domain/card-view.ts'
 import type { ChatIdentity, MessageRef } from '../../src/domain/chat.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/flow/ports.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/ports/ports.ts'
 import { PATIENCE_MS } from './patience.ts'
 
 /** A message as people on the platform see it, with everything it ever showed. */

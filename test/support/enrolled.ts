@@ -1,5 +1,5 @@
 import { generateSync } from 'otplib'
-import { inviteUser } from '../../src/flow/people/invite-user.ts'
+import { inviteUser } from '../../src/flow/joining/invite-user.ts'
 import { type Answer, createHttpClient, type HttpClient } from './http-client.ts'
 import type { TestService } from './service.ts'
 import {

@@ -1,5 +1,5 @@
 import type { CardView } from '../../src/domain/card-view.ts'
-import { viewCard } from '../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../src/flow/tell/view-card.ts'
 import { sampleRequest, TO_ANA } from './card-samples.ts'
 import { SLACK_INJECTIONS, SPOOF_CASES, TEAMS_INJECTIONS } from './spoof-cases.ts'
 

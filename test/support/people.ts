@@ -1,5 +1,5 @@
 import type { User } from '../../src/domain/user.ts'
-import { createApiKey } from '../../src/flow/manage-api-keys.ts'
+import { createApiKey } from '../../src/flow/keys/manage-api-keys.ts'
 import { newPerson, personAudit } from '../../src/flow/people/person.ts'
 import type { TestService } from './service.ts'
 

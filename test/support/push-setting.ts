@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { User } from '../../src/domain/user.ts'
-import { addPushDevice } from '../../src/flow/push/manage-devices.ts'
+import { addPushDevice } from '../../src/flow/tell/manage-devices.ts'
 import { type FakeBrowser, type PushService, startPushService } from './push-service.ts'
 import { newRequester, useWorker, type Worker, type WorkerOptions } from './worker.ts'
 

@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, CDPSession } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { inviteUser } from '../../src/flow/people/invite-user.ts'
+import { inviteUser } from '../../src/flow/joining/invite-user.ts'
 import { addAuthenticator, type Visitor } from './browser.ts'
 import { type EnrolledPerson, enrolWithPasskey, expectStatus } from './enrolled.ts'
 import type { HttpClient } from './http-client.ts'

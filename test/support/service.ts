@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { readConfig, type SecretName } from '../../src/config/config.ts'
-import type { ChatPort, Clock, Log } from '../../src/flow/ports.ts'
+import type { ChatPort, Clock, Log } from '../../src/ports/ports.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 
 /** A whole service on 127.0.0.1, on a database of its own. */

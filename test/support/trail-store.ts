@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { inject, onTestFinished } from 'vitest'
-import type { AuditTrail } from '../../src/flow/ports.ts'
-import { createAuditTrail } from '../../src/store/audit-trail.ts'
-import { connectStore, type StoreConnection } from '../../src/store/connect.ts'
+import type { AuditTrail } from '../../src/ports/ports.ts'
+import { createAuditTrail } from '../../src/store/audit/audit-trail.ts'
+import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { makeIndexes } from '../../src/store/indexes.ts'
 import { databaseUri } from './service.ts'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { checkReceipts } from '../../dashboard/verify/check-receipts.ts'
 import { verdictOf } from '../../dashboard/verify/verdict.ts'
-import { decide } from '../../src/flow/decide.ts'
+import { decide } from '../../src/flow/requests/decide.ts'
 import { verifyReceiptJson } from '../../src/signing/verify-node.ts'
 import { examineJwks } from '../../src/signing/verify-web.ts'
 import { splitVotes } from '../../src/signing/votes.ts'

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { AuditInbox } from '../../store/audit-inbox.ts'
-import type { Log } from '../ports.ts'
+import type { AuditInbox } from '../../store/audit/audit-inbox.ts'
+import type { Log } from '../../ports/ports.ts'
 
 /** A batch is written when this many entries wait, or after the pause: a flood of public verifications costs few writes (T68). */
 const BATCH = 256

@@ -1,5 +1,5 @@
 import type { AuditType } from '../../domain/audit.ts'
-import type { StateDocument } from '../../store/state-survey.ts'
+import type { StateDocument } from '../../store/audit/state-survey.ts'
 
 type Facts = StateDocument['facts']
 

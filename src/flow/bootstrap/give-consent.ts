@@ -15,9 +15,9 @@ import { buildConsentIntent, type ConsentIntent } from '../../domain/intent.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
-import type { ConsentChange } from '../../store/bootstraps.ts'
+import type { ConsentChange } from '../../store/people/bootstraps.ts'
 import type { FlowDeps } from '../deps.ts'
-import { refuseFullAccount } from '../manage-api-keys.ts'
+import { refuseFullAccount } from '../keys/manage-api-keys.ts'
 import { ownRule } from '../people/accounts.ts'
 import type { Confirming } from '../people/sessions.ts'
 import {
@@ -26,7 +26,7 @@ import {
   provePresence,
   type Statement,
   startProof,
-} from '../prove-presence.ts'
+} from '../requests/prove-presence.ts'
 import { consentMethods, readOwnBootstrap } from './review-consent.ts'
 import { bootstrapAudit } from './settle-bootstrap.ts'
 

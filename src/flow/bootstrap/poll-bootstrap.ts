@@ -3,7 +3,7 @@ import { type Bootstrap, POLL_LEAST_MS, POLL_SECONDS, REPLACE_SECONDS } from '..
 import { refusal } from '../../domain/errors.ts'
 import type { PollAnswer } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
-import { drawKey, MAX_LIVE_KEYS, redrawSecret } from '../manage-api-keys.ts'
+import { drawKey, MAX_LIVE_KEYS, redrawSecret } from '../keys/manage-api-keys.ts'
 import { stillCounts } from '../people/recent-proof.ts'
 import { bootstrapAudit, settleBootstrap } from './settle-bootstrap.ts'
 import { bootstrapHash } from './start-bootstrap.ts'

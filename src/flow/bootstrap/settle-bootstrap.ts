@@ -1,7 +1,7 @@
 import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { BOOTSTRAP_MINUTES, type Bootstrap, COLLECT_MINUTES } from '../../domain/bootstrap.ts'
 import type { FlowDeps } from '../deps.ts'
-import { settleDue } from '../settle-request.ts'
+import { settleDue } from '../requests/settle-request.ts'
 
 /** Bootstraps whose key is noted in one run, at most. */
 const NOTED = 32

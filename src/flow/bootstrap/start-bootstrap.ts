@@ -12,7 +12,7 @@ import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { LimitState } from '../ports.ts'
+import type { LimitState } from '../../ports/ports.ts'
 import { bootstrapAudit } from './settle-bootstrap.ts'
 
 /** What the caller sends, and where it comes from. */

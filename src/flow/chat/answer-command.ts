@@ -18,7 +18,7 @@ import {
   logVerification,
   verifyByDecisionId,
   verifyDecision,
-} from '../verify-receipt.ts'
+} from '../requests/verify-receipt.ts'
 import { type ChatAnswer, type ChatSpeaker, commandLine, notices, type PendingRow } from './chat-answer.ts'
 import { askForBrowser, askForChannel, askToLink, limitSpeaker } from './chat-links.ts'
 import { unlinkIdentity } from './link-identity.ts'

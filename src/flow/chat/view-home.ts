@@ -5,7 +5,7 @@ import { visibleString } from '../../domain/text.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { accountsOf } from '../people/accounts.ts'
-import { readHistory } from '../read-history.ts'
+import { readHistory } from '../requests/read-history.ts'
 import { answerHelp, answerPending } from './answer-command.ts'
 import type { ChatAnswer } from './chat-answer.ts'
 

@@ -10,7 +10,7 @@ import {
   readChain,
   readMetadataBlob,
 } from '../../signing/metadata-blob.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock, Log } from '../../ports/ports.ts'
 
 /** What is known about models of authenticators; without a metadata file, nothing. */
 export interface AuthenticatorModels {

@@ -5,7 +5,7 @@ import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { intentDigest } from '../../signing/commitment.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import type { Challenge, ChallengePurpose } from '../../store/challenges.ts'
+import type { Challenge, ChallengePurpose } from '../../store/requests/challenges.ts'
 import type { PeopleDeps } from '../deps.ts'
 
 /** A WebAuthn response is not as required. The reason is for the log; the person learns no more than "refused". */

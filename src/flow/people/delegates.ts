@@ -13,7 +13,7 @@ import {
   type User,
 } from '../../domain/user.ts'
 import type { StandIn } from '../../domain/views.ts'
-import type { InboxScope } from '../../store/requests.ts'
+import type { InboxScope } from '../../store/requests/requests.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import { accountsOf } from './accounts.ts'
 import { changeFresh, changeOwn, personAudit } from './person.ts'

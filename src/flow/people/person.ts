@@ -6,7 +6,7 @@ import { drawId } from '../../domain/identifier.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import { DEFAULT_TTL_SECONDS, isVouchedFor, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
-import type { UserChange } from '../../store/users.ts'
+import type { UserChange } from '../../store/people/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 
 /** Draws a user handle at random: it must tell an authenticator nothing about the person (WebAuthn L3 §14.6.1). */

@@ -8,7 +8,7 @@ import {
   authenticateInternal,
   type Caller,
   type CallerDeps,
-} from '../../flow/authenticate-caller.ts'
+} from '../../flow/keys/authenticate-caller.ts'
 import { clientAddress } from './client-address.ts'
 import { lookAgainAfterBody } from './json-body.ts'
 import { refuseUnknownParameters } from './known-parameters.ts'

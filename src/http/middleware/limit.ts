@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { refusal } from '../../domain/errors.ts'
 import { type LimitBucket, limitSubject } from '../../domain/limits.ts'
-import type { LimitState, RateLimiter } from '../../flow/ports.ts'
+import type { LimitState, RateLimiter } from '../../ports/ports.ts'
 import { callerOf } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { refuseUnknownParameters } from './known-parameters.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { given } from '../../domain/given.ts'
-import type { Log } from '../../flow/ports.ts'
+import type { Log } from '../../ports/ports.ts'
 import { clientAddress } from './client-address.ts'
 import { whoCalled } from './session.ts'
 

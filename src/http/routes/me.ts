@@ -4,7 +4,7 @@ import type { User } from '../../domain/user.ts'
 import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/delegates.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
-import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/people/members.ts'
+import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/joining/members.ts'
 import { changeProfile } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import { startStepUp } from '../../flow/people/step-up.ts'
@@ -14,7 +14,7 @@ import {
   listPushDevices,
   removePushDevice,
   testPushDevice,
-} from '../../flow/push/manage-devices.ts'
+} from '../../flow/tell/manage-devices.ts'
 import {
   type backupCodesAnswer,
   codeBody,

@@ -9,7 +9,7 @@ import {
   openEnrollment,
   startPasskeyEnrollment,
   startTotpEnrollment,
-} from '../../flow/people/enroll.ts'
+} from '../../flow/joining/enroll.ts'
 import { proveSession } from '../../flow/people/recent-proof.ts'
 import { endOneSession, endOtherSessions, endOwnSession, listSessions } from '../../flow/people/sessions.ts'
 import {

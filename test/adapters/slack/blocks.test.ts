@@ -1,7 +1,7 @@
 import type { types } from '@slack/bolt'
 import { describe, expect, it } from 'vitest'
 import { ACTION_IDS, ACTIONS_BLOCK_ID, renderCard } from '../../../adapters/slack/cards.ts'
-import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { buttonsOf, placedTexts, shownText } from '../../support/block-parts.ts'
 import {
   decidedRequest,

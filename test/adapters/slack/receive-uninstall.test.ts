@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { removeInstallation } from '../../../src/flow/chat/connect-account.ts'
-import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
+import type { ChatInstallation } from '../../../src/store/chat/chat-installations.ts'
 import { shownText } from '../../support/block-parts.ts'
 import { alter } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'

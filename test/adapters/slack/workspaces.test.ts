@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { UNKNOWN_TENANT } from '../../../src/domain/chat.ts'
-import type { ChatInstallation } from '../../../src/store/chat-installations.ts'
+import type { ChatInstallation } from '../../../src/store/chat/chat-installations.ts'
 import { SIX_VIEWS } from '../../support/card-samples.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { patienceFor } from '../../support/patience.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
+import { createChatConversationStores } from '../../../src/store/chat/chat-conversations.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored as storedIn } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { BotCalls, BotConversation } from '../../../adapters/teams/bot-port.ts'
 import { paceCalls } from '../../../adapters/teams/paced-calls.ts'
-import type { ChatOutcome } from '../../../src/flow/ports.ts'
+import type { ChatOutcome } from '../../../src/ports/ports.ts'
 
 const MESSAGE = { card: {}, text: 'a card' }
 const SILENT = {

@@ -5,7 +5,7 @@ import { renderAnswer, renderVerdict } from '../../../adapters/teams/answers.ts'
 import { renderCard, renderDetails, renderReply } from '../../../adapters/teams/cards.ts'
 import { visibleString } from '../../../src/domain/text.ts'
 import { viewVerdict } from '../../../src/flow/chat/verdict.ts'
-import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { axeViolations, describeInBrowser, overflow, sharedBrowser } from '../../support/browser.ts'
 import {
   decidedRequest,

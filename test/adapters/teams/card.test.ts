@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
 import { VERBS } from '../../../adapters/teams/elements.ts'
-import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { buttonsOn, cardLines, cardText } from '../../support/card-lines.ts'
 import {
   decidedRequest,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { BotUser } from '../../../adapters/teams/bot-port.ts'
 import { createConversations } from '../../../adapters/teams/conversations.ts'
-import { createChatConversationStores } from '../../../src/store/chat-conversations.ts'
+import { createChatConversationStores } from '../../../src/store/chat/chat-conversations.ts'
 import { clockOf } from '../../support/clock.ts'
 import { usePeopleStores } from '../../support/people-stores.ts'
 

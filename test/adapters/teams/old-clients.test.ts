@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderCard, renderDetails } from '../../../adapters/teams/cards.ts'
-import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { buttonsOn, cardText } from '../../support/card-lines.ts'
 import { decidedRequest, SIX_VIEWS, sampleRequest, TO_ANA } from '../../support/card-samples.ts'
 import { parseCard, sinceVersion, typeSince } from '../../support/parse-card.ts'

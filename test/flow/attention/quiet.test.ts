@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { addPushDevice } from '../../../src/flow/push/manage-devices.ts'
-import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
+import { addPushDevice } from '../../../src/flow/tell/manage-devices.ts'
+import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
 import { readCallbackLog } from '../../../src/flow/webhooks/delivery-log.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { usePushService } from '../../support/push-setting.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
-import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { stored } from '../../support/caller.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, linkTo, newSpeaker, proofForLink, say } from '../../support/chat-speaker.ts'

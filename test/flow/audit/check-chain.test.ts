@@ -3,7 +3,7 @@ import type { AuditRecord } from '../../../src/domain/audit.ts'
 import { createAppender } from '../../../src/flow/audit/append-to-trail.ts'
 import { type CheckOptions, checkTrail } from '../../../src/flow/audit/check-trail.ts'
 import { GENESIS } from '../../../src/signing/audit-chain.ts'
-import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { chainOf, entryNumber } from '../../support/audit-entries.ts'
 import { random, useTrailStore } from '../../support/trail-store.ts'
 

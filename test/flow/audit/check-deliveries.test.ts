@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { checkTrail } from '../../../src/flow/audit/check-trail.ts'
-import { createStateSurvey } from '../../../src/store/state-survey.ts'
+import { createStateSurvey } from '../../../src/store/audit/state-survey.ts'
 import { alter, newCaller, stored } from '../../support/caller.ts'
 import { enrolWithPasskey } from '../../support/enrolled.ts'
 import { startReceiver } from '../../support/receiver.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { User } from '../../../src/domain/user.ts'
-import { remindApprovers } from '../../../src/flow/remind-approvers.ts'
+import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
 import { nowShown } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { addApprover, type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { recipientKey } from '../../../src/domain/chat.ts'
 import { notReachable } from '../../../src/domain/chat-retry.ts'
-import { cancelRequest } from '../../../src/flow/cancel-request.ts'
+import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { newRequester } from '../../support/worker.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { cancelRequest } from '../../../src/flow/cancel-request.ts'
-import { expireRequests } from '../../../src/flow/settle-request.ts'
+import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
+import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
 import { untilAtRest, useCardSetting, vote } from './card-setting.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { remindApprovers, remindAutomatically } from '../../../src/flow/remind-approvers.ts'
+import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
 import { letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
 import { type CardSetting, letTimePass, untilAtRest, useCardSetting, vote } from './card-setting.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { visibleString } from '../../../src/domain/text.ts'
-import { viewCard } from '../../../src/flow/chat/view-card.ts'
+import { viewCard } from '../../../src/flow/tell/view-card.ts'
 import { anyContext, anyRequest } from '../../support/any-request.ts'
 import {
   decidedRequest,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { attemptDelivery } from '../../../src/flow/delivery/send-deliveries.ts'
+import { attemptDelivery } from '../../../src/flow/webhooks/send-deliveries.ts'
 import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { FIRST, NONE_BUSY } from '../../support/first-claim.ts'
 import { addPerson } from '../../support/people.ts'

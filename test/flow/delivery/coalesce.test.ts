@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { coalesce } from '../../../src/flow/delivery/coalesce.ts'
+import { coalesce } from '../../../src/ports/coalesce.ts'
 
 /** Work that ends when it is told to. */
 function gated() {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createRecorder } from '../../../src/flow/delivery/recorder.ts'
-import type { OutboxEntry, OutboxSource } from '../../../src/flow/ports.ts'
+import { createRecorder } from '../../../src/flow/relay/recorder.ts'
+import type { OutboxEntry, OutboxSource } from '../../../src/ports/ports.ts'
 import { entryNumber } from '../../support/audit-entries.ts'
 import { random, useTrailStore } from '../../support/trail-store.ts'
 

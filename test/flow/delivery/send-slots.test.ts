@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createSendSlots } from '../../../src/flow/delivery/send-slots.ts'
+import { createSendSlots } from '../../../src/flow/queue/send-slots.ts'
 
 const HOSTS = ['a', 'b', 'c', 'd', 'e', 'f']
 const ACCOUNTS = ['acc_1', 'acc_2', 'acc_3']

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { wakeAt } from '../../../src/flow/delivery/send-loop.ts'
+import { wakeAt } from '../../../src/flow/queue/send-loop.ts'
 
 const NOW = Date.parse('2026-03-01T10:00:00.000Z')
 const clock = { now: () => new Date(NOW) }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import { type SeldomWarning, warnSeldom } from '../../../src/flow/delivery/warn-seldom.ts'
+import { type SeldomWarning, warnSeldom } from '../../../src/ports/warn-seldom.ts'
 
 let time = 0
 let lines: [object, string][]

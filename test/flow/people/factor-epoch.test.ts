@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { renewInvitation, resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { renewInvitation, resetPerson } from '../../../src/flow/joining/invite-user.ts'
 import { auditOf } from '../../support/audit.ts'
 import { setDelegate } from '../../support/batches.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { inviteFirstOwner, inviteUser } from '../../../src/flow/people/invite-user.ts'
+import { inviteFirstOwner, inviteUser } from '../../../src/flow/joining/invite-user.ts'
 import { expectStatus, linkToken } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { type TestService, useService } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { inviteFirstOwner, inviteUser, renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { inviteFirstOwner, inviteUser, renewInvitation } from '../../../src/flow/joining/invite-user.ts'
 import { codeAt, enrolWithTotp, expectStatus, linkToken } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { useService } from '../../support/service.ts'

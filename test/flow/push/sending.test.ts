@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
-import { createRequest } from '../../../src/flow/create-request.ts'
+import { createRequest } from '../../../src/flow/requests/create-request.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
 import { type PushSetting, usePushSetting } from '../../support/push-setting.ts'

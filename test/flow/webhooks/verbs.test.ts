@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { createRelay, NO_LOOPS } from '../../../src/flow/delivery/relay.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
 import { replayDelivery } from '../../../src/flow/webhooks/delivery-log.ts'
 import {

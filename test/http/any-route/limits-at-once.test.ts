@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { inviteFirstOwner, renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { inviteFirstOwner, renewInvitation } from '../../../src/flow/joining/invite-user.ts'
 import { alter, newCaller } from '../../support/caller.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
 import { askFor, linkTo, newSpeaker, proofForLink } from '../../support/chat-speaker.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isWellFormedApiKey } from '../../../src/domain/api-key.ts'
-import { internalKeyOf } from '../../../src/flow/manage-api-keys.ts'
+import { internalKeyOf } from '../../../src/flow/keys/manage-api-keys.ts'
 import { newCaller, send, signIn, stored } from '../../support/caller.ts'
 import { addKey, addPerson } from '../../support/people.ts'
 import { startService, type TestService } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { handOutKey } from '../../../src/flow/bootstrap/poll-bootstrap.ts'
-import { renewInvitation, resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { renewInvitation, resetPerson } from '../../../src/flow/joining/invite-user.ts'
 import {
   type Begun,
   begin,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { createApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { type Begun, begin, consent, consentPath, setStored, stored } from '../../support/bootstraps.ts'
 import {
   assertWith,

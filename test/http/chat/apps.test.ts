@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNKNOWN_TENANT } from '../../../src/domain/chat.ts'
 import { addInstallation } from '../../../src/flow/chat/connect-account.ts'
-import { beginTrouble } from '../../../src/flow/chat/trouble.ts'
+import { beginTrouble } from '../../../src/flow/tell/trouble.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { type EnrolledPerson, enrolWithPasskey } from '../../support/enrolled.ts'

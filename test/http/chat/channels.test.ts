@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { resetPerson } from '../../../src/flow/joining/invite-user.ts'
 import { auditOf } from '../../support/audit.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { askFor, inChannel, linkTo, newSpeaker, proofForLink, say } from '../../support/chat-speaker.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { formatApiKey } from '../../../src/domain/api-key.ts'
-import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { newCaller, type SendOptions, send, signIn, stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

@@ -1,6 +1,6 @@
 import { createECDH, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { renewInvitation } from '../../../src/flow/joining/invite-user.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
 import { answerSchema } from '../../support/documented.ts'

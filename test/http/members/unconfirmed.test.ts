@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inviteMemberByOperator } from '../../../src/flow/people/invite-member.ts'
-import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { inviteMemberByOperator } from '../../../src/flow/joining/invite-member.ts'
+import { renewInvitation } from '../../../src/flow/joining/invite-user.ts'
 import { vouchFor } from '../../../src/flow/people/person.ts'
 import { canonicalize } from '../../../src/signing/canonical.ts'
 import { sha256Hex } from '../../../src/signing/digest.ts'

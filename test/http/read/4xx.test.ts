@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { newCaller, send } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'
 

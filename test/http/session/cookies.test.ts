@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { inviteUser } from '../../../src/flow/people/invite-user.ts'
+import { inviteUser } from '../../../src/flow/joining/invite-user.ts'
 import { linkToken } from '../../support/enrolled.ts'
 import { createHttpClient } from '../../support/http-client.ts'
 import { useService } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { renewInvitation } from '../../../src/flow/people/invite-user.ts'
+import { renewInvitation } from '../../../src/flow/joining/invite-user.ts'
 import { alter } from '../../support/caller.ts'
 import {
   assertWith,

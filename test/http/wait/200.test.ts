@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { createSlots } from '../../../src/http/slots.ts'
 import { alter, decidedId, makeDue, newCaller, send, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { revokeApiKey } from '../../../src/flow/manage-api-keys.ts'
+import { revokeApiKey } from '../../../src/flow/keys/manage-api-keys.ts'
 import { auditOf } from '../../support/audit.ts'
 import { newCaller, send, signIn } from '../../support/caller.ts'
 import { enrolWithPasskey } from '../../support/enrolled.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { resetPerson } from '../../../src/flow/people/invite-user.ts'
+import { resetPerson } from '../../../src/flow/joining/invite-user.ts'
 import { auditOf } from '../../support/audit.ts'
 import { stored } from '../../support/caller.ts'
 import { startService, type TestService } from '../../support/service.ts'

@@ -1,0 +1,290 @@
+import type { PublicKeyCredentialCreationOptionsJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { Account, Member } from '../../domain/account.ts'
+import type { Authenticators } from '../../domain/authenticator.ts'
+import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { drawId } from '../../domain/identifier.ts'
+import { isVouchedFor, nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
+import type { Enrollment } from '../../store/people/enrollments.ts'
+import type { UserChange } from '../../store/people/users.ts'
+import type { FlowDeps, PeopleDeps } from '../deps.ts'
+import { removeAllDevices } from '../tell/manage-devices.ts'
+import { enrollingRule } from '../people/accounts.ts'
+import { drawChallenge, takeChallenge } from '../people/ceremony.ts'
+import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from '../people/codes.ts'
+import { joinByEnrolling } from './members.ts'
+import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from '../people/person.ts'
+import { registerPasskey, registrationOptions } from '../people/register-passkey.ts'
+import { type Client, endAllSessions, type SessionGrant, startSession } from '../people/sessions.ts'
+import { drawDevice, withDevice } from '../people/sign-in.ts'
+import { takeOver } from './take-over.ts'
+
+/** An open link and, for an invitation, the person it is for. */
+export interface OpenEnrollment {
+  enrollment: Enrollment
+  user?: User
+  /** The account that the person is asked to join. */
+  invitation?: { account: Account; member: Member }
+}
+
+/** A first session, and the token that makes this browser a known one. */
+export interface EnrollmentGrant extends SessionGrant {
+  device: string
+}
+
+/**
+ * Finds the link of a token. A set-up link is void once any person exists, an invitation to an account once it was answered
+ * or taken back.
+ * @throws Refusal `enrollment_invalid`: unknown, used, replaced and expired links answer alike
+ */
+export async function openEnrollment(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
+  const enrollment = await deps.enrollments.find(deps.vault.hash('enrollment', token))
+  if (enrollment === undefined) throw refusal('enrollment_invalid')
+  if (enrollment.kind === 'setup') {
+    if (await deps.users.any()) throw refusal('enrollment_invalid')
+    return { enrollment }
+  }
+  const user = enrollment.user_id === undefined ? undefined : await deps.users.find(enrollment.user_id)
+  if (user === undefined) throw refusal('enrollment_invalid')
+  if (enrollment.account_id === undefined) return { enrollment, user }
+  const account = await deps.accounts.find(enrollment.account_id)
+  const member = account?.members.find(({ user_id }) => user_id === user.id)
+  if (account === undefined || member?.state !== 'invited') throw refusal('enrollment_invalid')
+  return { enrollment, user, invitation: { account, member } }
+}
+
+/** As `openEnrollment`, for a link that must allow enrolling a factor. @throws Refusal `enrollment_invalid` if it does not */
+export async function openForEnrolling(deps: PeopleDeps, token: string): Promise<OpenEnrollment> {
+  const open = await openEnrollment(deps, token)
+  if (!givesFactor(open.enrollment, open.user)) throw refusal('enrollment_invalid')
+  return open
+}
+
+/**
+ * Checks whether a person may enrol a factor by this link. The set-up link and a link issued by the operator always allow it.
+ * An invitation to an account allows it only to a person who has not enrolled, and if it comes from an owner, only to a person
+ * whom that same owner's invitation made: any owner may invite any address, and could otherwise take over its holder.
+ */
+export function givesFactor(
+  { account_id, by_operator }: Pick<Enrollment, 'account_id' | 'by_operator'>,
+  user: Pick<User, 'enrolled_at' | 'invited_by_account'> | undefined,
+): boolean {
+  if (account_id === undefined || user === undefined) return true
+  return user.enrolled_at === null && (by_operator === true || user.invited_by_account === account_id)
+}
+
+/** Returns who enrols: the person, or the owner as typed. @throws Refusal `<field> required`, `invalid_field`, `email_taken` */
+async function profileFor(
+  deps: PeopleDeps,
+  { user }: OpenEnrollment,
+  typed: { email?: string | undefined; name?: string | undefined },
+): Promise<{ email: string; name: string }> {
+  if (user !== undefined) return { email: user.email, name: user.name }
+  if (typed.email === undefined) throw fieldRequired('email')
+  if (typed.name === undefined) throw fieldRequired('name')
+  const email = normaliseEmail(typed.email)
+  if (email === undefined) throw invalidField('email', 'is not an e-mail address')
+  if ((await deps.users.findByEmail(email)) !== undefined) throw refusal('email_taken')
+  return { email, name: typed.name }
+}
+
+/**
+ * Starts the registration under a link. The first owner's e-mail and name are fixed here, with the challenge.
+ * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
+ */
+export async function startPasskeyEnrollment(
+  deps: PeopleDeps,
+  input: { token: string; email?: string | undefined; name?: string | undefined },
+): Promise<{ options: PublicKeyCredentialCreationOptionsJSON }> {
+  const open = await openForEnrolling(deps, input.token)
+  const typed = await profileFor(deps, open, input)
+  const profile = { ...typed, user_handle: open.user?.user_handle ?? drawUserHandle(deps) }
+  const subject = open.enrollment.id
+  const challenge = await drawChallenge(deps, { purpose: 'enroll', subject, profile })
+  const existing = open.user?.passkeys ?? []
+  const attested = (await ruleOf(deps, open)) !== undefined
+  const options = { party: deps.party, challenge, person: profile, existing, attested }
+  return { options: await registrationOptions(options) }
+}
+
+/** No rule for the first owner, who has no account yet, nor for a person whom an earlier holder's policy could keep out. */
+async function ruleOf(
+  deps: Pick<PeopleDeps, 'accounts'>,
+  { user, enrollment }: OpenEnrollment,
+): Promise<Authenticators | undefined> {
+  if (user === undefined || replaces(enrollment, user)) return undefined
+  return enrollingRule(deps, user, enrollment.account_id)
+}
+
+/**
+ * Finishes the enrolment: the person has a passkey and is signed in.
+ * @throws Refusal `enrollment_invalid`, `challenge_invalid`, `passkey_refused`, `authenticator_refused`, `passkey_exists`,
+ * `email_taken`
+ */
+export async function enrollWithPasskey(
+  deps: FlowDeps,
+  input: { token: string; passkey_name: string; credential: RegistrationResponseJSON },
+  client: Client,
+): Promise<EnrollmentGrant> {
+  const open = await openForEnrolling(deps, input.token)
+  const subject = open.enrollment.id
+  const { expectedChallenge, challenge } = await takeChallenge(deps, input.credential, 'enroll', { subject })
+  if (challenge.profile === undefined) throw refusal('challenge_invalid')
+  const passkey = await registerPasskey(deps, {
+    name: input.passkey_name,
+    response: input.credential,
+    expectedChallenge,
+    authenticators: await ruleOf(deps, open),
+  })
+  const change = (user: { passkeys: (typeof passkey)[] }) => ({ passkeys: [...user.passkeys, passkey] })
+  const factor = { method: 'passkey', by: passkey.credential_id, change } as const
+  return finishEnrollment(deps, open, challenge.profile, factor, client)
+}
+
+/**
+ * Draws a seed under a link and shows it; the seed counts only after one right code (T28).
+ * @throws Refusal `enrollment_invalid`, `<field> required`, `invalid_field`, `email_taken`
+ */
+export async function startTotpEnrollment(
+  deps: PeopleDeps,
+  input: { token: string; email?: string | undefined; name?: string | undefined },
+): Promise<TotpSetUp> {
+  const open = await openForEnrolling(deps, input.token)
+  const profile = await profileFor(deps, open, input)
+  const user_id = open.user?.id ?? drawId(deps, 'usr')
+  const { sealed_seed, shown } = drawSeed(deps, { id: user_id, email: profile.email })
+  await deps.enrollments.setPending(open.enrollment.id, { ...profile, user_id, sealed_seed })
+  return shown
+}
+
+/**
+ * Finishes the enrolment with the first code. Five wrong codes end the link.
+ * @returns the grant, and ten backup codes, shown once
+ * @throws Refusal `enrollment_invalid`, `totp_not_started`, `totp_refused`, `email_taken`
+ */
+export async function enrollWithTotp(
+  deps: FlowDeps,
+  input: { token: string; code: string },
+  client: Client,
+): Promise<EnrollmentGrant & { backup_codes: string[] }> {
+  const open = await openForEnrolling(deps, input.token)
+  const { pending } = open.enrollment
+  if (pending === undefined) throw refusal('totp_not_started')
+  if (!isCodeShaped(input.code)) throw refusal('totp_refused')
+  if (!(await deps.enrollments.takeTry(open.enrollment.id))) throw refusal('enrollment_invalid')
+  const totp = confirmTotp(deps, pending, input.code, deps.clock.now())
+  const backup = drawBackupCodes(deps, pending.user_id)
+  const owner = { email: pending.email, name: pending.name, id: pending.user_id }
+  const change = () => ({ totp, totp_pending: null, backup_codes: backup.hashes })
+  const grant = await finishEnrollment(deps, open, owner, { method: 'totp', by: 'totp', change }, client)
+  return { ...grant, backup_codes: backup.codes }
+}
+
+/** The first owner, as fixed when the ceremony began. */
+interface NewOwner {
+  email: string
+  name: string
+  id?: string
+  user_handle?: string
+}
+
+/**
+ * Stores the person's new factor and signs them in; from now on codes may sign in on this browser. A link enrols once. Of parallel
+ * enrolments by a set-up link or an account's invitation, the write on the person lets one pass, so such a link outlasts a failure
+ * before it. The operator's link would let both pass, and is used up first. The person's earlier sessions and
+ * notifications end: a renewed invitation is how a person gets rid of an intruder (T23). Enrolling by an
+ * invitation to an account accepts it; should the service stop before that, the person signs in and accepts by the same link.
+ * @param factor the factor to store, given what the person has, and its name in `Session.proven_by`
+ * @throws Refusal `enrollment_invalid` when another enrolment was faster, even one by another set-up link
+ */
+export async function finishEnrollment(
+  deps: FlowDeps,
+  { enrollment, user }: OpenEnrollment,
+  owner: NewOwner | undefined,
+  factor: { method: 'passkey' | 'totp'; by: string; change: (user: User) => UserChange },
+  client: Client,
+): Promise<EnrollmentGrant> {
+  if (user !== undefined && enrollment.account_id === undefined)
+    await useUp(deps, enrollment, user, client.address)
+  const device = drawDevice(deps)
+  const plan = (person: User) => {
+    // Checked again on the version being changed: the person may have enrolled by another link in between.
+    if (user !== undefined && !(givesFactor(enrollment, person) && sameFactors(user, person)))
+      throw refusal('enrollment_invalid')
+    const replaced = user !== undefined && replaces(enrollment, person)
+    const before = replaced ? { ...person, ...NOTHING } : person
+    const more = { address: client.address }
+    const added = factor.method === 'passkey' ? 'factor.passkey_added' : 'factor.totp_added'
+    return {
+      fields: {
+        ...(replaced ? { ...NOTHING, totp: null, totp_pending: null, delegate: null } : {}),
+        ...factor.change(before),
+        devices: withDevice(before.devices, device.entry),
+        ...nextFactorEpoch(person),
+        ...(person.enrolled_at === null ? { enrolled_at: deps.clock.now() } : {}),
+      },
+      audit: [
+        personAudit(deps, 'user.enrolled', person, {
+          ...more,
+          detail: { method: factor.method, ...(person.enrolled_at === null ? {} : { again: true }) },
+        }),
+        personAudit(deps, added, person, more),
+      ],
+    }
+  }
+  const enrolled =
+    user === undefined ? await insertOwner(deps, owner, plan) : await changeFresh(deps.users, user.id, plan)
+  await afterEnrolling(deps, enrollment, enrolled, client.address)
+  deps.log.info({ user_id: enrolled.id, method: factor.method }, 'enrolled')
+  return { ...(await startSession(deps, enrolled, client, factor.method, factor.by)), device: device.token }
+}
+
+/**
+ * Uses up the operator's link, and ends the person's notifications: should the service stop right after the person's write, no
+ * browser of an intruder is left. One that is registered at this moment is ended after that write.
+ * @throws Refusal `enrollment_invalid`
+ */
+async function useUp(deps: FlowDeps, { id }: Enrollment, user: User, address: string): Promise<void> {
+  if (!(await deps.enrollments.consume(id))) throw refusal('enrollment_invalid')
+  await removeAllDevices(deps, user, { kind: 'user', id: user.id, address }, 'enrolled_again')
+}
+
+/** Does what follows from the person's write. */
+async function afterEnrolling(
+  deps: FlowDeps,
+  enrollment: Enrollment,
+  person: User,
+  address: string,
+): Promise<void> {
+  const { id, kind, account_id } = enrollment
+  // Void already: a person exists.
+  if (kind === 'setup') return void (await deps.enrollments.consume(id))
+  const actor = { kind: 'user', id: person.id, address } as const
+  await endAllSessions(deps, person, actor, 'enrolled_again')
+  await removeAllDevices(deps, person, actor, 'enrolled_again')
+  if (replaces(enrollment, person)) await takeOver(deps, person, address)
+  if (account_id !== undefined) await joinByEnrolling(deps, account_id, { userId: person.id, address })
+}
+
+/** Is an earlier holder replaced? The operator vouches for the link's recipient, not for a person who enrolled before. */
+function replaces({ account_id }: OpenEnrollment['enrollment'], person: User): boolean {
+  return account_id === undefined && !isVouchedFor(person)
+}
+
+/** Fields with which a person who enrols in place of another begins. */
+const NOTHING = { passkeys: [], backup_codes: [], devices: [], chat: [] } satisfies Partial<User>
+
+async function insertOwner(
+  deps: PeopleDeps,
+  owner: NewOwner | undefined,
+  plan: (person: User) => { fields: UserChange; audit: User['audit'] },
+): Promise<User> {
+  if (owner === undefined) throw refusal('enrollment_invalid')
+  const { user, account } = newPerson(deps, owner)
+  const { fields, audit } = plan(user)
+  const { totp, totp_pending: _pending, delegate: _delegate, invited_by_account: _inviter, ...plain } = fields
+  const enrolled: User = { ...user, ...plain, ...(totp ? { totp } : {}), founder: true, audit }
+  // The account first: a person without an account would count as existing and end the set-up for good.
+  await deps.accounts.insert(account)
+  await deps.users.insert(enrolled)
+  return enrolled
+}

@@ -1,0 +1,64 @@
+import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { canonicalize } from '../../signing/canonical.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import { auditEntry } from './close-request.ts'
+import type { FlowDeps } from '../deps.ts'
+import { findOwnRequest } from './read-request.ts'
+import { expireIfLapsed } from './settle-request.ts'
+
+/** What is about to run, as far as the caller says; each part that is given must equal what was approved. */
+export interface Use {
+  action?: string | undefined
+  context?: Record<string, unknown> | undefined
+  /** 64 hex characters, lower case. */
+  context_sha256?: string | undefined
+}
+
+/**
+ * Uses up an approval, once: of any number of attempts one succeeds. A refused attempt writes nothing.
+ * @param key an `Idempotency-Key`: repeating the call that succeeded, with its key, gives its answer again, in case it was lost
+ * @returns the request, and whether an earlier call with this key used it up
+ * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`
+ */
+export async function consumeRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  id: string,
+  { key, ...use }: Use & { key: string | undefined },
+): Promise<{ request: ApprovalRequest; replayed: boolean }> {
+  const request = await expireIfLapsed(deps, await findOwnRequest(deps, caller, id))
+  const { status, sandbox } = request
+  if (status !== 'approved')
+    throw refusal('not_approved', {
+      status,
+      ...(sandbox && status === 'pending' && { detail: 'A dry run is decided when its status is read.' }),
+    })
+  const consumed_with = key === undefined ? undefined : sha256Hex(key)
+  const replay = (used: ApprovalRequest | undefined) => {
+    if (used === undefined || consumed_with === undefined || used.consumed_with !== consumed_with)
+      throw refusal('already_consumed')
+    return { request: used, replayed: true }
+  }
+  const earlier = request.consumed_at === undefined ? undefined : replay(request)
+  refuseDifferent(request, use)
+  if (earlier !== undefined) return earlier
+  const at = deps.clock.now()
+  const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
+  const consumed = await deps.requests.consume(id, { consumed_at: at, ...given({ consumed_with }) }, audit)
+  // Another call was faster, or an earlier attempt at this write, whose answer the driver lost.
+  if (consumed === undefined) return replay(await deps.requests.find(id))
+  deps.changes.changed(id)
+  return { request: consumed, replayed: false }
+}
+
+/** Refuses any other use. Action and context never change once stored, so what was compared is what the write uses up. */
+function refuseDifferent(request: ApprovalRequest, { action, context, context_sha256 }: Use): void {
+  if (action !== undefined && action !== request.action) throw refusal('mismatch', { field: 'action' })
+  if (context !== undefined && canonicalize(context) !== request.context_json)
+    throw refusal('mismatch', { field: 'context' })
+  if (context_sha256 !== undefined && context_sha256 !== request.context_sha256)
+    throw refusal('mismatch', { field: 'context_sha256' })
+}

@@ -1,0 +1,265 @@
+import { type Account, may, roleIn } from '../../domain/account.ts'
+import { planReminders } from '../../domain/attention.ts'
+import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { drawEvent } from '../../domain/event.ts'
+import { createdData } from '../../domain/event-data.ts'
+import { given } from '../../domain/given.ts'
+import { monthAt } from '../../domain/limits.ts'
+import type { NotifyTarget } from '../../domain/notify.ts'
+import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../../domain/policy.ts'
+import type { Outcome } from '../../domain/receipt.ts'
+import type { ApprovalRequest, Reversibility } from '../../domain/request.ts'
+import { showsNothing } from '../../domain/text.ts'
+import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
+import { canonicalize } from '../../signing/canonical.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import { giveBackAllowance, takeAllowance } from './attention.ts'
+import { askedSha256 } from './asked.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import { findTarget, type NotifyInput } from '../tell/tell-requester.ts'
+import { auditEntry } from './close-request.ts'
+import type { FlowDeps } from '../deps.ts'
+
+/** A create body after its fields were checked one by one. */
+export interface CreateInput {
+  action: string
+  ttl_seconds?: number | undefined
+  context: Record<string, unknown>
+  requires_individual_decision: boolean
+  callback_url?: string | undefined
+  audience?: string | undefined
+  reversibility?: Reversibility | undefined
+  notify?: NotifyInput | undefined
+  sandbox_decision?: Outcome | undefined
+  sandbox_auto_decide_seconds?: number | undefined
+}
+
+/** Largest context as canonical JSON, in bytes. */
+const CONTEXT_BYTES = 16 * 1024
+
+/** Seconds until a sandbox request decides itself, unless it says otherwise (interface, "Limits"). */
+const SANDBOX_DEFAULT_SECONDS = 5
+
+const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbox_auto_decide_seconds'])
+
+/**
+ * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
+ * event and audit entry.
+ * @param id the new request's id; if it exists already (an earlier attempt died after the insert), that request is returned
+ * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `notify_not_linked`,
+ *   `quota_exceeded`, `too_many_pending`
+ */
+export async function createRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  input: CreateInput,
+  id: string,
+): Promise<ApprovalRequest> {
+  refuseSandboxFields(caller, input)
+  const callback = readCallbackUrl(deps, input)
+  const context = fixContext(input.context)
+  // Before anything is read: a webhook that the account then lacks is younger than the request, and gets no news of it.
+  const created_at = deps.clock.now()
+  const { account, owner } = await whoseRequest(deps, caller)
+  const policy = policyOf(caller, account)
+  const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
+  const notify = input.notify && (await findTarget(deps, account, input.notify))
+  const parts = { id, callback, context, account, owner, policy, requirement, notify, created_at }
+  const request = buildRequest(deps, caller, input, parts)
+  await takeAllowance(deps, request, account.monthly_quota)
+  const saved = await save(deps, request, hasNoListeners(account, people))
+  tellLink(deps, saved)
+  return saved
+}
+
+/** Returns the parsed form of the callback's URL; only this form is stored and used (T1, T6, T11). */
+function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateInput): string | undefined {
+  if (input.callback_url === undefined) return undefined
+  const target = targets.read(input.callback_url)
+  if ('problem' in target) throw invalidField('callback_url', target.problem)
+  return target.href
+}
+
+/** Turns the context into the one text that is stored, hashed, signed and shown. */
+function fixContext(context: Record<string, unknown>) {
+  const json = canonicalize(context)
+  if (Buffer.byteLength(json) > CONTEXT_BYTES) throw invalidField('context', 'must not exceed 16 KiB of JSON')
+  return { json, sha256: sha256Hex(json), value: context }
+}
+
+/** Reads the account of the request: for the internal token, that of the user it names; for a key, the key's own. */
+async function whoseRequest(deps: FlowDeps, caller: Caller): Promise<{ account: Account; owner: User }> {
+  const { account_id } = caller.key
+  const [account, owner] = await Promise.all([
+    deps.accounts.find(account_id),
+    deps.users.findByAccount(account_id),
+  ])
+  if (account === undefined || owner?.id !== account.owner_id)
+    throw new Error(`key ${caller.key.id} has no account or owner`)
+  return { account, owner }
+}
+
+/** Returns the request's policy: the account's and what the key adds to it. With the internal token the user it names decides. */
+function policyOf(caller: Caller, account: Account): Policy {
+  const policy = policyFor(account, caller.key.policy)
+  const named = caller.internal_user_id
+  return named === undefined ? policy : { ...policy, approvers: [named], quorum: 1 }
+}
+
+async function whoDecides(
+  deps: FlowDeps,
+  caller: Caller,
+  account: Account,
+  owner: User,
+  policy: Policy,
+): Promise<{ requirement: Requirement; people: User[] }> {
+  if (caller.key.sandbox) {
+    const approvers = [{ user_id: owner.id, approver: owner.approver }]
+    return { requirement: { approvers, quorum: 1, passkey_only: false }, people: [] }
+  }
+  // A person whom the policy names but who is no longer an approver of the account does not count: too few left fails closed.
+  const eligible = policy.approvers.filter((id) => may(roleIn(account, id), 'decide'))
+  const found = await deps.users.findMany(eligible.filter((id) => id !== owner.id))
+  const people = eligible.flatMap((id) =>
+    id === owner.id ? [owner] : found.filter((user) => user.id === id),
+  )
+  const factors = people.map((user) => ({
+    user_id: user.id,
+    approver: user.approver,
+    confirmed: isVouchedFor(user),
+    ...factorsOf(user, policy.authenticators),
+  }))
+  const requirement = requirementFor(policy, factors)
+  if (requirement === undefined) throw refusal('no_eligible_approver')
+  return { requirement, people }
+}
+
+/** The marks are removed before a first webhook or browser is stored, so one acknowledged before this request came is seen. */
+function hasNoListeners(account: Account, people: readonly User[]): boolean {
+  const alone = people.every(({ no_browsers, delegate }) => no_browsers === true && delegate === undefined)
+  return alone && account.no_webhooks === true
+}
+
+interface Parts {
+  id: string
+  callback: string | undefined
+  context: ReturnType<typeof fixContext>
+  account: Account
+  owner: User
+  policy: Policy
+  requirement: Requirement
+  notify: NotifyTarget | undefined
+  created_at: Date
+}
+
+function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
+  const { id, account, owner, context, created_at } = parts
+  const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
+  const facts = {
+    id,
+    action: input.action,
+    created_at,
+    expires_at: new Date(created_at.getTime() + ttl * 1000),
+    high_impact: isHighImpact(
+      input.requires_individual_decision || parts.policy.high_impact || caller.key.source_control === true,
+      context.value,
+    ),
+    sandbox: caller.key.sandbox,
+  }
+  const asked = {
+    ...facts,
+    account_id: account.id,
+    api_key_id: caller.key.id,
+    requested_by: { key_name: caller.key.name, account_name: account.name },
+    context_json: context.json,
+    context_sha256: context.sha256,
+    requirement: parts.requirement,
+    ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),
+    ...(parts.callback === undefined
+      ? {}
+      : { callback_url: parts.callback, callback_secret_version: caller.key.secret_version }),
+    ...(caller.key.sandbox
+      ? { sandbox_plan: sandboxPlan(input, owner, created_at) }
+      : planReminders(account.policy.reminders, facts)),
+  }
+  const told = auditEntry(deps, asked, 'approval.created', callerActor(caller), created_at)
+  return {
+    ...asked,
+    version: 1,
+    status: 'pending',
+    ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
+    votes: [],
+    outbox: [drawEvent(deps, 'approval.created', created_at, createdData(facts))],
+    audit: [{ ...told, detail: { asked_sha256: askedSha256(asked) } }],
+  }
+}
+
+function sandboxPlan(
+  input: CreateInput,
+  owner: User,
+  created: Date,
+): ApprovalRequest['sandbox_plan'] & object {
+  const seconds = input.sandbox_auto_decide_seconds ?? SANDBOX_DEFAULT_SECONDS
+  const due_at = new Date(created.getTime() + seconds * 1000)
+  return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
+}
+
+/** Finds the request that an attempt which died had made: it is the answer, whatever quota and policy say by now. */
+export async function findMade(
+  deps: Pick<FlowDeps, 'requests'>,
+  caller: Caller,
+  id: string,
+): Promise<ApprovalRequest | undefined> {
+  const made = await deps.requests.find(id)
+  return made?.api_key_id === caller.key.id ? made : undefined
+}
+
+async function save(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  noListeners: boolean,
+): Promise<ApprovalRequest> {
+  try {
+    if (await deps.requests.insert(request, { noListeners })) return request
+  } catch (error) {
+    const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
+      deps.log.warn({ error: cause, request_id: request.id }, 'releasing the quota of a request failed'),
+    )
+    // A store that is down has just kept the caller waiting, and would do so again.
+    if (!deps.storeIsDown(error)) await settled
+    throw error
+  }
+  // An earlier attempt made the request; its reservations have the same id and stay, so only the quota is given back.
+  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
+  const earlier = await deps.requests.find(request.id)
+  if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
+  return earlier
+}
+
+/** Keeps what was taken if the request was made although the connection was lost: its retry is answered with it (T24). */
+async function giveBackUnlessMade(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
+  if ((await deps.requests.find(request.id)) === undefined) await giveBackAllowance(deps, request)
+}
+
+/** Logs, in development, the link that a card would carry, so that the flow can be tried without chat. */
+function tellLink(deps: FlowDeps, request: ApprovalRequest): void {
+  if (deps.settings.production || request.sandbox) return
+  deps.log.info(
+    { request_id: request.id, open: `${deps.settings.baseUrl}/a/${request.id}` },
+    'a request is pending',
+  )
+}
+
+/**
+ * Refuses both sandbox fields from a live key, whatever their value: checked on the body as sent, before values are judged.
+ * @throws Refusal `sandbox_fields_require_sandbox_key`
+ */
+export function refuseSandboxFields(caller: Caller, body: object): void {
+  const sent = Object.entries(body).some(([field, value]) => SANDBOX_FIELDS.has(field) && value !== undefined)
+  if (sent && !caller.key.sandbox) throw refusal('sandbox_fields_require_sandbox_key')
+}
+
+/** Refuses an action without a visible character, which says nothing to an approver, with the interface's `action required`. */
+export function refuseBlankAction(action: string): void {
+  if (showsNothing(action)) throw fieldRequired('action', 'is blank: it has no visible characters')
+}

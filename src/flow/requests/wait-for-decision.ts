@@ -1,0 +1,161 @@
+import { refusal } from '../../domain/errors.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import type { Watch } from '../../store/requests/change-signal.ts'
+import type { Caller } from '../keys/authenticate-caller.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { SignedIn } from '../people/sessions.ts'
+import { readOwnRequest } from './read-request.ts'
+import { settleRequest } from './settle-request.ts'
+
+/** The milliseconds that the caller waits at most, and the signal that ends the wait earlier. */
+interface Wait {
+  ms: number
+  signal: AbortSignal
+}
+
+/** A wait that has begun. `until`: by the steady clock, so that setting the machine's clock changes no wait. */
+interface Patience {
+  until: number
+  signal: AbortSignal
+}
+
+/**
+ * Returns the request as soon as it is no longer pending, else as it is at the time-out. Decisions written by other
+ * processes are noticed as well. Revoking the key meanwhile ends the wait (T54).
+ * @param timeoutSeconds 1–60
+ * @returns undefined when `signal` aborted meanwhile
+ * @throws Refusal `not_found`, `invalid or missing API key`
+ */
+export async function waitForDecision(
+  deps: FlowDeps,
+  caller: Caller,
+  id: string,
+  timeoutSeconds: number,
+  signal: AbortSignal,
+): Promise<ApprovalRequest | undefined> {
+  const patience = begin(deps, { ms: timeoutSeconds * 1000, signal })
+  const watch = deps.changes.watch(id, caller.key.id)
+  try {
+    let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
+    while (request?.status === 'pending' && hasPatience(deps, patience)) {
+      const known = knownOf(request)
+      request = undefined
+      request = await nextState(deps, watch, known, patience)
+    }
+    return request
+  } finally {
+    watch.close()
+  }
+}
+
+/**
+ * Yields the caller's own request as it is now, then again after every write to it, until it is no longer pending or
+ * patience ends. Nothing is read ahead of the consumer.
+ * @throws Refusal `not_found` at the first step, `invalid or missing API key` when the key is revoked meanwhile (T54)
+ */
+export async function* watchRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  id: string,
+  wait: Wait,
+): AsyncGenerator<ApprovalRequest, void, undefined> {
+  const patience = begin(deps, wait)
+  const watch = deps.changes.watch(id, caller.key.id)
+  try {
+    let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
+    yield request
+    while (request?.status === 'pending' && hasPatience(deps, patience)) {
+      const known = knownOf(request)
+      request = undefined
+      request = await nextState(deps, watch, known, patience)
+      if (request !== undefined && request.version !== known.version) yield request
+    }
+  } finally {
+    watch.close()
+  }
+}
+
+/**
+ * Yields whenever the person's inbox may have changed, the first time at once, until patience ends. Watching does not count as
+ * use of the session, so it does not keep the session alive (T23).
+ * @throws Refusal `not_signed_in` soon after the session has ended
+ */
+export async function* watchInbox(
+  deps: FlowDeps,
+  { session, user }: SignedIn,
+  wait: Wait,
+): AsyncGenerator<'changed', void, undefined> {
+  const patience = begin(deps, wait)
+  const watch = deps.inbox.watch(user.id, session.id)
+  try {
+    while (hasPatience(deps, patience)) {
+      const news = await watch.next(patience.until - deps.clock.steady(), patience.signal)
+      if (news === 'session_over') throw refusal('not_signed_in')
+      if (news === 'changed') yield news
+    }
+  } finally {
+    watch.close()
+  }
+}
+
+/** Milliseconds before looking again: by the database's clock a deadline may still be ahead that is past by ours. */
+const GRACE_MS = 20
+
+/** Milliseconds for which a store that could not be reached is left alone. */
+const AWAY_MS = 500
+
+/** What is kept of a request while a caller waits: thousands may wait, and the answer reads the whole request again. */
+type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
+
+function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest): Known {
+  return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
+}
+
+function begin({ clock }: Pick<FlowDeps, 'clock'>, { ms, signal }: Wait): Patience {
+  return { until: clock.steady() + ms, signal }
+}
+
+/** Checks whether the caller still waits, and the service still runs. */
+function hasPatience(
+  { clock, changes }: Pick<FlowDeps, 'clock' | 'changes'>,
+  { until, signal }: Patience,
+): boolean {
+  return clock.steady() < until && !signal.aborted && !changes.stopped()
+}
+
+/**
+ * Waits until something may have happened to a pending request (its time ran out, a sandbox decision is due, it was written to,
+ * perhaps by another process) or until patience ends, then returns the request up to date.
+ * @returns undefined when the signal aborted
+ * @throws Refusal `invalid or missing API key` when the key was revoked meanwhile (T54)
+ */
+async function nextState(
+  deps: FlowDeps,
+  watch: Watch,
+  known: Known,
+  patience: Patience,
+): Promise<ApprovalRequest | undefined> {
+  for (let grace = GRACE_MS; ; grace = AWAY_MS) {
+    try {
+      const news = await watch.next(known.version, mostMs(deps, known, patience, grace), patience.signal)
+      if (news === undefined) return undefined
+      if (news.revoked) throw refusal('invalid or missing API key')
+      if (news.request === undefined) throw refusal('not_found')
+      return await settleRequest(deps, news.request)
+    } catch (error) {
+      // A store that is unavailable for a moment does not end the wait.
+      if (!deps.storeIsDown(error) || !hasPatience(deps, patience)) throw error
+    }
+  }
+}
+
+/** Returns the milliseconds until the next look: when the request expires or is due, but not at once, or when patience ends. */
+function mostMs(
+  { clock }: Pick<FlowDeps, 'clock'>,
+  { expires_at, due }: Known,
+  { until }: Patience,
+  grace: number,
+): number {
+  const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS - clock.now().getTime()
+  return Math.min(until - clock.steady(), Math.max(soonest, grace))
+}

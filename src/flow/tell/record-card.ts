@@ -1,0 +1,268 @@
+import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
+import type { Card, CardAttempt } from '../../domain/chat.ts'
+import { type CardStep, cardStepAfter, PASSING_TRIES } from '../../domain/chat-retry.ts'
+import { MAY_BE_OF_CHANNEL } from '../../domain/chat-trouble.ts'
+import { given } from '../../domain/given.ts'
+import { RETRY_DELAYS_MS } from '../../domain/retry.ts'
+import type { CardResult } from '../../store/chat/cards.ts'
+import type { FlowDeps } from '../deps.ts'
+import type { ChatOutcome, ChatPort } from '../../ports/ports.ts'
+import type { Lookup } from './find-addresses.ts'
+import type { OutageWatch } from './outage.ts'
+import type { TroubleWatch } from './trouble.ts'
+
+/** A call that the platform did not accept. */
+export interface CardFailure {
+  outcome: Exclude<CardAttempt['outcome'], 'accepted'>
+  /** Whole seconds to wait, as the platform asked. */
+  retry_after?: number
+  /** The platform's own code. */
+  code?: string
+  /** The workspace that the call went to. */
+  tenant?: string
+  /** The message no longer exists. */
+  gone?: true
+  /** See `ChatOutcome`. */
+  passing?: true
+}
+
+/** The result of an attempt. `next_at`: the next attempt, while it stays due; `patience`: the platform asked to wait. */
+export interface CardReport {
+  state: Card['state']
+  next_at: Date
+  patience: boolean
+}
+
+/** How far an attempt has come. */
+export interface CardProgress
+  extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'recheck' | 'audit'> {
+  /** An earlier edit with a lost answer may be applied after this one. */
+  overtaken?: true
+  failure?: CardFailure
+  /** A workspace refused the app; the card may have been posted in another one. */
+  refused?: CardFailure
+}
+
+/** The states of a card at rest. `exhausted`: it was given up. */
+type Rest = 'idle' | 'unreachable' | 'exhausted'
+
+/**
+ * Records the result of an attempt in one write. A process that lost the claim meanwhile may have edited the message to an older
+ * version than the new holder did, so the card is then edited once more.
+ * @returns undefined when the claim was lost
+ */
+export async function recordCard(
+  deps: RecordDeps,
+  card: Card,
+  progress: CardProgress,
+  step: Rest | CardStep,
+): Promise<CardReport | undefined> {
+  const now = deps.clock.now()
+  const { shown, message, gone, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
+  const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
+  const state = await deps.cards.finish(card.id, card.fence, {
+    ...next,
+    news: card.news,
+    shown,
+    certain: progress.certain && !overtaken,
+    ...(overtaken ? { recheck: true as const } : {}),
+    ...given({ perhaps_posted, message, posted_at }),
+    ...(gone && message === undefined ? { gone } : {}),
+    said,
+    dropped,
+    attempts,
+    audit: auditOf(deps, card, progress, step, now),
+  })
+  if (state === undefined) {
+    deps.log.warn({ card_id: card.id }, 'a card was taken over while it was being sent')
+    if (attempts.some(({ what }) => what === 'update')) await deps.cards.doubt(card.id, now)
+    return undefined
+  }
+  await noteOutage(deps, card, progress, step)
+  const patience = typeof step !== 'string' && step.state === 'due' && step.ask_patience
+  const next_at = state === next.state ? next.next_at : next.again_at
+  return { state, next_at, patience }
+}
+
+/** Notes whether the platform answered: a refusal of this chat is an answer, too. */
+async function noteOutage(
+  { outages }: RecordDeps,
+  card: Card,
+  { attempts, failure, message }: CardProgress,
+  step: Rest | CardStep,
+): Promise<void> {
+  if (attempts.some(({ outcome }) => ANSWERED.has(outcome)))
+    await outages.answered(card, failure?.tenant ?? message?.tenant)
+  else if (typeof step === 'string' || step.state !== 'due') await outages.gone(card)
+}
+
+const ANSWERED: ReadonlySet<CardAttempt['outcome']> = new Set(['accepted', 'unreachable'])
+
+/** Milliseconds after which an edit that the platform still had to apply has been applied. */
+export const LANDED_MS = 60_000
+
+/** Returns the next state: replies that did not fit into this claim keep the card due. */
+function restOrGoOn(card: Card, { said, dropped, overtaken }: CardProgress, rest: Rest, now: Date) {
+  const state = rest === 'exhausted' ? 'idle' : rest
+  const done = new Set([...said, ...dropped])
+  const left = card.replies.some((reply) => reply.state === 'due' && !done.has(reply.id))
+  if (overtaken && !left) {
+    const again = new Date(now.getTime() + LANDED_MS)
+    return { state: 'due' as const, next_at: again, again_at: now, tries: 0 }
+  }
+  return { state: left ? ('due' as const) : state, next_at: now, again_at: now, tries: 0 }
+}
+
+function timesOf(step: CardStep, now: Date) {
+  const soon = new Date(now.getTime() + (RETRY_DELAYS_MS[0] ?? 0))
+  if (step.state !== 'due') return { state: step.state, tries: step.tries, next_at: now, again_at: soon }
+  const next_at = new Date(now.getTime() + step.delay_ms)
+  return { state: step.state, tries: step.tries, next_at, again_at: step.ask_patience ? next_at : soon }
+}
+
+/** Makes the audit entries: first message, recipient not found, given up. They never say where on the platform a person is. */
+function auditOf(
+  deps: FlowDeps,
+  card: Card,
+  progress: CardProgress,
+  step: Rest | CardStep,
+  at: Date,
+): AuditEntry[] {
+  const entry = (type: AuditType): AuditEntry => {
+    const { account_id, request_id, platform, recipient } = card
+    const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
+    const detail = { request_id, platform, recipient: to }
+    const actor = { kind: 'service' } as const
+    return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
+  }
+  const refused = progress.attempts.findLast(({ what }) => what !== 'reply')?.outcome === 'unreachable'
+  const lost = typeof step !== 'string' && refused && !wasRefused(card)
+  return [
+    ...(progress.posted_at ? [entry('card.posted')] : []),
+    ...(lost ? [entry('card.unreachable')] : []),
+    ...(step === 'exhausted' ? [entry('card.exhausted')] : []),
+  ]
+}
+
+function wasRefused({ attempts }: Card): boolean {
+  return attempts.at(-1)?.outcome === 'unreachable'
+}
+
+/** Returns how often in a row a card was tried again after a refusal that may pass. */
+function refusalsOf(card: Card): number {
+  return wasRefused(card) ? card.tries : 0
+}
+
+/** Returns the step after a call that was not accepted. `misleads`: the message still asks about a request that is over. */
+export function stepAfter(
+  { random, outages }: RecordDeps,
+  card: Card,
+  { outcome, retry_after: retryAfter, passing, tenant }: CardFailure,
+  misleads = false,
+): CardStep {
+  const luck = (random.bytes(1)[0] ?? 0) / 255
+  const tries = outcome === 'unreachable' ? refusalsOf(card) : card.tries
+  const step = cardStepAfter(outcome, { tries, retryAfter, passing, misleads, luck })
+  return outcome === 'failed' || outcome === 'timeout' ? outages.failed(card, tenant, step) : step
+}
+
+/** What recording needs. */
+type RecordDeps = FlowDeps & { outages: OutageWatch }
+
+export type AttemptDeps = RecordDeps & { lookup: Lookup; troubles: TroubleWatch }
+
+/** A card that this process has claimed. */
+export interface Job {
+  deps: AttemptDeps
+  chat: ChatPort
+  card: Card
+  progress: CardProgress
+  /** The attempt before this one never reported back. */
+  interrupted: boolean
+  /** Extended while calls are made. */
+  leaseEnds: Date
+}
+
+/** The most milliseconds that a call may take, including its wait for a turn and the write afterwards. */
+const CALL_MS = 20_000
+
+/** Milliseconds for which the cards of a killed process wait; a process that needs longer extends its lease. */
+export const CARD_LEASE_MS = CALL_MS + 5_000
+
+export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
+export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
+
+/**
+ * Makes a call. The lease is extended first if the call could outlive it and run beside that of another process. A refusal that
+ * did not pass in all the time it was given is final.
+ */
+export async function call<T>(job: Job, attempt: () => Promise<ChatOutcome<T>>): Promise<Answer<T>> {
+  if (isLate(job) && (!(await extend(job)) || isLate(job)))
+    return { ok: false, outcome: 'interrupted', duration_ms: 0 }
+  const answer = await attempt()
+  if (answer.ok || refusalsOf(job.card) < PASSING_TRIES) return answer
+  const { passing: _, ...final } = answer
+  return final
+}
+
+function isLate({ deps, leaseEnds }: Job): boolean {
+  return deps.clock.now().getTime() + CALL_MS > leaseEnds.getTime()
+}
+
+/** Extends the lease. If the store cannot, the calls made so far are still recorded, or they would be repeated. */
+async function extend(job: Job): Promise<boolean> {
+  const { deps, card } = job
+  job.leaseEnds = new Date(deps.clock.now().getTime() + CARD_LEASE_MS)
+  return deps.cards.extend(card.id, card.fence, job.leaseEnds).catch((error: unknown) => {
+    deps.log.warn({ error, card_id: card.id }, 'renewing the lease of a card failed')
+    return false
+  })
+}
+
+export function accept(
+  { deps, progress }: Job,
+  what: CardAttempt['what'],
+  version: number,
+  ms: number,
+): void {
+  progress.shown = version
+  progress.certain = true
+  note(progress, deps, what, 'accepted', ms)
+}
+
+export function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): void {
+  progress.failure = answer
+  note(progress, deps, what, answer.outcome, answer.duration_ms)
+}
+
+export function note(
+  progress: CardProgress,
+  { clock }: Pick<AttemptDeps, 'clock'>,
+  what: CardAttempt['what'],
+  outcome: CardAttempt['outcome'],
+  duration_ms: number,
+): void {
+  progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
+}
+
+/**
+ * Notes, for the workspace or channel rather than for this card, whether it accepts messages from the app. An edit tells
+ * nothing about a channel: edits may be refused where posts are accepted, and the reverse.
+ */
+export async function notePlace({ deps, card, progress }: Job): Promise<void> {
+  const { failure, refused, message, attempts, gone } = progress
+  if (refused?.tenant !== undefined && refused !== failure)
+    await deps.troubles.failed(card, { tenant: refused.tenant }, refused.code ?? 'unknown')
+  const { tenant, code = 'unknown' } = failure ?? {}
+  const channel = card.recipient.kind === 'channel' ? { channel: card.recipient.channel } : {}
+  // Of the channel alone: people's cards in the same workspace may be accepted, and would end a trouble of the whole.
+  const here = failure?.outcome === 'unreachable' || ('channel' in channel && MAY_BE_OF_CHANNEL.has(code))
+  if (failure?.outcome === 'unavailable' && tenant !== undefined && !here)
+    await deps.troubles.failed(card, { tenant }, code)
+  else if (here && tenant !== undefined && message === undefined && !gone) {
+    if ('channel' in channel) await deps.troubles.failed(card, { tenant, ...channel }, code)
+  } else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted')) {
+    const posted = attempts.some(({ what, outcome }) => what !== 'update' && outcome === 'accepted')
+    await deps.troubles.worked(card, { tenant: message.tenant, ...(posted ? channel : {}) })
+  }
+}

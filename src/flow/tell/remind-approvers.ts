@@ -1,0 +1,170 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { judgeReminder } from '../../domain/attention.ts'
+import type { AuditActor } from '../../domain/audit.ts'
+import { isUnreached } from '../../domain/chat-retry.ts'
+import { refusal } from '../../domain/errors.ts'
+import { drawEvent } from '../../domain/event.ts'
+import { remindedData } from '../../domain/event-data.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import type { Reminder } from '../../domain/views.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import { followCards } from './follow-cards.ts'
+import { auditEntry } from '../requests/close-request.ts'
+import type { FlowDeps } from '../deps.ts'
+import { whomItWaitsFor } from '../people/delegates.ts'
+import { followPushes } from './follow-pushes.ts'
+import { findReadableRequest } from '../requests/read-request.ts'
+import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
+
+/** Seconds between two reminders of one request (interface, "Limits"). */
+const GAP_SECONDS = 60
+
+/**
+ * Reminds the approvers of a pending request; the request and its TTL stay as they are. A no-op on pending sandbox requests. At
+ * most one a minute per request: the service's own reminders are not the caller's and do not count.
+ * @throws Refusal `not_found`, `not_pending`, `remind_rate_limited`
+ */
+export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string): Promise<Reminder> {
+  const request = await expireIfLapsed(deps, await findReadableRequest(deps, caller, id))
+  const at = deps.clock.now()
+  if (request.sandbox) {
+    if (request.status !== 'pending') throw refusal('not_pending', { status: request.status })
+    return { request, reachable: false, accepted: false, remindedAt: at }
+  }
+  const reminder = reminderOf(deps, request, at, callerActor(caller))
+  const reminded = await deps.requests.recordReminder(id, GAP_SECONDS, reminder)
+  if (reminded === undefined) throw await whyNotReminded(deps, caller, id, at)
+  const accepted = await tellOfReminder(deps, reminded, reminder.event.id)
+  return {
+    request: reminded,
+    reachable: accepted || (await isReachable(deps, reminded)),
+    accepted,
+    remindedAt: at,
+  }
+}
+
+async function whyNotReminded(
+  deps: Pick<FlowDeps, 'requests'>,
+  caller: Caller,
+  id: string,
+  at: Date,
+): Promise<Error> {
+  const request = await findReadableRequest(deps, caller, id)
+  if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
+  // Never reminded, and yet refused: by the database's clock the request lapsed a moment before it does by ours.
+  const last = request.caller_reminded_at
+  if (last === undefined) return refusal('not_pending', { status: 'expired' })
+  const left = Math.ceil((GAP_SECONDS * 1000 - (at.getTime() - last.getTime())) / 1000)
+  return refusal('remind_rate_limited', { retry_after: Math.min(GAP_SECONDS, Math.max(1, left)), limit: 1 })
+}
+
+/**
+ * Records every automatic reminder that is due, or skips it as the rules say (`domain/attention.ts`). Safe to run in
+ * any process, any number of times at once: each reminder is one conditional write.
+ * @returns when the next reminder is due
+ */
+export async function remindAutomatically(deps: FlowDeps): Promise<Date | undefined> {
+  const { nextReminder: next, remindable: read } = deps.requests
+  return settleDue(deps, { next, read }, (request) => settleReminder(deps, request))
+}
+
+async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
+  const at = deps.clock.now()
+  const { remind, next } = judgeReminder(request, at)
+  if (!remind) {
+    await deps.requests.settleReminder(request.id, request.version, next)
+    return
+  }
+  const { audit, ...told } = reminderOf(deps, request, at, { kind: 'service' }, true)
+  const reminder = { ...told, audit: { ...audit, detail: { automatic: true } } }
+  const reminded = await deps.requests.settleReminder(request.id, request.version, next, reminder)
+  if (reminded !== undefined) deps.changes.changed(request.id)
+}
+
+/** Builds the event and the audit entry of a reminder. */
+function reminderOf(
+  deps: Pick<FlowDeps, 'random'>,
+  request: ApprovalRequest,
+  at: Date,
+  actor: AuditActor,
+  automatic?: true,
+) {
+  const event = drawEvent(deps, 'approval.reminded', at, remindedData(request, automatic))
+  return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
+}
+
+/** How long a caller waits to learn whether a message was accepted. */
+const PATIENCE_MS = 3_000
+const LOOK_EVERY_MS = 100
+
+/**
+ * Queues a reminder under the cards of the request and to its approvers' browsers, as the relay is about to do, and waits
+ * until a platform or a push service has accepted it for an approver, here or in another process. A card that is posted
+ * together with the reminder counts as a message as well.
+ * @param eventId id of the reminder's event
+ * @returns false when nothing was accepted in time, or no approver can be reached; the reminder may still be sent later
+ */
+async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId: string): Promise<boolean> {
+  try {
+    const reminder = { ...request, events: request.outbox.filter(({ id }) => id === eventId) }
+    const told = [await followCards(deps, [reminder]), await followPushes(deps, [reminder])]
+    if (!told.includes(true)) return false
+    const end = performance.now() + PATIENCE_MS
+    for (;;) {
+      const states = [await stateInChat(deps, request.id, eventId), await stateOfPushes(deps, eventId)]
+      if (states.includes('said')) return true
+      if (!states.includes('open') || performance.now() > end) return false
+      await pause(LOOK_EVERY_MS)
+    }
+  } catch (error) {
+    deps.log.warn(
+      { error, request_id: request.id },
+      'recording a reminder failed; it may or may not have been sent',
+    )
+    return false
+  }
+}
+
+/** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
+async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
+  const people = await whomItWaitsFor(deps, request, deps.clock.now())
+  if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
+  if (deps.chats.length === 0) return false
+  return (await deps.cards.ofRequest(request.id)).some(
+    ({ recipient, ...card }) =>
+      recipient.kind === 'approver' && people.includes(recipient.user_id) && !isUnreached(card),
+  )
+}
+
+type State = 'said' | 'open' | 'none'
+
+async function stateInChat(
+  { cards, chats, clock }: FlowDeps,
+  requestId: string,
+  eventId: string,
+): Promise<State> {
+  if (chats.length === 0) return 'none'
+  const soon = clock.now().getTime() + PATIENCE_MS
+  const asked = (await cards.ofRequest(requestId)).filter(({ recipient }) => recipient.kind === 'approver')
+  const replies = asked.flatMap((card) => {
+    const reply = card.replies.find(({ id }) => id === eventId)
+    return reply === undefined ? [] : [{ card, reply }]
+  })
+  if (replies.some(({ reply }) => reply.state === 'said')) return 'said'
+  const open = replies.some(
+    ({ card, reply }) =>
+      reply.state === 'due' &&
+      (card.state === 'leased' || (card.state === 'due' && card.next_at.getTime() <= soon)),
+  )
+  return open ? 'open' : 'none'
+}
+
+async function stateOfPushes({ pushes, clock }: FlowDeps, eventId: string): Promise<State> {
+  const soon = clock.now().getTime() + PATIENCE_MS
+  const asked = await pushes.ofEvent(eventId)
+  if (asked.some(({ state }) => state === 'sent')) return 'said'
+  const open = asked.some(
+    ({ state, next_at }) => state === 'leased' || (state === 'due' && next_at.getTime() <= soon),
+  )
+  return open ? 'open' : 'none'
+}

@@ -1,0 +1,195 @@
+import { type AuditEntry, drawEntry } from '../../domain/audit.ts'
+import { isWaiting } from '../../domain/bootstrap.ts'
+import {
+  consentPush,
+  noticePush,
+  type Push,
+  type PushDevice,
+  type PushPayload,
+  requestPush,
+  TEST_PUSH,
+} from '../../domain/push.ts'
+import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
+import type { Attempt } from '../../domain/webhook.ts'
+import { sha256Hex } from '../../signing/digest.ts'
+import type { Busy } from '../../store/delivery/deliveries.ts'
+import type { PushResult } from '../../store/delivery/pushes.ts'
+import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
+import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
+import type { FlowDeps } from '../deps.ts'
+import { whomItWaitsFor } from '../people/delegates.ts'
+import type { AttemptOutcome } from '../../ports/ports.ts'
+import { openSubscription } from './push-secrets.ts'
+
+/** Creates the loop that sends pushes that are due, with the limits of deliveries: no push service is flooded (T9). */
+export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: number }): SendLoop<Push> {
+  return createSendLoop<Push, Busy>(
+    {
+      name: { one: 'push', many: 'pushes' },
+      slots: createSendSlots(limits),
+      leaseMs: limits.leaseMs,
+      claim: (query) => deps.pushes.claim(query),
+      async attempt({ record, interrupted }, sent) {
+        const pusher = { ...deps.pusher, send: holding(deps.pusher, sent) }
+        return (await attemptPush({ ...deps, pusher }, record, interrupted)).next_at
+      },
+    },
+    deps,
+  )
+}
+
+/** The result of an attempt; `next_at` is set while the push stays due. */
+interface PushReport {
+  state: Push['state']
+  next_at?: Date
+}
+
+const GIVEN_UP = { state: 'dead', gone: false } as const satisfies PushStep
+
+/** Length of a topic that push services accept (RFC 8030 §5.4): 32 characters of base64url, which includes hex. */
+const TOPIC_LENGTH = 32
+
+/** The longest time that push services keep a message, in seconds: four weeks. */
+const LONGEST_TTL = 28 * 86_400
+
+/**
+ * Makes exactly one attempt at a push that this process has claimed, and records its result in one write. The text is drawn
+ * from the current state, so nothing goes out about a request that was decided meanwhile. A crash after the push service took
+ * it and before that write sends it again under the same tag and topic: the browser shows one notification.
+ */
+export async function attemptPush(deps: FlowDeps, push: Push, interrupted = false): Promise<PushReport> {
+  const at = deps.clock.now()
+  const before: Attempt[] = interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
+  const device = await deps.pushDevices.find(push.device_id)
+  const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
+  const uncounted = { tries: push.tries, audit: [] }
+  if (drawn === undefined || device === undefined) {
+    await finish(deps, push, { ...uncounted, state: 'dropped', next_at: at, attempts: before })
+    return { state: 'dropped' }
+  }
+  if (isTooLate(deps, push)) return { state: 'leased' }
+  const result = await send(deps, push, device, drawn, at)
+  const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
+  const attempts = [...before, attempt]
+  if (result.outcome === 'interrupted') {
+    // The service stops mid-attempt: another process may take the push at once, and no try is counted.
+    const due = { state: 'due', next_at: deps.clock.now() } as const
+    await finish(deps, push, { ...uncounted, ...due, attempts })
+    return due
+  }
+  return settle(deps, push, { result, attempts })
+}
+
+/** Checks the device: one that another person has taken over since must not show this person's requests. */
+function isTheirs(device: PushDevice | undefined, { user_id }: Push): device is PushDevice {
+  return device?.state === 'active' && device.user_id === user_id
+}
+
+async function send(
+  deps: FlowDeps,
+  push: Push,
+  device: PushDevice,
+  payload: PushPayload,
+  at: Date,
+): Promise<AttemptOutcome> {
+  if (deps.pushKey.isOff()) return { outcome: 'unsigned', duration_ms: 0 }
+  const subscription = openSubscription(deps.vault, device)
+  if (subscription === undefined) {
+    deps.log.error({ device_id: device.id }, 'decrypting the subscription of a browser failed; remove it')
+    return { outcome: 'unsigned', duration_ms: 0 }
+  }
+  const left = Math.floor((push.expires_at.getTime() - at.getTime()) / 1000)
+  return deps.pusher.send({
+    subscription,
+    keys: deps.pushKey.current(),
+    payload: JSON.stringify(payload),
+    ttl_seconds: Math.min(LONGEST_TTL, left),
+    // A hash, since the ids of requests must not reach the push service.
+    topic: sha256Hex(payload.tag).slice(0, TOPIC_LENGTH),
+    at,
+  })
+}
+
+async function settle(
+  deps: FlowDeps,
+  push: Push,
+  { result, attempts }: { result: AttemptOutcome; attempts: Attempt[] },
+): Promise<PushReport> {
+  const now = deps.clock.now()
+  const tries = push.tries + 1
+  const left = push.expires_at.getTime() - now.getTime()
+  const asked = pushStepAfter(result.outcome, tries, left, result.retry_after)
+  // A test is tried once: the person who asked for it sees the outcome.
+  const step = asked.state === 'due' && push.about.kind === 'test' ? GIVEN_UP : asked
+  const next_at = step.state === 'due' ? new Date(now.getTime() + step.delay_ms) : now
+  const audit = auditOf(deps, push, step, result.outcome, now)
+  const kept = await finish(deps, push, { state: step.state, next_at, tries, attempts, audit })
+  if (kept && step.state === 'sent') await deps.pushDevices.noteSent(push.device_id, now)
+  if (kept && step.state === 'dead' && step.gone) await forget(deps, push, now)
+  return step.state === 'due' ? { state: 'due', next_at } : { state: step.state }
+}
+
+async function finish(deps: FlowDeps, { id, fence }: Push, result: PushResult): Promise<boolean> {
+  const kept = await deps.pushes.finish(id, fence, result)
+  if (!kept) deps.log.warn({ push_id: id }, 'a push was taken over while it was being sent')
+  return kept
+}
+
+function auditOf(
+  deps: FlowDeps,
+  push: Push,
+  step: PushStep,
+  outcome: Attempt['outcome'],
+  at: Date,
+): AuditEntry[] {
+  // The person who asked for a test sees its outcome.
+  if (step.state === 'due' || push.about.kind === 'test') return []
+  const { id, account_id, about, user_id, device_id } = push
+  const type = step.state === 'sent' ? 'push.sent' : 'push.failed'
+  const request = 'request_id' in about ? { request_id: about.request_id } : {}
+  const detail = { about: about.kind, ...request, recipient: user_id, device: device_id, outcome }
+  return [drawEntry(deps, { type, at, actor: { kind: 'service' }, account_id, subject: id, detail })]
+}
+
+/** Removes a device whose subscription the push service no longer knows: permission was withdrawn, or the browser is gone. */
+async function forget(deps: FlowDeps, push: Push, at: Date): Promise<void> {
+  const { device_id, user_id } = push
+  const device = await deps.pushDevices.find(device_id)
+  if (device === undefined) return
+  const removed = drawEntry(deps, {
+    type: 'push.device_removed',
+    at,
+    actor: { kind: 'service' },
+    account_id: device.account_id,
+    subject: device_id,
+    detail: { user_id, reason: 'gone' },
+  })
+  await deps.pushDevices.remove(device_id, user_id, removed)
+}
+
+/**
+ * Draws the text of the push from the current state.
+ * @returns undefined when there is no reason left to notify: decided, expired, already voted, or no longer theirs to decide
+ */
+export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload | undefined> {
+  const { about, event_id, user_id } = push
+  const now = deps.clock.now()
+  switch (about.kind) {
+    case 'test':
+      return TEST_PUSH
+    case 'notice':
+      return noticePush(about.notice, event_id)
+    case 'consent': {
+      const bootstrap = await deps.bootstraps.find(about.bootstrap_id)
+      if (bootstrap === undefined || !isWaiting(bootstrap, now)) return undefined
+      return consentPush(bootstrap)
+    }
+    case 'request':
+    case 'reminder': {
+      const request = await deps.requests.find(about.request_id)
+      if (request?.status !== 'pending' || request.expires_at <= now) return undefined
+      if (!(await whomItWaitsFor(deps, request, now)).includes(user_id)) return undefined
+      return requestPush(request, about.kind)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import { mongo, Schema } from 'mongoose'
+import { type AuditRecord, isByTime } from '../../domain/audit.ts'
+import { given } from '../../domain/given.ts'
+import type { AuditTrail } from '../../ports/ports.ts'
+import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { damageTold, isDuplicateKey } from '../mongo/failures.ts'
+import { number, part, text } from '../mongo/fields.ts'
+import { beyond, during } from '../mongo/filters.ts'
+import { isDamaged, readSound } from '../mongo/sound-reads.ts'
+
+type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
+
+const recordSchema = new Schema<RecordDocument>(
+  {
+    _id: number,
+    entry: part,
+    salt: String,
+    content_sha256: text,
+    hash: text,
+  },
+  STRICT_SCHEMA,
+)
+// Sparse: erased records have no `eid`, and must not collide with one another.
+recordSchema.index({ 'entry.eid': 1 }, { unique: true, sparse: true })
+recordSchema.index({ 'entry.account_id': 1, _id: -1 })
+recordSchema.index({ 'entry.account_id': 1, 'entry.at': -1, _id: -1 })
+recordSchema.index({ 'entry.subject': 1, _id: -1 })
+recordSchema.index({ 'entry.type': 1, _id: -1 })
+
+/** Ids of records: a foreign document has another kind of id, and an id too large for a successor must not become the head. */
+const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
+
+/** Why such a document is refused as the head: a record linked to it would hide that it was put there from outside. */
+const NO_HEAD = 'the last document of the audit trail is not a record; run: countersign audit check'
+
+/** The last record is damaged. Entries are kept but not sealed: a trail that went on without that record would look whole. */
+class DamagedTrailError extends Error {
+  override readonly name = 'DamagedTrailError'
+  /** The store's own code for damage, so that the error is reported as damage, and only once. */
+  readonly code = 366
+
+  constructor(told: string) {
+    super(
+      `reading the last record of the audit trail failed, so nothing more is sealed; new entries wait in their documents. Run: countersign audit check (${told})`,
+    )
+  }
+}
+
+/**
+ * The audit trail on mongoose; its documents are inserted and read, never changed.
+ * @param partial leaves out damaged records, for a reader that checks for damage itself
+ */
+export function createAuditTrail(connection: StoreConnection, { partial = false } = {}): AuditTrail {
+  const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
+  const collection = connection.collection<RecordDocument>(model.collection.name)
+  const read: typeof readSound = partial ? readSound : (_connection, ask) => ask({})
+  const find: Find = async (filter, sort, limit) => {
+    const found = await read(connection, (sound) =>
+      collection.find(filter, sound).sort(sort).limit(limit).toArray(),
+    )
+    return found.map(toRecord)
+  }
+  return {
+    async head() {
+      const newest = collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1)
+      const [last] = await newest.toArray().catch((error: unknown) => {
+        const told = damageTold(error)
+        throw told === undefined ? error : new DamagedTrailError(told)
+      })
+      if (last !== undefined && !/^[0-9a-f]{64}$/.test(String(last.hash))) throw new Error(NO_HEAD)
+      return last && toRecord(last)
+    },
+    async known(eids) {
+      const wanted = { 'entry.eid': { $in: [...eids] } }
+      const projection = { _id: 0, 'entry.eid': 1 }
+      const found = await read(connection, (sound) =>
+        collection.find(wanted, { projection, ...sound }).toArray(),
+      )
+      return new Set(found.flatMap(({ entry }) => entry?.eid ?? []))
+    },
+    async insert(records) {
+      if (records.length === 0) return 0
+      try {
+        await collection.insertMany(records.map(toDocument), { ordered: true })
+        return records.length
+      } catch (error) {
+        if (error instanceof mongo.MongoBulkWriteError && isDuplicateKey(error)) return error.insertedCount
+        throw error
+      }
+    },
+    list: createList(find),
+    scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
+    isDamaged: (seq) => isDamaged(() => collection.findOne({ _id: seq })),
+  }
+}
+
+type Find = (filter: mongo.Filter<RecordDocument>, sort: mongo.Sort, limit: number) => Promise<AuditRecord[]>
+
+/** Reads the pages shown to people. */
+function createList(find: Find): AuditTrail['list'] {
+  return async ({ account_id, type, subject, from, to, before, limit }) => {
+    const about = given({ 'entry.account_id': account_id, 'entry.type': type, 'entry.subject': subject })
+    if (!isByTime(given({ from, to }))) {
+      const _id = { ...NUMBERED, ...(before === undefined ? {} : { $lt: before.seq }) }
+      return find({ ...about, _id }, { _id: -1 }, limit)
+    }
+    const times = during('entry.at', from, to, before?.at)
+    const past = before?.at === undefined ? {} : beyond('$lt', 'entry.at', before.at, before.seq)
+    return find({ ...about, ...times, _id: NUMBERED, ...past }, { 'entry.at': -1, _id: -1 }, limit)
+  }
+}
+
+function toDocument({ seq, ...rest }: AuditRecord): RecordDocument {
+  return { _id: seq, ...rest }
+}
+
+/** Keeps unknown fields: a check of the trail must see them. */
+function toRecord({ _id, ...rest }: RecordDocument): AuditRecord {
+  return { seq: _id, ...rest }
+}

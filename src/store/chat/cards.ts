@@ -1,0 +1,342 @@
+import mongoose, { Schema } from 'mongoose'
+import type { AuditEntry } from '../../domain/audit.ts'
+import {
+  CARD_ATTEMPTS_KEPT,
+  type Card,
+  type CardAttempt,
+  type CardReply,
+  type ChatPlatform,
+  type MessageRef,
+  REPLIES_KEPT,
+  recipientKey,
+} from '../../domain/chat.ts'
+import { given } from '../../domain/given.ts'
+import { updateEach } from '../mongo/bulk-writes.ts'
+import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { date, neededPart, number, part, text } from '../mongo/fields.ts'
+import { OLDEST_FIRST } from '../mongo/filters.ts'
+import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
+import {
+  type Choice,
+  type Claimed,
+  createQueue,
+  type Lease,
+  makeQueue,
+  noneOf,
+  OPEN_STATES,
+  type QueueToken,
+} from '../delivery/queue.ts'
+import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
+
+const { trusted } = mongoose
+
+type CardDocument = Omit<Card, 'id'> & { _id: string; recipient_key: string } & QueueToken
+type CardModel = mongoose.Model<CardDocument>
+type CardWrites = Parameters<CardModel['bulkWrite']>[0]
+
+const cardSchema = new Schema<CardDocument>(
+  {
+    _id: text,
+    account_id: text,
+    request_id: text,
+    platform: text,
+    recipient: neededPart,
+    notice: part,
+    /** Unique together with the request's id: one card per request and recipient. */
+    recipient_key: text,
+    wanted: number,
+    shown: number,
+    message: part,
+    perhaps_posted: Boolean,
+    posted_at: Date,
+    stale: Boolean,
+    replies: neededPart,
+    news: number,
+    attempts: neededPart,
+    created_at: date,
+  },
+  STRICT_SCHEMA,
+)
+cardSchema.index({ request_id: 1, recipient_key: 1 }, { unique: true })
+cardSchema.index(
+  { recipient_key: 1 },
+  { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable' },
+)
+cardSchema.index(
+  { account_id: 1, recipient_key: 1 },
+  { partialFilterExpression: { state: 'unreachable' }, name: 'unreachable_of_account' },
+)
+makeQueue(cardSchema, 'open_by_time')
+// Without it, every claim would read all edits that are due to find that no new card is.
+cardSchema.index(
+  { shown: 1, next_at: 1 },
+  { partialFilterExpression: { state: { $in: OPEN_STATES }, shown: 0 }, name: 'unposted_by_time' },
+)
+
+const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
+const PRESENT = trusted({ $exists: true })
+const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
+
+/** News for the cards of a request. */
+export interface CardNews {
+  request_id: string
+  /** The version the cards should show; absent when nothing changed that a card shows. */
+  version?: number
+  /** Lines to post once under every card; a card does not queue a line it already knows. */
+  replies: Omit<CardReply, 'state'>[]
+  /** People under whose cards no reminder is posted. */
+  unreminded?: readonly string[]
+  at: Date
+}
+
+/** The outcome of an attempt at a card, as the store writes it. */
+export interface CardResult {
+  state: Exclude<Card['state'], 'leased'>
+  next_at: Date
+  /** When the card is due instead, if it has got news since the claim. */
+  again_at: Date
+  /** `Card.news` at the time of the claim. */
+  news: number
+  tries: number
+  /** The version that the message shows now. */
+  shown: number
+  /** The message was posted or edited just now, so what it shows is no longer in doubt. */
+  certain: boolean
+  message?: MessageRef
+  posted_at?: Date
+  /** The message no longer exists on the platform. */
+  gone?: true
+  /** Whether a post whose answer was lost may exist; absent: unchanged. */
+  perhaps_posted?: boolean
+  /** The message must be edited once more, whatever it shows. */
+  recheck?: true
+  /** Ids of replies that were posted (`said`), or need not be posted any more (`dropped`). */
+  said: string[]
+  dropped: string[]
+  attempts: CardAttempt[]
+  audit: AuditEntry[]
+}
+
+export interface CardClaim extends Lease {
+  platforms: readonly ChatPlatform[]
+  /** `recipientKey`s whose cards must wait: another of their cards is being attempted, or the platform is rate limiting. */
+  busyRecipients: readonly string[]
+  /** `recipientKey`s of which only the posted cards must wait: the platform is rate limiting edits. */
+  busyEdits: readonly string[]
+  /** Accounts that already have their maximum of attempts under way. */
+  busyAccounts: readonly string[]
+}
+
+/** A card that this process has claimed. */
+export type ClaimedCard = Claimed<Card>
+
+/** Cards on mongoose: a queue whose documents become due again when they get news. */
+export function createCardStore(
+  connection: StoreConnection,
+  wake: Wake = noWake,
+  wakeCards: () => void = () => undefined,
+) {
+  const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
+  const queue = createQueue(connection, 'Card', recordOf<CardDocument>)
+  return {
+    ...reads(model),
+    ...news(model, connection.collection('cards'), wakeCards),
+    /** Inserts the cards, except those whose {request, platform, recipient} exists already. */
+    insertNew: (cards: readonly Card[]) => queue.insertNew(cards.map(toDocument)),
+    /**
+     * Leases the chosen among the cards longest due until `leaseEnds`, as deliveries do. Asking comes before tidying up: edits
+     * of many closed cards would take longer than a new request may live.
+     */
+    claim({ platforms, busyRecipients, busyEdits, busyAccounts, ...lease }: CardClaim & Choice<Card>) {
+      const free = { ...onPlatforms(platforms), ...noneOf('account_id', busyAccounts) }
+      const asking = { ...free, ...noneOf('recipient_key', busyRecipients), shown: 0 }
+      const still = noneOf('recipient_key', [...busyRecipients, ...busyEdits])
+      return queue.claim(lease, asking, { ...free, ...still, shown: trusted({ $gt: 0 }) })
+    },
+    /**
+     * Writes the result of the claimed attempt; a card with news since the claim is due again.
+     * @returns the state written; undefined when the claim is no longer the newest
+     */
+    async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
+      const state = await finish(model, id, fence, result)
+      if (state !== undefined && result.audit.length > 0) wake({ outboxOf: 'cards' })
+      return state
+    },
+    /** Extends the lease. @returns false when the claim is no longer the newest */
+    async extend(id: string, fence: number, leaseEnds: Date): Promise<boolean> {
+      const mine = { _id: id, fence, state: 'leased' } as const
+      return (await model.updateOne(mine, { $set: { next_at: leaseEnds } })).matchedCount === 1
+    },
+    bringForward: queue.bringForward,
+    nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
+  }
+}
+
+function onPlatforms(platforms: readonly ChatPlatform[]) {
+  return { platform: trusted({ $in: [...platforms] }) }
+}
+
+function reads(model: CardModel) {
+  return {
+    async find(id: string): Promise<Card | undefined> {
+      return recordIn(await model.findById(id).lean<CardDocument>())
+    },
+    /** Oldest first. */
+    async ofRequest(requestId: string): Promise<Card[]> {
+      const query = model.find({ request_id: String(requestId) }).sort(OLDEST_FIRST)
+      return (await query.lean<CardDocument[]>()).map(recordOf)
+    },
+  }
+}
+
+function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wakeCards: () => void) {
+  return {
+    /**
+     * Raises (never lowers) `wanted` of every card of these requests, adds replies not yet known, and makes every card with
+     * work due. Idempotent.
+     */
+    async follow(all: readonly CardNews[]): Promise<void> {
+      // In order: a card's news must be written before the update that decides whether to make it due.
+      const writes = all.flatMap(followWrites)
+      if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
+    },
+    /** Makes a card due now, because its message may show an older version than `shown` says; also if it waits for a retry. */
+    async doubt(id: string, at: Date): Promise<void> {
+      await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
+      await model.updateOne({ _id: id, state: RESTING }, dueAt(at))
+      await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, dueAt(at))
+      wakeCards()
+    },
+    /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
+    async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
+      const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
+      await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
+      await updateEach(collection, { ...cards, state: RESTING }, dueAt(at))
+      wakeCards()
+    },
+    /** Makes unreachable cards with work left due, and those that wait after a failure: their recipient may be reachable now. */
+    async retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
+      const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
+      const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
+      // Cards of requests that ended before anything was posted have none, and there may be many.
+      const $or = [{ $expr: BEHIND }, { stale: true }, { message: PRESENT }]
+      await updateEach(collection, { ...cards, ...of, state: 'unreachable', $or }, dueAt(at))
+      const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
+      await updateEach(collection, { ...cards, ...of, ...late }, dueAt(at))
+      wakeCards()
+    },
+    /** Makes edits due that were refused in a place which takes posts now; three times at most, since some are refused for ever. */
+    async retryEdits(recipient: string, at: Date): Promise<void> {
+      const refused = { recipient_key: recipient, state: 'unreachable' as const, message: PRESENT }
+      const few = { ...refused, $expr: BEHIND, tries: trusted({ $lt: 4 }) }
+      if ((await updateEach(collection, few, { $set: { state: 'due', next_at: at } })) > 0) wakeCards()
+    },
+    /** Makes every card due that waits after a failure: this process does not know whether the platform is still away. */
+    async retryFailed(at: Date): Promise<void> {
+      const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
+      if ((await updateEach(collection, late, { $set: { next_at: at } })) > 0) wakeCards()
+    },
+    /** Makes the account's failed cards on the platform due at that time, and those whose message could not be edited. */
+    async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
+      const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
+      const late = { ...failed, next_at: trusted({ $gt: at }) }
+      await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
+      // The range of keys stands for the platform, which the index of an account's unreachable cards does not have.
+      const recipient_key = trusted({ $gt: `${platform}:`, $lt: `${platform};` })
+      const fixed = { account_id: accountId, recipient_key, state: 'unreachable' as const, message: PRESENT }
+      await updateEach(collection, { ...fixed, $expr: BEHIND }, dueAt(at))
+      wakeCards()
+    },
+  }
+}
+
+/** The update that makes a card due as if nothing had been tried yet. */
+function dueAt(at: Date) {
+  return { $set: { state: 'due', next_at: at, tries: 0 } }
+}
+
+/** Cards of these requests on a platform, or those of one `recipientKey`. */
+type UnreachableCards =
+  | { requestIds: readonly string[]; platform: ChatPlatform }
+  | { requestIds?: undefined; recipient: string }
+
+/** First the news, then the writes that make cards due: a card they do not match is leased or due, and will see its news. */
+function followWrites({ request_id, version, replies, unreminded = [], at }: CardNews): CardWrites {
+  const told = { $inc: { news: 1 } }
+  const raise =
+    version === undefined
+      ? []
+      : [
+          {
+            filter: { request_id, wanted: trusted({ $lt: version }) },
+            update: { $set: { wanted: version }, ...told },
+          },
+        ]
+  const queue = replies.map((reply) => {
+    const added = { $each: [{ ...reply, state: 'due' }], $slice: -REPLIES_KEPT }
+    const silent = reply.kind === 'reminder' && unreminded.length > 0
+    // A full list has dropped its oldest: one as old as those may have been among them.
+    const room = [
+      { [`replies.${REPLIES_KEPT - 1}`]: trusted({ $exists: false }) },
+      { 'replies.0.at': trusted({ $lte: reply.at }) },
+    ]
+    const filter = {
+      request_id,
+      'replies.id': trusted({ $ne: reply.id }),
+      $or: room,
+      ...(silent ? { 'recipient.user_id': trusted({ $nin: [...unreminded] }) } : {}),
+    }
+    return { filter, update: { $push: { replies: added }, ...told } }
+  })
+  const hasToDo = { $or: [{ $expr: BEHIND }, { 'replies.state': 'due' }] }
+  const resting = { filter: { request_id, state: RESTING, ...hasToDo }, update: dueAt(at) }
+  // A failed card is retried at once with the change; a rate-limited one (no failure, so `tries` is 0) keeps waiting.
+  const failed = { request_id, state: 'due', tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
+  const hurry = { filter: failed, update: { $set: { next_at: at, tries: 0 } } }
+  return [...raise, ...queue, resting, hurry].map((updateMany) => ({ updateMany })) as CardWrites
+}
+
+async function finish(
+  model: CardModel,
+  id: string,
+  fence: number,
+  result: CardResult,
+): Promise<Card['state'] | undefined> {
+  const mine = { _id: id, fence, state: 'leased' } as const
+  const filters = [
+    ...(result.said.length === 0 ? [] : [{ 'said.id': { $in: result.said } }]),
+    ...(result.dropped.length === 0 ? [] : [{ 'dropped.id': { $in: result.dropped } }]),
+  ]
+  const options = filters.length === 0 ? {} : { arrayFilters: filters }
+  const settled = finished(result, result.state, result.next_at)
+  const rest = result.certain ? { ...settled, $unset: { ...settled.$unset, stale: 1 } } : settled
+  const rests = await model.updateOne({ ...mine, news: result.news }, rest, options)
+  if (rests.matchedCount === 1) return result.state
+  const again = await model.updateOne(mine, finished(result, 'due', result.again_at), options)
+  return again.matchedCount === 1 ? 'due' : undefined
+}
+
+function finished(result: CardResult, state: Card['state'], next_at: Date) {
+  const set = {
+    state,
+    next_at,
+    tries: result.tries,
+    shown: result.shown,
+    ...given({ message: result.message, posted_at: result.posted_at }),
+    ...(result.perhaps_posted ? { perhaps_posted: true } : {}),
+    ...(result.recheck ? { stale: true } : {}),
+    ...(result.said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
+    ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
+  }
+  const attempts = { $each: result.attempts, $slice: -CARD_ATTEMPTS_KEPT }
+  const $unset = {
+    ...(result.perhaps_posted === false ? { perhaps_posted: 1 } : {}),
+    ...(result.gone ? { message: 1, posted_at: 1 } : {}),
+  }
+  const unset = Object.keys($unset).length === 0 ? {} : { $unset }
+  return withOutbox({ $set: set, $push: { attempts }, ...unset }, result.audit)
+}
+
+function toDocument(card: Card): CardDocument {
+  return { ...documentOf(card), recipient_key: recipientKey(card) }
+}

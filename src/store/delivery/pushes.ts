@@ -1,0 +1,66 @@
+import { Schema } from 'mongoose'
+import type { Push } from '../../domain/push.ts'
+import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { type Busy, noneBusy } from './deliveries.ts'
+import { date, neededPart, text } from '../mongo/fields.ts'
+import { noWake, type Wake } from '../mongo/outbox.ts'
+import {
+  type AttemptResult,
+  type Choice,
+  createQueue,
+  indexResting,
+  type Lease,
+  makeQueue,
+  type QueueToken,
+} from './queue.ts'
+import { documentOf, recordOf } from '../mongo/record.ts'
+
+type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
+
+const pushSchema = new Schema<PushDocument>(
+  {
+    _id: text,
+    account_id: text,
+    user_id: text,
+    device_id: text,
+    event_id: text,
+    about: neededPart,
+    host: text,
+    expires_at: date,
+    attempts: neededPart,
+    created_at: date,
+  },
+  STRICT_SCHEMA,
+)
+const RESTING = ['sent', 'dropped', 'dead'] as const
+
+pushSchema.index({ event_id: 1, device_id: 1 }, { unique: true })
+makeQueue(pushSchema, 'open_by_time_and_receiver', ['host', 'account_id'])
+indexResting(pushSchema, RESTING)
+
+export type PushResult = AttemptResult<Exclude<Push['state'], 'leased'>>
+
+/** Pushes on mongoose: a queue. */
+export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
+  const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')
+  const queue = createQueue(connection, 'Push', recordOf<PushDocument>)
+  return {
+    /** Inserts the pushes, except those whose {event, device} exists already. */
+    insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(documentOf)),
+    /** Returns all pushes about this event. */
+    async ofEvent(eventId: string): Promise<Push[]> {
+      return (await model.find({ event_id: eventId }).lean<PushDocument[]>()).map(recordOf)
+    },
+    /** Leases the chosen among the pushes longest due until `leaseEnds`, as deliveries do. */
+    claim: (query: Lease & Busy & Choice<Push>) => queue.claim(query, noneBusy(query)),
+    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
+    async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
+      const kept = await queue.finish(id, fence, result)
+      if (kept && result.audit.length > 0) wake({ outboxOf: 'pushes' })
+      return kept
+    },
+    bringForward: queue.bringForward,
+    nextDue: () => queue.nextDue(),
+    deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
+  }
+}

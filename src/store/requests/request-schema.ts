@@ -1,0 +1,71 @@
+import { Schema } from 'mongoose'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { STRICT_SCHEMA } from '../mongo/connect.ts'
+import { date, flag, neededPart, number, part, text } from '../mongo/fields.ts'
+import { addOutbox, type OutboxToken } from '../mongo/outbox.ts'
+
+/** A request document: the record with its id as `_id`. `moved_at`: when it got its version; absent for the first version. */
+export type RequestDocument = Omit<ApprovalRequest, 'id'> & { _id: string; moved_at?: Date } & OutboxToken
+
+/** Collection `requests`. The caller's context is stored as text, never as BSON, which would lose or change keys. */
+export const requestSchema = new Schema<RequestDocument>(
+  {
+    _id: text,
+    version: number,
+    moved_at: Date,
+    status: text,
+    account_id: text,
+    api_key_id: text,
+    requested_by: neededPart,
+    sandbox: flag,
+    action: text,
+    context_json: text,
+    context_sha256: text,
+    high_impact: flag,
+    audience: String,
+    reversibility: String,
+    notify: part,
+    requirement: neededPart,
+    callback_url: String,
+    callback_secret_version: Number,
+    asked_from: String,
+    created_at: date,
+    expires_at: date,
+    sandbox_plan: part,
+    votes: neededPart,
+    seen: part,
+    decision: part,
+    cancelled: Boolean,
+    consumed_at: Date,
+    consumed_with: String,
+    reminders: { type: [Number], default: undefined },
+    remind_at: Date,
+    reminded_at: Date,
+    caller_reminded_at: Date,
+    reminder_count: Number,
+    callback: part,
+    outbox: neededPart,
+  },
+  STRICT_SCHEMA,
+)
+
+requestSchema.index({ api_key_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ api_key_id: 1, status: 1, created_at: -1, _id: -1 })
+requestSchema.index({ status: 1, expires_at: 1 })
+requestSchema.index({ remind_at: 1 }, { partialFilterExpression: { status: 'pending' } })
+requestSchema.index({ 'requirement.approvers.user_id': 1, status: 1, expires_at: 1, _id: 1 })
+requestSchema.index(
+  { api_key_id: 1, 'decision.decided_at': -1 },
+  { partialFilterExpression: { status: 'rejected' }, name: 'rejected_by_key' },
+)
+requestSchema.index({ account_id: 1, created_at: -1, _id: -1 })
+requestSchema.index({ account_id: 1, status: 1, created_at: -1, _id: -1 })
+requestSchema.index({ 'requirement.approvers.user_id': 1, account_id: 1, created_at: -1, _id: -1 })
+// Partial: only requests that were voted on have these.
+requestSchema.index(
+  { 'votes.user_id': 1, account_id: 1, created_at: -1, _id: -1 },
+  { partialFilterExpression: { 'votes.user_id': { $exists: true } }, name: 'by_voter' },
+)
+requestSchema.index({ moved_at: 1 }, { sparse: true })
+requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
+addOutbox(requestSchema)

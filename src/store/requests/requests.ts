@@ -1,0 +1,362 @@
+import mongoose from 'mongoose'
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { OutboxEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
+import type { ApprovalRequest, RequestChange, RequestStatus, Seen } from '../../domain/request.ts'
+import type { Clock } from '../../ports/ports.ts'
+import { beyond } from '../clock.ts'
+import type { StoreConnection } from '../mongo/connect.ts'
+import {
+  beforePosition,
+  ENDING_FIRST,
+  type EndPosition,
+  EXPIRED,
+  endingAfter,
+  expiredAround,
+  type ListPosition,
+  mergeNewest,
+  NEWEST_FIRST,
+  UNEXPIRED,
+} from '../mongo/filters.ts'
+import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
+import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
+import { type RequestDocument, requestSchema } from './request-schema.ts'
+import { createInserter, createLookup } from '../mongo/shared-trips.ts'
+import { leanSound } from '../mongo/sound-reads.ts'
+
+const { trusted } = mongoose
+
+type RequestModel = mongoose.Model<RequestDocument>
+type Filter = mongoose.QueryFilter<RequestDocument>
+
+export type RequestStore = ReturnType<typeof createRequestStore>
+
+export interface ListQuery {
+  api_key_id: string
+  status?: RequestStatus
+  limit: number
+  /** Exclusive position: only requests older than this one. */
+  before?: ListPosition
+}
+
+/** Which requests wait for a person: their own, and those of whom they stand in for. */
+export interface InboxScope {
+  user_id: string
+  principals: readonly string[]
+  /** Accounts in which the person may decide for their principals. */
+  accounts: readonly string[]
+}
+
+/** The state of a request that holds a reservation before an approver (`quotas.ts`). */
+interface PlaceHolder {
+  id: string
+  pending: boolean
+  expires_at: Date
+}
+
+/** Requests on mongoose. Every method is one single-document operation, or a plain read. */
+export function createRequestStore(
+  connection: StoreConnection,
+  wake: Wake = noWake,
+  clock: Pick<Clock, 'now'> = { now: () => new Date() },
+) {
+  const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
+  const lookup = createLookup(model)
+  const insert = createInserter(model)
+  return {
+    ...reads(model, lookup, clock),
+    ...attentionReads(model),
+    ...dueReads(model),
+    ...writes(connection, model, wake),
+    /** @returns false when the id exists already. */
+    async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
+      const document = documentOf(request)
+      const inserted = await insert(document)
+      if (inserted) wake({ outboxOf: 'requests', document, ...given({ hint }) })
+      return inserted
+    },
+  }
+}
+
+function reads(
+  model: RequestModel,
+  lookup: (id: string) => Promise<RequestDocument | undefined>,
+  clock: Pick<Clock, 'now'>,
+) {
+  return {
+    async find(id: string): Promise<ApprovalRequest | undefined> {
+      return recordIn(await lookup(id))
+    },
+    /** Finds the request whose decision has this id (`dec_…`). */
+    async findByDecision(decisionId: string): Promise<ApprovalRequest | undefined> {
+      return recordIn(await model.findOne({ 'decision.id': String(decisionId) }).lean<RequestDocument>())
+    },
+    /** Returns those of these requests that exist. */
+    async findMany(ids: readonly string[]): Promise<ApprovalRequest[]> {
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }).batchSize(ids.length + 1)
+      return (await query.lean<RequestDocument[]>()).map(recordOf)
+    },
+    /** Lists newest first. A request lapsed by the database's clock counts as expired, even if its stored `status` is pending. */
+    async list({ api_key_id, status, limit, before }: ListQuery): Promise<ApprovalRequest[]> {
+      const reads: ApprovalRequest[][] = []
+      for (const part of partsOfStatus(status, clock.now())) {
+        const filter = { api_key_id, ...part, ...beforePosition(before) }
+        const found = await model.find(filter).sort(NEWEST_FIRST).limit(limit).lean<RequestDocument[]>()
+        reads.push(found.map(recordOf))
+      }
+      return mergeNewest(reads, limit)
+    },
+    /**
+     * Returns the requests that wait for this person, the first to expire first: pending, unexpired by the database's clock,
+     * naming the person or one they stand in for, without that approver's vote and without any vote cast by the person; no
+     * dry-runs. `after`: exclusive position, only requests that expire later.
+     */
+    async pendingFor(who: InboxScope, limit: number, after?: EndPosition): Promise<ApprovalRequest[]> {
+      const filter = { ...waitingFor(who), $and: [endingAfter(after)] }
+      const found = await model.find(filter).sort(ENDING_FIRST).limit(limit).lean<RequestDocument[]>()
+      return found.map(recordOf)
+    },
+    /**
+     * Returns pending requests with a vote that the person cast, also as a delegate, the first to expire first. It looks through
+     * all on which they ever voted: for the operator alone.
+     */
+    async withVoteOf(userId: string, limit: number): Promise<string[]> {
+      const filter = { 'votes.user_id': userId, status: 'pending', $expr: UNEXPIRED } as const
+      const found = await model
+        .find(filter, { _id: 1 })
+        .sort(ENDING_FIRST)
+        .limit(limit)
+        .lean<{ _id: string }[]>()
+      return found.map(({ _id }) => _id)
+    },
+    /** Counts what `pendingFor` would return without a limit. */
+    async countPendingFor(who: InboxScope): Promise<number> {
+      return model.countDocuments(waitingFor(who))
+    },
+    /** Returns the version of each request that exists and is undamaged: one query for all waiters of a process. */
+    async versions(ids: readonly string[]): Promise<Map<string, number>> {
+      const filter = { _id: trusted({ $in: [...ids] }) }
+      // One batch for all of them: the default of 101 would take several commands.
+      const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
+      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
+      return new Map(found.map((document) => [document._id, document.version]))
+    },
+    /** Reads which requests got a new version in that time, by the database's clock. @returns undefined if too many did */
+    async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
+      const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
+      const query = model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
+      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
+      return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
+    },
+  }
+}
+
+/** From this many changes on, `movedBetween` gives up. */
+const MOST_MOVED = 1_000
+
+/** Most rejections read per key, the newest: far more than it takes to silence a key towards every approver. */
+const MOST_REJECTIONS = 500
+
+/** Reads for the limits on attention. A single rejection closes a request, so its rejecting vote is the one that closed it. */
+function attentionReads(model: RequestModel) {
+  return {
+    /** Returns who has rejected live (not sandbox) requests of this key since `since`, and when. */
+    async rejections(keyId: string, since: Date): Promise<{ user_id: string; at: Date }[]> {
+      const recent = {
+        api_key_id: keyId,
+        status: 'rejected' as const,
+        'decision.decided_at': trusted({ $gte: since }),
+        sandbox: false,
+      }
+      const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
+      const newestFirst = { 'decision.decided_at': -1 } as const
+      const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
+      const found = await leanSound<Pick<RequestDocument, 'votes'>[]>(query)
+      const votes = found.flatMap((request) =>
+        request.votes.filter(({ decision }) => decision === 'rejected'),
+      )
+      return votes.map(({ user_id, at }) => ({ user_id, at }))
+    },
+    /** Returns, of those of these requests that exist and are undamaged, whether they wait for this approver. */
+    async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {
+      const fields = { status: 1, expires_at: 1, 'votes.on_behalf_of': 1 }
+      const query = model.find({ _id: trusted({ $in: [...ids] }) }, fields)
+      const found = await leanSound<RequestDocument[]>(query.batchSize(ids.length + 1))
+      return found.map(({ _id, status, expires_at, votes }) => ({
+        id: _id,
+        pending: status === 'pending' && votes.every(({ on_behalf_of }) => on_behalf_of !== approverId),
+        expires_at,
+      }))
+    },
+  }
+}
+
+/** The whole condition is in the query: filtering after the limit would let requests that do not need this person hide others. */
+function waitingFor({ user_id, principals, accounts }: InboxScope): Filter {
+  const named = 'requirement.approvers.user_id'
+  const open = {
+    status: 'pending' as const,
+    sandbox: false,
+    'votes.user_id': trusted({ $ne: user_id }),
+    $expr: UNEXPIRED,
+  }
+  const own = { [named]: user_id, 'votes.on_behalf_of': trusted({ $ne: user_id }) }
+  if (principals.length === 0) return { ...own, ...open }
+  const others = principals.map((id) => ({
+    account_id: trusted({ $in: [...accounts] }),
+    $and: [{ [named]: id }, { [named]: trusted({ $ne: user_id }) }],
+    'votes.on_behalf_of': trusted({ $ne: id }),
+  }))
+  return { [named]: trusted({ $in: [user_id, ...principals] }), ...open, $or: [own, ...others] }
+}
+
+/** A lower bound that excludes requests without `remind_at` from the index scan. */
+const LONG_AGO = new Date(0)
+
+/** Reads for the sweeps. */
+function dueReads(model: RequestModel) {
+  const status = 'pending' as const
+  type Time = 'expires_at' | 'remind_at'
+  const due = async (filter: Filter, by: Time, limit: number): Promise<ApprovalRequest[]> => {
+    const query = model
+      .find(filter)
+      .sort({ [by]: 1 })
+      .limit(limit)
+    return (await leanSound<RequestDocument[]>(query)).map(recordOf)
+  }
+  const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
+    const query = model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
+    return (await leanSound<RequestDocument | null>(query))?.[by]
+  }
+  return {
+    /** Returns pending requests that lapsed by the database's clock, the longest lapsed first; `now` only narrows the search. */
+    lapsed: (now: Date, limit: number) =>
+      due({ status, expires_at: expiredAround(now), $expr: EXPIRED }, 'expires_at', limit),
+    /** Returns when the next pending request expires. */
+    nextExpiry: () => next({ status }, 'expires_at'),
+    /** Returns pending, unexpired requests with an automatic reminder due at `now`, the longest due first. */
+    remindable: (now: Date, limit: number) =>
+      due({ status, remind_at: trusted({ $gt: LONG_AGO, $lte: now }), $expr: UNEXPIRED }, 'remind_at', limit),
+    /** Returns when the next automatic reminder of a pending, unexpired request is due. */
+    nextReminder: () =>
+      next({ status, remind_at: trusted({ $gt: LONG_AGO }), $expr: UNEXPIRED }, 'remind_at'),
+  }
+}
+
+/**
+ * Returns the filters that together find the requests with this status. A request that lapsed by the database's clock counts
+ * as expired before it is marked, as in every other read. One query each, because each filter has an index and their `$or`
+ * has none. Query them in this order: then a request that is marked in between is found by one of them.
+ * @param now only narrows the search
+ */
+export function partsOfStatus(status: RequestStatus | undefined, now: Date): Filter[] {
+  if (status === 'pending') return [{ status, $expr: UNEXPIRED }]
+  if (status !== 'expired') return [status === undefined ? {} : { status }]
+  return [{ status: 'pending', expires_at: expiredAround(now), $expr: EXPIRED }, { status }]
+}
+
+/** Most first looks noted per request: it asks a few people, and those who stand in for them. */
+const MOST_SEEN = 50
+
+/** A reminder to record, with its event and its audit entry. */
+interface Reminder {
+  at: Date
+  event: OutboxEvent
+  audit: AuditEntry
+}
+
+/**
+ * Each is one conditional write; those of a new state return undefined when their condition does not hold (any more): read again.
+ * They go to the driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to
+ * cast it. Undefined must not be ignored there: a filter without its `_id` would match any request (T62).
+ */
+function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
+  const collection = connection.collection<RequestDocument>(model.collection.name)
+  const update = async (
+    filter: Filter,
+    change: mongoose.UpdateQuery<RequestDocument>,
+  ): Promise<ApprovalRequest | undefined> => {
+    const moves = change.$inc?.version !== undefined && { $currentDate: { moved_at: true } }
+    // Widened: the driver's types do not know those of mongoose.
+    const [where, what]: [object, object] = [filter, { ...change, ...moves }]
+    const after = { returnDocument: 'after' } as const
+    const changed = await collection.findOneAndUpdate({ ...where }, { ...what }, after)
+    if (changed !== null) wake({ outboxOf: 'requests', document: changed })
+    return recordIn(changed)
+  }
+  return {
+    /**
+     * Writes a vote with its tally and decision at once, only while the request is pending, has that version and is unexpired
+     * by the database's clock.
+     */
+    recordVote: (id: string, version: number, change: RequestChange) =>
+      update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
+    /** Does the same as `recordVote`, for sandbox requests only. */
+    recordSandboxDecision: (id: string, version: number, change: RequestChange) =>
+      update({ _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED }, votingUpdate(change)),
+    /** Pending and past its time by the database's clock → expired. */
+    expire: (id: string, event: OutboxEvent, audit: AuditEntry) =>
+      update(
+        { _id: id, status: 'pending', $expr: EXPIRED },
+        withOutbox({ $set: { status: 'expired' }, $inc: { version: 1 } }, [audit], [event]),
+      ),
+    /** Pending and, by the database's clock, unexpired → expired and `cancelled`. */
+    cancel: (id: string, event: OutboxEvent, audit: AuditEntry) =>
+      update(
+        { _id: id, status: 'pending', $expr: UNEXPIRED },
+        withOutbox({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
+      ),
+    /** Notes an approver's first look at a pending request. No reader waits for it, so the version stays. */
+    async noteSeen(id: string, seen: Seen): Promise<void> {
+      const hasRoom = { [`seen.${MOST_SEEN - 1}`]: trusted({ $exists: false }) }
+      const first = { 'seen.approver': trusted({ $ne: seen.approver }), ...hasRoom }
+      await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
+    },
+    /** Approved and never used → used. */
+    consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
+      update(
+        { _id: id, status: 'approved', consumed_at: null },
+        withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
+      ),
+    /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */
+    recordReminder(id: string, gapSeconds: number, { at, event, audit }: Reminder) {
+      const before = new Date(at.getTime() - gapSeconds * 1000)
+      const times = [null, trusted({ $lte: before }), trusted({ $gt: beyond(at) })]
+      const free = times.map((caller_reminded_at) => ({ caller_reminded_at }))
+      const $set = { reminded_at: at, caller_reminded_at: at }
+      return update(
+        { _id: id, status: 'pending', $expr: UNEXPIRED, $or: free },
+        withOutbox({ $set, $inc: { version: 1, reminder_count: 1 } }, [audit], [event]),
+      )
+    },
+    /**
+     * Records the due automatic reminder (`reminder`) or skips it, and notes when the next one is due: only while the request
+     * is pending, has that version and is unexpired by the database's clock.
+     */
+    settleReminder(id: string, version: number, next: Date | undefined, reminder?: Reminder) {
+      const open = { _id: id, status: 'pending', version, $expr: UNEXPIRED } as const
+      return update(open, settledReminder(next, reminder))
+    },
+  }
+}
+
+/** Builds the update. No reader waits for a skipped reminder, so the version stays. */
+function settledReminder(
+  next: Date | undefined,
+  reminder: Reminder | undefined,
+): mongoose.UpdateQuery<RequestDocument> {
+  const plan = next === undefined ? { $unset: { remind_at: 1 } } : { $set: { remind_at: next } }
+  if (reminder === undefined) return plan
+  const $set = { ...plan.$set, reminded_at: reminder.at }
+  const $inc = { version: 1, reminder_count: 1 }
+  return withOutbox({ ...plan, $set, $inc }, [reminder.audit], [reminder.event])
+}
+
+function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocument> {
+  const set: Record<string, unknown> = { status: change.status }
+  if (change.decision !== undefined) set.decision = change.decision
+  if (change.callback !== undefined) set.callback = change.callback
+  if (change.signed_votes !== undefined) set.votes = change.signed_votes
+  const push = change.signed_votes === undefined ? { votes: change.vote } : {}
+  return withOutbox({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)
+}
