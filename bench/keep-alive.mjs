@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
-import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
+import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { drawSecrets, silent, startProcess, startStore } from './support/set-up.mjs'
 
 /** Around the end of a connection: Node.js's own default, 5 s and one more, and what is asked for. */

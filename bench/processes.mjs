@@ -5,8 +5,8 @@ import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
-import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
+import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { drawSecrets, silent, startProcess, startStore } from './support/set-up.mjs'
 
 const COUNTS = [1, 2, 4]

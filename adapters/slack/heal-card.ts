@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ChatIdentity, identityKey, type MessageRef } from '../../src/domain/chat.ts'
-import { type CardSubject, findSubject, isOver, showSubject } from '../../src/flow/tell/show-card.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { type CardSubject, findSubject, isOver, showSubject } from '../../src/flow/tell/show-card.ts'
 import { readIncoming } from './incoming.ts'
 
 const element = z.object({ action_id: z.string().optional(), url: z.string().optional() })

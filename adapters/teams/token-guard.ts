@@ -2,8 +2,8 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refusal } from '../../src/domain/errors.ts'
 import { parseJson } from '../../src/domain/parse-json.ts'
-import { type SeldomWarning, warnSeldom } from '../../src/ports/warn-seldom.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { type SeldomWarning, warnSeldom } from '../../src/ports/warn-seldom.ts'
 import { fetchJson } from './fetch-json.ts'
 
 /** The claims of a token that passed. */

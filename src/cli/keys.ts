@@ -1,6 +1,6 @@
 import { type ApiKey, SCOPES, type Scope } from '../domain/api-key.ts'
-import type { FlowDeps } from '../flow/deps.ts'
-import { KEY_PURPOSES, type KeyKeeper } from '../flow/keys/keep-keys.ts'
+import type { FlowDeps, KeyKeeper } from '../flow/deps.ts'
+import { KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
 import { createApiKey, revokeApiKey } from '../flow/keys/manage-api-keys.ts'
 import { presentKey } from '../http/api/api-keys.ts'
 import type { PublicKeyRecord, SigningKey } from '../signing/key-record.ts'

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { outliveOutput } from '../compose/outlive-output.ts'
 import { inEnvironment } from '../config/config.ts'
 import { Refusal, type RefusalCode } from '../domain/errors.ts'
 import { redact } from '../domain/redact.ts'
@@ -64,21 +65,6 @@ export async function runOn(on: Terminal | undefined, command: () => Promise<voi
   const run = () => current.run(store, command)
   await (on === undefined ? run() : inEnvironment(on.env, run))
   return store.exitCode
-}
-
-/**
- * Keeps a failed write to stdout or stderr from ending the process: only the line is lost. A reader that is gone (`| head`)
- * is not reported; a full disk is reported once.
- */
-export function outliveOutput(onLost: () => void = () => undefined): void {
-  let told = false
-  process.stderr.on('error', () => undefined)
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (told || error.code === 'EPIPE') return
-    told = true
-    process.stderr.write(`writing the output failed: ${error.message}; changes made before this stay\n`)
-    onLost()
-  })
 }
 
 /** The result of a command. */

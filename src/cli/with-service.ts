@@ -4,8 +4,8 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { inShell } from '../config/secrets.ts'
 import { shortNameFault } from '../domain/text-check.ts'
 import { normaliseEmail, type User } from '../domain/user.ts'
-import { createRelay, NO_LOOPS } from '../flow/relay/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import { createRelay, NO_LOOPS } from '../flow/relay/relay.ts'
 import { CliError, commandLog, usageError } from './terminal.ts'
 
 interface CommandNeeds {

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import type { ChatPort } from '../ports/ports.ts'
 import type { Mount } from '../http/http-deps.ts'
+import type { ChatPort } from '../ports/ports.ts'
 import { createChatConversationStores } from '../store/chat/chat-conversations.ts'
 import type { StoreConnection } from '../store/mongo/connect.ts'
 

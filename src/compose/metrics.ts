@@ -3,8 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { BuildInfo } from '../config/package-path.ts'
 import { AUDIT_TYPES } from '../domain/audit.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import { within } from '../ports/within.ts'
 import type { HttpDeps } from '../http/http-deps.ts'
+import { within } from '../ports/within.ts'
 
 /** Metrics of this process and of the store, in the format of Prometheus. */
 export interface Metrics {

@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
+import type { FlowDeps } from '../flow/deps.ts'
+import { createRelay, type Relay, type SendLoops } from '../flow/relay/relay.ts'
 import { CARD_LEASE_MS } from '../flow/tell/record-card.ts'
 import { createCardLoop } from '../flow/tell/send-cards.ts'
-import { createRelay, type Relay, type SendLoops } from '../flow/relay/relay.ts'
-import { createDeliveryLoop } from '../flow/webhooks/send-deliveries.ts'
-import type { FlowDeps } from '../flow/deps.ts'
 import { createPushLoop } from '../flow/tell/send-pushes.ts'
-import { within } from '../ports/within.ts'
+import { createDeliveryLoop } from '../flow/webhooks/send-deliveries.ts'
 import { createJobs, type Jobs } from '../jobs/start-jobs.ts'
 import { createSweeps } from '../jobs/sweeps.ts'
+import { within } from '../ports/within.ts'
 import type { Composition } from './compose.ts'
 
 /** The background work of the service, besides answering requests. */

@@ -1,10 +1,4 @@
-import type { SessionTokens } from '../signing/session-token.ts'
-import type { ChangeSignal } from '../store/requests/change-signal.ts'
-import type { InboxSignal } from '../store/requests/inbox-signal.ts'
-import type { Stores } from '../store/stores.ts'
-import type { VerificationLog } from './audit/verification-log.ts'
-import type { KeyKeeper } from './keys/keep-keys.ts'
-import type { AuthenticatorModels } from './people/authenticator-models.ts'
+import type { AuditActor, AuditEntry } from '../domain/audit.ts'
 import type {
   AuditTrail,
   ChatPort,
@@ -15,10 +9,16 @@ import type {
   Random,
   Signer,
   TargetUrls,
+  VapidKeys,
   Vault,
   WebhookSender,
 } from '../ports/ports.ts'
-import type { PushKeyKeeper } from './tell/push-secrets.ts'
+import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../signing/key-record.ts'
+import type { KeyRing } from '../signing/keys.ts'
+import type { SessionTokens } from '../signing/session-token.ts'
+import type { ChangeSignal } from '../store/requests/change-signal.ts'
+import type { InboxSignal } from '../store/requests/inbox-signal.ts'
+import type { Stores } from '../store/stores.ts'
 
 /** The part of the configuration that the code in this folder uses. */
 interface Settings {
@@ -39,6 +39,75 @@ export interface RelyingParty {
   rpId: string
   /** The name that authenticators show. */
   name: string
+}
+
+/** What is known about models of authenticators; without a metadata file, nothing. */
+export interface AuthenticatorModels {
+  /** Can any authenticator prove its model here? */
+  readonly known: boolean
+  /** The model's name; undefined where it is not known. */
+  nameOf(aaguid: string | undefined): string | undefined
+  /**
+   * Do these certificates (DER, leaf first) lead to a root of that model, and does the model still count? Under a root that
+   * other models have too, the leaf must also name the model, or a lesser one of its maker could pass for it (WebAuthn L3 §8.2.1).
+   */
+  vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
+  /** Has the model been reported as broken? */
+  isBroken(aaguid: string | undefined): boolean
+}
+
+/** `accept`: from now on the store expects the settings of this process; `keep`: those it was made with. */
+export type KeySettings = 'keep' | 'accept'
+
+/** The service's signing keys: loaded, made, rotated. */
+export interface KeyKeeper {
+  /** Keys as last loaded. */
+  ring(): KeyRing
+  /** Reads the stored keys again: another process may have rotated. */
+  reload(): Promise<KeyRing>
+  /**
+   * Finds the key of this id, whatever its state. Another process may just have made a key of an unknown id, so the store is
+   * read again; at most once a second, as anyone can send unknown ids.
+   */
+  find(kid: string): Promise<PublicKeyRecord | undefined>
+  /** @throws the store's error if this key is stored but damaged: what it signed is not forged, it cannot be checked */
+  refuseSpoilt(kid: string): Promise<void>
+  /** Names of settings in which the process that made the newest key differed from this one, when keys were last loaded. */
+  changed(): string[]
+  /** Makes the first key of every purpose that has none. Called at every start. */
+  ensure(): Promise<void>
+  /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
+  rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: KeySettings): Promise<SigningKey>
+  /**
+   * Revokes a key that others may have: what it signed from `since` on is no longer valid, and it signs nothing more (T73). A
+   * later call can name an earlier time.
+   * @returns the key as it was before; `refused` if not revoked, such as `signs` while a service may still sign with it
+   */
+  revoke(kid: string, since: Date, actor: AuditActor): Promise<Revocation>
+}
+
+type Revocation =
+  | { refused: 'unknown' }
+  | { refused: 'revoked' | 'signs'; key: PublicKeyRecord }
+  | { refused?: undefined; key: PublicKeyRecord }
+
+/** Records public verifications in the audit log (interface, "Every verification attempt is logged"). Nothing is dropped. */
+export interface VerificationLog {
+  record(entry: AuditEntry): void
+  /** For an attempt that the rate limit refused: all attempts of one asker are counted in the first's entry. */
+  recordRefused(entry: AuditEntry): void
+  /** Writes all waiting entries. */
+  flush(): Promise<void>
+}
+
+/** The key pair that identifies this deployment to push services (VAPID, RFC 8292). */
+export interface PushKeyKeeper {
+  /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
+  isOff(): boolean
+  /** Returns the pair; call `ensure` first. @throws Refusal `storage_damaged` */
+  current(): VapidKeys
+  /** Called at every start: makes the pair if there is none. Two processes that start at once agree on one pair. */
+  ensure(): Promise<void>
 }
 
 type PeopleStores = Pick<

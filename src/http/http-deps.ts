@@ -1,9 +1,9 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
 import type { User } from '../domain/user.ts'
-import type { CallerDeps } from '../flow/keys/authenticate-caller.ts'
 import type { FlowDeps } from '../flow/deps.ts'
+import type { CallerDeps } from '../flow/keys/authenticate-caller.ts'
+import type { Owner } from '../flow/people/accounts.ts'
 import type { RateLimiter } from '../ports/ports.ts'
-import type { Owner } from '../flow/webhooks/manage-webhooks.ts'
 import type { Answered } from './middleware/log-requests.ts'
 import type { Slots } from './slots.ts'
 

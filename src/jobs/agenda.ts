@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Db, MongoJobRepository, type ObjectId } from '@agendajs/mongo-backend'
 import { Agenda, type JobParameters, type JobRepositoryOptions } from 'agenda'
-import { warnSeldom } from '../ports/warn-seldom.ts'
 import type { Clock, Log } from '../ports/ports.ts'
+import { warnSeldom } from '../ports/warn-seldom.ts'
 
 /** The only kind of job: each kind costs one query of the store per round, so all sweeps share one. */
 export const JOB = 'sweep'

@@ -1,10 +1,10 @@
 import { settleBootstraps } from '../flow/bootstrap/settle-bootstrap.ts'
-import { cleanUp } from './clean-up.ts'
-import type { Relay, SendLoops } from '../flow/relay/relay.ts'
 import type { FlowDeps } from '../flow/deps.ts'
-import type { Clock } from '../ports/ports.ts'
-import { remindAutomatically } from '../flow/tell/remind-approvers.ts'
+import type { Relay, SendLoops } from '../flow/relay/relay.ts'
 import { expireRequests } from '../flow/requests/settle-request.ts'
+import { remindAutomatically } from '../flow/tell/remind-approvers.ts'
+import type { Clock } from '../ports/ports.ts'
+import { cleanUp } from './clean-up.ts'
 
 export const SWEEP_NAMES = ['relay', 'deliver', 'expire', 'remind', 'clean-up'] as const
 export type SweepName = (typeof SWEEP_NAMES)[number]

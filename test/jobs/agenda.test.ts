@@ -1,7 +1,7 @@
 import { expect, inject, it, onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../src/ports/ports.ts'
 import { createJobs } from '../../src/jobs/start-jobs.ts'
 import type { Sweep, SweepName } from '../../src/jobs/sweeps.ts'
+import type { Clock } from '../../src/ports/ports.ts'
 import { clockOf } from '../support/clock.ts'
 import { PATIENCE_MS, patienceFor } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest'
-import { cleanUp } from '../../src/jobs/clean-up.ts'
 import { startSession } from '../../src/flow/people/sessions.ts'
+import { cleanUp } from '../../src/jobs/clean-up.ts'
 import { clockOf } from '../support/clock.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { remindApprovers, remindAutomatically } from '../../src/flow/tell/remind-approvers.ts'
 import { expireRequests, settleRequest } from '../../src/flow/requests/settle-request.ts'
+import { remindApprovers, remindAutomatically } from '../../src/flow/tell/remind-approvers.ts'
 import { newRequester, useWorker, type Worker } from '../support/worker.ts'
 
 const HOUR = 3600

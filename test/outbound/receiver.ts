@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import type { WebhookSender } from '../../src/ports/ports.ts'
 import type { SenderOptions } from '../../src/outbound/guarded-post.ts'
 import { createWebhookSender } from '../../src/outbound/guarded-post.ts'
+import type { WebhookSender } from '../../src/ports/ports.ts'
 
 /** A key and a certificate that is its own authority. */
 export interface Certificate {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it, onTestFinished } from 'vitest'
 import { type Card, recipientKey } from '../../src/domain/chat.ts'
-import { type CardNews, type CardResult, type ClaimedCard, createCardStore } from '../../src/store/chat/cards.ts'
+import {
+  type CardNews,
+  type CardResult,
+  type ClaimedCard,
+  createCardStore,
+} from '../../src/store/chat/cards.ts'
 import { connectStore } from '../../src/store/mongo/connect.ts'
 import { FIRST, NO_CARD_BUSY } from '../support/first-claim.ts'
 import { startService, type TestService } from '../support/service.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { declaredIndexes, makeIndexes, prepareIndexes, SCHEMA_VERSION } from '../../src/store/indexes.ts'
+import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { createSessionStore } from '../../src/store/people/sessions.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { clockOf } from '../support/clock.ts'

@@ -1,7 +1,7 @@
 import { Refusal } from '../../src/domain/errors.ts'
 import type { User } from '../../src/domain/user.ts'
-import { decide } from '../../src/flow/requests/decide.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
+import { decide } from '../../src/flow/requests/decide.ts'
 import { startDecision } from '../../src/flow/requests/prove-presence.ts'
 import type { EnrolledPerson } from './enrolled.ts'
 import { asMembers } from './members.ts'

@@ -1,10 +1,10 @@
 import type { AuditEntry, AuditRecord, AuditType } from '../../domain/audit.ts'
+import type { AuditTrail } from '../../ports/ports.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/audit/state-survey.ts'
-import type { AuditTrail } from '../../ports/ports.ts'
-import { alteredPart, type SignedPart } from '../requests/verify-receipt.ts'
 import { ASKED_FIELDS, askedSha256 } from '../requests/asked.ts'
+import { alteredPart, type SignedPart } from '../requests/verify-receipt.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
 
 /** The trail and the documents it is checked against. */

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { AuditInbox } from '../../store/audit/audit-inbox.ts'
 import type { Log } from '../../ports/ports.ts'
+import type { AuditInbox } from '../../store/audit/audit-inbox.ts'
+import type { VerificationLog } from '../deps.ts'
 
 /** A batch is written when this many entries wait, or after the pause: a flood of public verifications costs few writes (T68). */
 const BATCH = 256
@@ -10,14 +11,12 @@ const RETRY_MS = 2_000
 /** Pause before refused attempts are recorded, one entry per address or chat identity: a flood must not flood the trail. */
 const REFUSED_PAUSE_MS = 10_000
 
-export type VerificationLog = ReturnType<typeof createVerificationLog>
-
 /**
  * Gathers the audit entries of public verifications (interface, "Every verification attempt is logged") into batches, each
  * written to the audit log at once. Nothing is dropped: a batch that could not be written is kept unchanged and retried before
  * any other. The log recognises a batch by its first entry, so entries added to it in between would be lost.
  */
-export function createVerificationLog(audit: AuditInbox, log: Log) {
+export function createVerificationLog(audit: AuditInbox, log: Log): VerificationLog {
   let batch: AuditEntry[] = []
   const waiting: AuditEntry[] = []
   const refused = new Map<string, AuditEntry>()
@@ -62,7 +61,6 @@ export function createVerificationLog(audit: AuditInbox, log: Log) {
       if (waiting.length % BATCH === 0) flushQuietly()
       else flushAfter(PAUSE_MS)
     },
-    /** As `record`, for an attempt that the rate limit refused: all attempts of one asker are counted in the first's entry. */
     recordRefused(entry: AuditEntry): void {
       const { actor } = entry
       const asker = 'id' in actor ? actor.id : 'address' in actor ? (actor.address ?? '') : ''
@@ -77,7 +75,6 @@ export function createVerificationLog(audit: AuditInbox, log: Log) {
       if (refused.size >= BATCH) tell()
       else refusedTimer ??= setTimeout(tell, REFUSED_PAUSE_MS).unref()
     },
-    /** Writes all waiting entries. */
     flush(): Promise<void> {
       tellRefused()
       return flush()

@@ -10,9 +10,9 @@ import { consentRequestedData } from '../../domain/event-data.ts'
 import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { isVouchedFor } from '../../domain/user.ts'
+import type { LimitState } from '../../ports/ports.ts'
 import { toBase64Url } from '../../signing/base64.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { LimitState } from '../../ports/ports.ts'
 import { bootstrapAudit } from './settle-bootstrap.ts'
 
 /** What the caller sends, and where it comes from. */

@@ -4,8 +4,8 @@ import type { FlowDeps } from '../deps.ts'
 import { changeFresh, changeOwn, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
-import { useUp } from './chat-links.ts'
 import { bringToPerson } from '../tell/trouble.ts'
+import { useUp } from './chat-links.ts'
 
 /** What a signed-in person presents to use a one-time link. */
 export interface LinkUse {

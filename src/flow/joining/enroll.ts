@@ -7,15 +7,15 @@ import { isVouchedFor, nextFactorEpoch, normaliseEmail, type User } from '../../
 import type { Enrollment } from '../../store/people/enrollments.ts'
 import type { UserChange } from '../../store/people/users.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { removeAllDevices } from '../tell/manage-devices.ts'
 import { enrollingRule } from '../people/accounts.ts'
 import { drawChallenge, takeChallenge } from '../people/ceremony.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from '../people/codes.ts'
-import { joinByEnrolling } from './members.ts'
 import { changeFresh, drawUserHandle, newPerson, personAudit, sameFactors } from '../people/person.ts'
 import { registerPasskey, registrationOptions } from '../people/register-passkey.ts'
-import { type Client, endAllSessions, type SessionGrant, startSession } from '../people/sessions.ts'
+import { type Client, type EnrollmentGrant, endAllSessions, startSession } from '../people/sessions.ts'
 import { drawDevice, withDevice } from '../people/sign-in.ts'
+import { removeAllDevices } from '../tell/manage-devices.ts'
+import { joinByEnrolling } from './members.ts'
 import { takeOver } from './take-over.ts'
 
 /** An open link and, for an invitation, the person it is for. */
@@ -24,11 +24,6 @@ export interface OpenEnrollment {
   user?: User
   /** The account that the person is asked to join. */
   invitation?: { account: Account; member: Member }
-}
-
-/** A first session, and the token that makes this browser a known one. */
-export interface EnrollmentGrant extends SessionGrant {
-  device: string
 }
 
 /**

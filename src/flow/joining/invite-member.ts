@@ -3,11 +3,11 @@ import type { AuditActor } from '../../domain/audit.ts'
 import { invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { normaliseEmail, type User } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
-import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
-import { memberAudit } from './members.ts'
 import { changeFresh, newPerson, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { type Proof, proveFactor } from '../people/step-up.ts'
+import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
+import { memberAudit } from './members.ts'
 
 /** Whom an owner invites, and in which role. */
 export interface MemberInvitation {

@@ -5,12 +5,12 @@ import { drawId } from '../../domain/identifier.ts'
 import { nextFactorEpoch, normaliseEmail, type User } from '../../domain/user.ts'
 import { toBase64Url } from '../../signing/base64.ts'
 import type { Enrollment } from '../../store/people/enrollments.ts'
-import { bringToPerson } from '../tell/trouble.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { removeAllDevices } from '../tell/manage-devices.ts'
 import { withoutDelegate } from '../people/delegates.ts'
 import { changeFresh, newPerson, personAudit } from '../people/person.ts'
 import { endAllSessions } from '../people/sessions.ts'
+import { removeAllDevices } from '../tell/manage-devices.ts'
+import { bringToPerson } from '../tell/trouble.ts'
 
 /**
  * Makes a person with an account of their own, and a link by which they enrol within seven days.

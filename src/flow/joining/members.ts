@@ -4,10 +4,10 @@ import { Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { Colleague } from '../../domain/views.ts'
 import type { FlowDeps, PeopleDeps } from '../deps.ts'
-import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { type Proof, proveFactor } from '../people/step-up.ts'
+import { type EnrollmentLink, issueMemberLink } from './invite-user.ts'
 
 /** The person whom an operation on a member concerns, and the owner's fresh proof for it. */
 interface About {

@@ -4,13 +4,13 @@ import type { ChatPlatform } from '../../domain/chat.ts'
 import { Refusal } from '../../domain/errors.ts'
 import { DEFAULT_POLICY } from '../../domain/policy.ts'
 import type { User } from '../../domain/user.ts'
-import { withdraw } from '../requests/cancel-request.ts'
 import { channelAudit, leaveInstallation } from '../chat/connect-account.ts'
 import type { FlowDeps } from '../deps.ts'
 import { revokeApiKey } from '../keys/manage-api-keys.ts'
+import { changeFresh, personAudit } from '../people/person.ts'
+import { withdraw } from '../requests/cancel-request.ts'
 import { deleteWebhook } from '../webhooks/manage-webhooks.ts'
 import { memberAudit } from './members.ts'
-import { changeFresh, personAudit } from '../people/person.ts'
 
 /** Requests withdrawn at a time. */
 const BATCH = 100

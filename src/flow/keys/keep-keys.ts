@@ -1,5 +1,6 @@
 import { type AuditActor, drawEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
+import type { Clock, Log, Random, Signer, Vault } from '../../ports/ports.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../../signing/key-record.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../../signing/keys.ts'
 import { signPayload } from '../../signing/sign.ts'
 import type { SealedKey, SigningKeyStore, SpoiltKey } from '../../store/signing-keys.ts'
-import type { Clock, Log, Random, Signer, Vault } from '../../ports/ports.ts'
+import type { KeyKeeper, KeySettings } from '../deps.ts'
 
 interface KeyDeps {
   store: SigningKeyStore
@@ -23,41 +24,6 @@ interface KeyDeps {
   /** See `SealedKey.made_with`. */
   madeWith: Readonly<Record<string, string>>
 }
-
-/** `accept`: from now on the store expects the settings of this process; `keep`: those it was made with. */
-type Settings = 'keep' | 'accept'
-
-/** The service's signing keys: loaded, made, rotated. */
-export interface KeyKeeper {
-  /** Keys as last loaded. */
-  ring(): KeyRing
-  /** Reads the stored keys again: another process may have rotated. */
-  reload(): Promise<KeyRing>
-  /**
-   * Finds the key of this id, whatever its state. Another process may just have made a key of an unknown id, so the store is
-   * read again; at most once a second, as anyone can send unknown ids.
-   */
-  find(kid: string): Promise<PublicKeyRecord | undefined>
-  /** @throws the store's error if this key is stored but damaged: what it signed is not forged, it cannot be checked */
-  refuseSpoilt(kid: string): Promise<void>
-  /** Names of settings in which the process that made the newest key differed from this one, when keys were last loaded. */
-  changed(): string[]
-  /** Makes the first key of every purpose that has none. Called at every start. */
-  ensure(): Promise<void>
-  /** Adds the next key of a purpose; it signs from `notBefore` on. The old one stays published and verifies for ever. */
-  rotate(purpose: KeyPurpose, notBefore: Date, actor: AuditActor, settings?: Settings): Promise<SigningKey>
-  /**
-   * Revokes a key that others may have: what it signed from `since` on is no longer valid, and it signs nothing more (T73). A
-   * later call can name an earlier time.
-   * @returns the key as it was before; `refused` if not revoked, such as `signs` while a service may still sign with it
-   */
-  revoke(kid: string, since: Date, actor: AuditActor): Promise<Revocation>
-}
-
-type Revocation =
-  | { refused: 'unknown' }
-  | { refused: 'revoked' | 'signs'; key: PublicKeyRecord }
-  | { refused?: undefined; key: PublicKeyRecord }
 
 /** How often a service reads its signing keys again: for so long it may use the old key after a rotation by another process. */
 export const KEY_RELOAD_MS = 10_000
@@ -132,7 +98,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
 async function insertNext(
   deps: KeyDeps,
   { sealed: all, spoilt }: Pick<Held, 'sealed' | 'spoilt'>,
-  next: { purpose: KeyPurpose; notBefore: Date; actor: AuditActor; settings: Settings },
+  next: { purpose: KeyPurpose; notBefore: Date; actor: AuditActor; settings: KeySettings },
 ): Promise<{ key: SigningKey; generation: number; won: boolean }> {
   const { purpose, notBefore, actor, settings } = next
   const generations = [...all, ...spoilt]

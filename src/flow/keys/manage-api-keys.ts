@@ -1,5 +1,12 @@
 import type { Account } from '../../domain/account.ts'
-import { type ApiKey, formatApiKey, keyPrefix, RAW_KEY_BYTES, SCOPES, type Scope } from '../../domain/api-key.ts'
+import {
+  type ApiKey,
+  formatApiKey,
+  keyPrefix,
+  RAW_KEY_BYTES,
+  SCOPES,
+  type Scope,
+} from '../../domain/api-key.ts'
 import { type AuditActor, type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.ts'
 import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawEvent } from '../../domain/event.ts'

@@ -1,4 +1,5 @@
 import { type Account, may, type Permission, roleIn } from '../../domain/account.ts'
+import type { AuditActor } from '../../domain/audit.ts'
 import { type Authenticators, narrower } from '../../domain/authenticator.ts'
 import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
@@ -8,6 +9,12 @@ import type { FlowDeps } from '../deps.ts'
 import type { SignedIn } from './sessions.ts'
 
 type AccessDeps = Pick<FlowDeps, 'accounts'>
+
+/** Who manages an account's webhooks and open requests. */
+export interface Owner {
+  accountId: string
+  actor: AuditActor
+}
 
 /**
  * Reads the account, if the person's role there allows `what`; without an id, the person's own account.

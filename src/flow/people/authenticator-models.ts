@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { SettingsService } from '@simplewebauthn/server'
 import { type AuthenticatorFacts, type Authenticators, permits } from '../../domain/authenticator.ts'
+import type { Clock, Log } from '../../ports/ports.ts'
 import {
   areRelated,
   leadsTo,
@@ -10,22 +11,7 @@ import {
   readChain,
   readMetadataBlob,
 } from '../../signing/metadata-blob.ts'
-import type { Clock, Log } from '../../ports/ports.ts'
-
-/** What is known about models of authenticators; without a metadata file, nothing. */
-export interface AuthenticatorModels {
-  /** Can any authenticator prove its model here? */
-  readonly known: boolean
-  /** The model's name; undefined where it is not known. */
-  nameOf(aaguid: string | undefined): string | undefined
-  /**
-   * Do these certificates (DER, leaf first) lead to a root of that model, and does the model still count? Under a root that
-   * other models have too, the leaf must also name the model, or a lesser one of its maker could pass for it (WebAuthn L3 §8.2.1).
-   */
-  vouchFor(aaguid: string, certificates: readonly Uint8Array[]): boolean
-  /** Has the model been reported as broken? */
-  isBroken(aaguid: string | undefined): boolean
-}
+import type { AuthenticatorModels } from '../deps.ts'
 
 /** Checks whether the policy counts this passkey today: a later report about its model takes back what it proved. */
 export function countsToday(

@@ -3,9 +3,9 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import { limitSubject } from '../../domain/limits.ts'
 import { isTotpOpen, type Totp, type User } from '../../domain/user.ts'
+import type { LimitState } from '../../ports/ports.ts'
 import type { RoundEnd } from '../../store/people/totp-tries.ts'
 import type { PeopleDeps } from '../deps.ts'
-import type { LimitState } from '../../ports/ports.ts'
 import { personAudit } from './person.ts'
 
 /** Wrong codes from one network address, for any person: against spraying codes over accounts. */

@@ -2,9 +2,14 @@ import { refusal } from '../../domain/errors.ts'
 import { isOutOfUse, nextFactorEpoch } from '../../domain/user.ts'
 import type { PeopleDeps } from '../deps.ts'
 import { confirmTotp, drawBackupCodes, drawSeed, isCodeShaped, type TotpSetUp } from './codes.ts'
-import type { EnrollmentGrant } from '../joining/enroll.ts'
 import { changeOwn, personAudit } from './person.ts'
-import { type Client, renewSession, type SessionGrant, type SignedIn } from './sessions.ts'
+import {
+  type Client,
+  type EnrollmentGrant,
+  renewSession,
+  type SessionGrant,
+  type SignedIn,
+} from './sessions.ts'
 import { drawDevice, withDevice } from './sign-in.ts'
 import { checkOperation, type Proof, proveFactor } from './step-up.ts'
 

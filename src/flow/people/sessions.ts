@@ -37,6 +37,11 @@ export interface SessionGrant {
   expires_in: number
 }
 
+/** A first session, and the token that makes this browser a known one. */
+export interface EnrollmentGrant extends SessionGrant {
+  device: string
+}
+
 /**
  * Signs a person in, always with a new id and cookie (T23). `how` is for the trail.
  * @param provenBy the factor by which they proved presence (`Session.proven_by`); a backup code proves none

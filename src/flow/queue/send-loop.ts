@@ -1,7 +1,7 @@
-import type { Choice, Claimed, Lease } from '../../store/delivery/queue.ts'
-import type { AttemptOutcome, Clock, Log } from '../../ports/ports.ts'
 import { coalesce } from '../../ports/coalesce.ts'
+import type { AttemptOutcome, Clock, Log } from '../../ports/ports.ts'
 import { warnSeldom } from '../../ports/warn-seldom.ts'
+import type { Choice, Claimed, Lease } from '../../store/delivery/queue.ts'
 
 /** Returns the initial fields of a record in a queue: due now, nothing tried yet. */
 export function dueNow(now: Date) {

@@ -1,7 +1,7 @@
+import { coalesce } from '../../ports/coalesce.ts'
+import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
 import { createAppender } from '../audit/append-to-trail.ts'
 import type { FlowDeps } from '../deps.ts'
-import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
-import { coalesce } from '../../ports/coalesce.ts'
 
 /** Holds outbox entries after their hand-over until they are in the trail and removed from their documents. */
 export interface Recorder {

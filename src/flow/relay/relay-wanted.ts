@@ -1,5 +1,5 @@
-import type { Written } from '../../store/mongo/outbox.ts'
 import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
+import type { Written } from '../../store/mongo/outbox.ts'
 
 /** Documents handled at a time. */
 export const RELAY_BATCH = 100

@@ -3,12 +3,12 @@ import { refusal } from '../../domain/errors.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { expiredData } from '../../domain/event-data.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { auditEntry } from './close-request.ts'
 import type { FlowDeps } from '../deps.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import type { Owner } from '../people/accounts.ts'
+import { auditEntry } from './close-request.ts'
 import { findOwnRequest } from './read-request.ts'
 import { expireIfLapsed } from './settle-request.ts'
-import type { Owner } from '../webhooks/manage-webhooks.ts'
 
 /**
  * Withdraws a pending request: it is `expired` at once, marked `cancelled`; nothing is signed and no callback sent.

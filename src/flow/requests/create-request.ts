@@ -6,19 +6,25 @@ import { createdData } from '../../domain/event-data.ts'
 import { given } from '../../domain/given.ts'
 import { monthAt } from '../../domain/limits.ts'
 import type { NotifyTarget } from '../../domain/notify.ts'
-import { isHighImpact, type Policy, policyFor, type Requirement, requirementFor } from '../../domain/policy.ts'
+import {
+  isHighImpact,
+  type Policy,
+  policyFor,
+  type Requirement,
+  requirementFor,
+} from '../../domain/policy.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Reversibility } from '../../domain/request.ts'
 import { showsNothing } from '../../domain/text.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
-import { giveBackAllowance, takeAllowance } from './attention.ts'
-import { askedSha256 } from './asked.ts'
+import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
 import { findTarget, type NotifyInput } from '../tell/tell-requester.ts'
+import { askedSha256 } from './asked.ts'
+import { giveBackAllowance, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
-import type { FlowDeps } from '../deps.ts'
 
 /** A create body after its fields were checked one by one. */
 export interface CreateInput {

@@ -6,9 +6,9 @@ import { limitSubject } from '../../domain/limits.ts'
 import type { Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import type { User } from '../../domain/user.ts'
-import { auditEntry, closingChange, votingChange } from './close-request.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Confirming } from '../people/sessions.ts'
+import { auditEntry, closingChange, votingChange } from './close-request.ts'
 import {
   decisionOn,
   type PresenceProof,

@@ -3,8 +3,8 @@ import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest, RequestStatus } from '../../domain/request.ts'
 import type { ListPosition } from '../../store/mongo/filters.ts'
 import type { ListQuery } from '../../store/requests/requests.ts'
-import type { Caller } from '../keys/authenticate-caller.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { Caller } from '../keys/authenticate-caller.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**

@@ -8,10 +8,10 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Principal, Review, Waiting } from '../../domain/views.ts'
 import type { EndPosition } from '../../store/mongo/filters.ts'
-import { nameTarget } from '../tell/tell-requester.ts'
-import { comesFromAsker } from './decide.ts'
 import type { FlowDeps } from '../deps.ts'
 import { deciderFor, inboxScopeOf } from '../people/delegates.ts'
+import { nameTarget } from '../tell/tell-requester.ts'
+import { comesFromAsker } from './decide.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**

@@ -3,8 +3,8 @@ import { expiredData } from '../../domain/event-data.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
-import { auditEntry, closingChange } from './close-request.ts'
 import type { FlowDeps } from '../deps.ts'
+import { auditEntry, closingChange } from './close-request.ts'
 import { decisionTime, stateIntent } from './state-intent.ts'
 
 /** Brings a request up to date after it was read: makes a due sandbox decision, expires a lapsed request. */

@@ -1,8 +1,8 @@
 import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
 import { NOT_INSTALLED, UNKNOWN_PERSON } from '../../domain/chat-trouble.ts'
 import { given } from '../../domain/given.ts'
-import type { ClaimedCard } from '../../store/chat/cards.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../ports/ports.ts'
+import type { ClaimedCard } from '../../store/chat/cards.ts'
 import { type FoundAddresses, findAddresses, findInstead, isTheirs, type Lookup } from './find-addresses.ts'
 import {
   type Answer,

@@ -3,11 +3,11 @@ import { noticesIn } from '../../domain/factor-notice.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '../../domain/push.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
-import { quietPeople } from '../requests/attention.ts'
-import { dueNow } from '../queue/send-loop.ts'
+import type { OutboxEntry } from '../../ports/ports.ts'
 import type { FlowDeps } from '../deps.ts'
 import { whomItWaitsFor } from '../people/delegates.ts'
-import type { OutboxEntry } from '../../ports/ports.ts'
+import { dueNow } from '../queue/send-loop.ts'
+import { quietPeople } from '../requests/attention.ts'
 
 /** The part of an outbox entry that may concern a browser. */
 type PushEntry = Pick<OutboxEntry, 'id' | 'account_id' | 'events' | 'audit'>

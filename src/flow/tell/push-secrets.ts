@@ -1,8 +1,9 @@
 import { drawEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
-import type { PushKeyStore, SealedPushKey } from '../../store/delivery/push-keys.ts'
 import type { Clock, Log, PushSender, Random, VapidKeys, Vault } from '../../ports/ports.ts'
+import type { PushKeyStore, SealedPushKey } from '../../store/delivery/push-keys.ts'
+import type { PushKeyKeeper } from '../deps.ts'
 
 interface KeyDeps {
   vault: Vault
@@ -14,25 +15,19 @@ interface KeyDeps {
   isDamaged(error: unknown): boolean
 }
 
-/** The key pair that identifies this deployment to push services (VAPID, RFC 8292). */
-export type PushKeyKeeper = ReturnType<typeof createPushKeyKeeper>
-
 const AAD = 'push-key:vapid'
 
 /** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
-export function createPushKeyKeeper(deps: KeyDeps) {
+export function createPushKeyKeeper(deps: KeyDeps): PushKeyKeeper {
   let keys: VapidKeys | undefined
   let damaged = false
   return {
-    /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
     isOff: () => damaged,
-    /** Returns the pair; call `ensure` first. @throws Refusal `storage_damaged` */
     current(): VapidKeys {
       if (damaged) throw refusal('storage_damaged')
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
-    /** Called at every start: makes the pair if there is none. Two processes that start at once agree on one pair. */
     async ensure(): Promise<void> {
       try {
         const stored = await deps.store.find()

@@ -7,14 +7,14 @@ import { drawEvent } from '../../domain/event.ts'
 import { remindedData } from '../../domain/event-data.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Reminder } from '../../domain/views.ts'
-import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { followCards } from './follow-cards.ts'
-import { auditEntry } from '../requests/close-request.ts'
 import type { FlowDeps } from '../deps.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
 import { whomItWaitsFor } from '../people/delegates.ts'
-import { followPushes } from './follow-pushes.ts'
+import { auditEntry } from '../requests/close-request.ts'
 import { findReadableRequest } from '../requests/read-request.ts'
 import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
+import { followCards } from './follow-cards.ts'
+import { followPushes } from './follow-pushes.ts'
 
 /** Seconds between two reminders of one request (interface, "Limits"). */
 const GAP_SECONDS = 60

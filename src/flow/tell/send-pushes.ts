@@ -11,14 +11,14 @@ import {
 } from '../../domain/push.ts'
 import { type PushStep, pushStepAfter } from '../../domain/retry.ts'
 import type { Attempt } from '../../domain/webhook.ts'
+import type { AttemptOutcome } from '../../ports/ports.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { Busy } from '../../store/delivery/deliveries.ts'
 import type { PushResult } from '../../store/delivery/pushes.ts'
-import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
-import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 import type { FlowDeps } from '../deps.ts'
 import { whomItWaitsFor } from '../people/delegates.ts'
-import type { AttemptOutcome } from '../../ports/ports.ts'
+import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
+import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 import { openSubscription } from './push-secrets.ts'
 
 /** Creates the loop that sends pushes that are due, with the limits of deliveries: no push service is flooded (T9). */

@@ -5,11 +5,12 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { ListedWebhook, LoggedCard } from '../../domain/views.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
 import type { ListPosition } from '../../store/mongo/filters.ts'
-import { quietPeople } from '../requests/attention.ts'
-import type { Caller } from '../keys/authenticate-caller.ts'
 import type { FlowDeps } from '../deps.ts'
+import type { Caller } from '../keys/authenticate-caller.ts'
+import type { Owner } from '../people/accounts.ts'
+import { quietPeople } from '../requests/attention.ts'
 import { findReadableRequest } from '../requests/read-request.ts'
-import { findOwnWebhook, type Owner, ownerAudit } from './manage-webhooks.ts'
+import { findOwnWebhook, ownerAudit } from './manage-webhooks.ts'
 
 /** A page of a delivery log, newest first; `more` tells whether another follows. */
 export interface DeliveryPage {

@@ -4,12 +4,13 @@ import { invalidField, refusal } from '../../domain/errors.ts'
 import { drawEvent, type EventType } from '../../domain/event.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
-import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { deliveryTo } from '../relay/relay.ts'
-import { attemptDelivery } from './send-deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
+import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
+import type { Owner } from '../people/accounts.ts'
 import { requireRecentProof } from '../people/recent-proof.ts'
 import type { SignedIn } from '../people/sessions.ts'
+import { deliveryTo } from '../relay/relay.ts'
+import { attemptDelivery } from './send-deliveries.ts'
 
 /** The most webhooks an account may have: each one multiplies every event (T9). */
 const MAX_LIVE_WEBHOOKS = 20
@@ -117,12 +118,6 @@ export async function rotateWebhook(
   if (webhook !== undefined) return { webhook, secret, previousUntil }
   await findLiveWebhook(deps, owner.accountId, id)
   throw refusal('webhook_rotated')
-}
-
-/** The person who manages the webhooks of an account. */
-export interface Owner {
-  accountId: string
-  actor: AuditActor
 }
 
 /**

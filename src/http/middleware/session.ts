@@ -2,6 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { type Refusal, refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { PeopleDeps } from '../../flow/deps.ts'
+import type { Owner } from '../../flow/people/accounts.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
 import {
   type Client,
@@ -10,7 +11,6 @@ import {
   type SessionUse,
   type SignedIn,
 } from '../../flow/people/sessions.ts'
-import type { Owner } from '../../flow/webhooks/manage-webhooks.ts'
 import { bearerToken, callerIds } from './authenticate.ts'
 import { clientAddress } from './client-address.ts'
 import { readCookie } from './cookies.ts'

@@ -2,15 +2,20 @@ import { Router } from 'express'
 import { fieldRequired } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { referencesIn } from '../../domain/request.ts'
-import { withdrawForOwner } from '../../flow/requests/cancel-request.ts'
-import { changeApiKey, createApiKey, refuseFullAccount, revokeApiKey } from '../../flow/keys/manage-api-keys.ts'
-import { accessTo } from '../../flow/people/accounts.ts'
 import { inviteMember } from '../../flow/joining/invite-member.ts'
-import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { changeMemberRole, listMembers, removeMember, renewMemberLink } from '../../flow/joining/members.ts'
+import {
+  changeApiKey,
+  createApiKey,
+  refuseFullAccount,
+  revokeApiKey,
+} from '../../flow/keys/manage-api-keys.ts'
+import { accessTo } from '../../flow/people/accounts.ts'
+import { changeAccount, readPolicy, setPolicy, viewAccount } from '../../flow/people/manage-account.ts'
 import { namesByReference } from '../../flow/people/names.ts'
 import { undoIfReset } from '../../flow/people/person.ts'
 import { requireRecentProof } from '../../flow/people/recent-proof.ts'
+import { withdrawForOwner } from '../../flow/requests/cancel-request.ts'
 import { exportHistory, readHistory } from '../../flow/requests/read-history.ts'
 import { readAccountSecrets, readOwnSecret } from '../../flow/webhooks/manage-webhooks.ts'
 import {

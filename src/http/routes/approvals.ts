@@ -5,12 +5,21 @@ import { drawId, isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
-import { createRequest, findMade, refuseBlankAction, refuseSandboxFields } from '../../flow/requests/create-request.ts'
+import {
+  createRequest,
+  findMade,
+  refuseBlankAction,
+  refuseSandboxFields,
+} from '../../flow/requests/create-request.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/requests/read-request.ts'
-import { remindApprovers } from '../../flow/tell/remind-approvers.ts'
 import { runOnce } from '../../flow/requests/run-once.ts'
-import { logRefusedVerification, verifyByDecisionId, verifyDecision } from '../../flow/requests/verify-receipt.ts'
+import {
+  logRefusedVerification,
+  verifyByDecisionId,
+  verifyDecision,
+} from '../../flow/requests/verify-receipt.ts'
 import { waitForDecision, watchRequest } from '../../flow/requests/wait-for-decision.ts'
+import { remindApprovers } from '../../flow/tell/remind-approvers.ts'
 import { toJwks } from '../../signing/jwks.ts'
 import {
   consumeBody,

@@ -1,7 +1,5 @@
 import { type ErrorRequestHandler, Router } from 'express'
 import { Refusal } from '../../domain/errors.ts'
-import { membershipsOf } from '../../flow/people/accounts.ts'
-import { standInOf } from '../../flow/people/delegates.ts'
 import {
   enrollWithPasskey,
   enrollWithTotp,
@@ -10,6 +8,8 @@ import {
   startPasskeyEnrollment,
   startTotpEnrollment,
 } from '../../flow/joining/enroll.ts'
+import { membershipsOf } from '../../flow/people/accounts.ts'
+import { standInOf } from '../../flow/people/delegates.ts'
 import { proveSession } from '../../flow/people/recent-proof.ts'
 import { endOneSession, endOtherSessions, endOwnSession, listSessions } from '../../flow/people/sessions.ts'
 import {

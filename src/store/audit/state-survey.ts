@@ -2,8 +2,8 @@ import type { AuditEntry, AuditType } from '../../domain/audit.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { WITH_OUTBOX } from '../mongo/outbox.ts'
-import type { SealedKey } from '../signing-keys.ts'
 import { findSound, isDamaged } from '../mongo/sound-reads.ts'
+import type { SealedKey } from '../signing-keys.ts'
 
 /** The part of a document with which the audit trail must agree. */
 export interface StateDocument {

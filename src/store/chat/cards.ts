@@ -11,11 +11,6 @@ import {
   recipientKey,
 } from '../../domain/chat.ts'
 import { given } from '../../domain/given.ts'
-import { updateEach } from '../mongo/bulk-writes.ts'
-import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
-import { date, neededPart, number, part, text } from '../mongo/fields.ts'
-import { OLDEST_FIRST } from '../mongo/filters.ts'
-import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
 import {
   type Choice,
   type Claimed,
@@ -26,6 +21,11 @@ import {
   OPEN_STATES,
   type QueueToken,
 } from '../delivery/queue.ts'
+import { updateEach } from '../mongo/bulk-writes.ts'
+import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
+import { date, neededPart, number, part, text } from '../mongo/fields.ts'
+import { OLDEST_FIRST } from '../mongo/filters.ts'
+import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 
 const { trusted } = mongoose

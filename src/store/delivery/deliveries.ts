@@ -7,6 +7,8 @@ import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { date, neededPart, text } from '../mongo/fields.ts'
 import { beforePosition, type ListPosition, NEWEST_FIRST } from '../mongo/filters.ts'
 import { noWake, outboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
+import { recordIn, recordOf } from '../mongo/record.ts'
+import { createWriter } from '../mongo/writer.ts'
 import {
   type AttemptResult,
   type Choice,
@@ -17,8 +19,6 @@ import {
   noneOf,
   type QueueToken,
 } from './queue.ts'
-import { recordIn, recordOf } from '../mongo/record.ts'
-import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
 

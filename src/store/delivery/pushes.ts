@@ -1,9 +1,10 @@
 import { Schema } from 'mongoose'
 import type { Push } from '../../domain/push.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
-import { type Busy, noneBusy } from './deliveries.ts'
 import { date, neededPart, text } from '../mongo/fields.ts'
 import { noWake, type Wake } from '../mongo/outbox.ts'
+import { documentOf, recordOf } from '../mongo/record.ts'
+import { type Busy, noneBusy } from './deliveries.ts'
 import {
   type AttemptResult,
   type Choice,
@@ -13,7 +14,6 @@ import {
   makeQueue,
   type QueueToken,
 } from './queue.ts'
-import { documentOf, recordOf } from '../mongo/record.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 

@@ -2,8 +2,8 @@ import type mongoose from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Totp, User } from '../../domain/user.ts'
 import { withOutbox } from '../mongo/outbox.ts'
-import type { UserDocument } from './user-schema.ts'
 import type { createWriter } from '../mongo/writer.ts'
+import type { UserDocument } from './user-schema.ts'
 
 type Users = mongoose.Model<UserDocument>
 type Writer = ReturnType<typeof createWriter<UserDocument, User>>

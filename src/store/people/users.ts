@@ -10,9 +10,9 @@ import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, replacing } from '../mongo/record.ts'
 import { createLookup } from '../mongo/shared-trips.ts'
 import { isThere } from '../mongo/sound-reads.ts'
+import { createWriter } from '../mongo/writer.ts'
 import { createTotpTries } from './totp-tries.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
-import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
 type Users = mongoose.Model<UserDocument>

@@ -1,9 +1,9 @@
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import type { ApiKeyStore } from '../api-keys.ts'
+import { shareTrips } from '../mongo/shared-trips.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
-import { shareTrips } from '../mongo/shared-trips.ts'
 
 /** What a read for a waiter finds: the request, and whether the waiter's key has been revoked. */
 interface News {

@@ -1,8 +1,8 @@
 import type { Clock, Log } from '../../ports/ports.ts'
 import { damageTold } from '../mongo/failures.ts'
+import type { SessionStore } from '../people/sessions.ts'
 import type { InboxStore } from './inbox.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
-import type { SessionStore } from '../people/sessions.ts'
 
 /** Milliseconds between polls for changes by other processes, and the least between two looks, whatever changes here. */
 const POLL_MS = 1_000

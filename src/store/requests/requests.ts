@@ -20,9 +20,9 @@ import {
 } from '../mongo/filters.ts'
 import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
-import { type RequestDocument, requestSchema } from './request-schema.ts'
 import { createInserter, createLookup } from '../mongo/shared-trips.ts'
 import { leanSound } from '../mongo/sound-reads.ts'
+import { type RequestDocument, requestSchema } from './request-schema.ts'
 
 const { trusted } = mongoose
 

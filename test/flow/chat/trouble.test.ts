@@ -5,8 +5,8 @@ import {
   leaveInstallation,
   removeInstallation,
 } from '../../../src/flow/chat/connect-account.ts'
-import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/tell/trouble.ts'
 import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
+import { beginTrouble, createTroubleWatch, endTrouble } from '../../../src/flow/tell/trouble.ts'
 import { createChatPlatform, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { attemptDelivery } from '../../../src/flow/webhooks/send-deliveries.ts'
 import { createWebhook } from '../../../src/flow/webhooks/manage-webhooks.ts'
+import { attemptDelivery } from '../../../src/flow/webhooks/send-deliveries.ts'
 import { FIRST, NONE_BUSY } from '../../support/first-claim.ts'
 import { addPerson } from '../../support/people.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import type { AuditTrail } from '../../../src/ports/ports.ts'
 import { newCaller, stored, type TestCaller } from '../../support/caller.ts'
 import { clockOf } from '../../support/clock.ts'

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { drawId } from '../../../src/domain/identifier.ts'
 import type { Delivery } from '../../../src/domain/webhook.ts'
-import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import type { FlowDeps } from '../../../src/flow/deps.ts'
+import type { Owner } from '../../../src/flow/people/accounts.ts'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { replayDelivery } from '../../../src/flow/webhooks/delivery-log.ts'
 import {
   createWebhook,
   deleteWebhook,
   enableWebhook,
-  type Owner,
   rotateWebhook,
 } from '../../../src/flow/webhooks/manage-webhooks.ts'
 import { startService, type TestService } from '../../support/service.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { makeIndexes } from '../../../src/store/indexes.ts'
 import { connectStore } from '../../../src/store/mongo/connect.ts'
 import { isUnavailable } from '../../../src/store/mongo/failures.ts'
-import { makeIndexes } from '../../../src/store/indexes.ts'
 import { createRateLimiter } from '../../../src/store/rate-limits.ts'
 import { callerWith, newCaller, send } from '../../support/caller.ts'
 import { clockOf } from '../../support/clock.ts'
