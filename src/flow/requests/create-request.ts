@@ -21,10 +21,10 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { findTarget, type NotifyInput } from '../tell/tell-requester.ts'
 import { askedSha256 } from './asked.ts'
 import { giveBackAllowance, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
+import { findTarget, type NotifyInput } from './notify-target.ts'
 
 /** A create body after its fields were checked one by one. */
 export interface CreateInput {

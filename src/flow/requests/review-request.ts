@@ -10,8 +10,8 @@ import type { Principal, Review, Waiting } from '../../domain/views.ts'
 import type { EndPosition } from '../../store/mongo/filters.ts'
 import type { FlowDeps } from '../deps.ts'
 import { deciderFor, inboxScopeOf } from '../people/delegates.ts'
-import { nameTarget } from '../tell/tell-requester.ts'
 import { comesFromAsker } from './decide.ts'
+import { nameTarget } from './notify-target.ts'
 import { settleRequest } from './settle-request.ts'
 
 /**
