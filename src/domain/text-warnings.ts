@@ -23,21 +23,16 @@ export function textWarnings(texts: readonly string[]): TextWarnings {
   return hidden
 }
 
-/** The names of the warnings that apply, for places with no room for more. Our words alone. */
-export function warningTitles({
+/** The names of the warnings that apply, as the beginning of a notification: `⚠️ Look-alike letters. `, or nothing. Our words alone. */
+export function warningPrefix({
   hidden_characters,
   two_directions,
   look_alike,
-}: Partial<TextWarnings>): string[] {
-  return [
+}: Partial<TextWarnings>): string {
+  const titles = [
     ...(hidden_characters ? ['Hidden characters'] : []),
     ...(two_directions ? ['Two directions'] : []),
     ...(look_alike === undefined ? [] : ['Look-alike letters']),
   ]
-}
-
-/** The same as the beginning of a notification: `⚠️ Look-alike letters. `, or nothing. */
-export function warningPrefix(warnings: Partial<TextWarnings>): string {
-  const titles = warningTitles(warnings)
   return titles.length === 0 ? '' : `⚠️ ${titles.join('. ')}. `
 }
