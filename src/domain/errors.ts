@@ -100,7 +100,7 @@ export const REFUSALS = {
   passkey_refused: [403, 'The passkey could not be verified; nothing was recorded. Try again.'],
   passkey_suspended: [
     403,
-    'This passkey is suspended, because its counter went backwards: a copy of it may exist. Use another passkey or a code, then remove this one. Without either, ask the owner who invited you, or the operator of this service, for a new sign-in link (`countersign user invite <your e-mail address> --renew`).',
+    'This passkey is suspended, because its counter went backwards: a copy of it may exist. Use another passkey or a code, then remove this one; or ask the owner or the operator for a new sign-in link (`countersign user invite <e-mail> --renew`).',
   ],
   user_handle_missing: [
     403,
