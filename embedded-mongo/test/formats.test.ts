@@ -113,7 +113,12 @@ it.each<[string, number, Left, RegExp]>([
   ['in the file', 9, {}, /store\.db was written by a newer version: it has format 9/],
   ['only in the log', 9, { inLog: true }, /store\.db was written by a newer version: it has format 9/],
   ['with a seal of later versions', 9, { seal: true }, /was written by a newer version: it has format 9/],
-  ['that is this one, with a seal of later versions', 3, { seal: true }, /seal \S*store\.seal cannot be read/],
+  [
+    'that is this one, with a seal of later versions',
+    3,
+    { seal: true },
+    /seal \S*store\.seal cannot be read/,
+  ],
   [
     'that is too old',
     1,
