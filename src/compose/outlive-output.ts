@@ -8,9 +8,7 @@ export function outliveOutput(onLost: () => void = () => undefined): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (told || error.code === 'EPIPE') return
     told = true
-    process.stderr.write(
-      `the output could not be written: ${error.message}; what was done before stays done\n`,
-    )
+    process.stderr.write(`writing the output failed: ${error.message}; changes made before this stay\n`)
     onLost()
   })
 }

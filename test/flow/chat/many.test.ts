@@ -1,8 +1,11 @@
 import { expect, it } from 'vitest'
 import { nowShown, waitUntil } from '../../support/chat-platform.ts'
+import { patienceFor } from '../../support/patience.ts'
 import { useCardSetting, vote } from './card-setting.ts'
 
 const REQUESTS = 200
+/** Each person gets one card at a time, and calls that were refused wait a second. */
+const AT_REST_MS = patienceFor(15_000)
 
 it('keeps 600 cards of 200 requests at once without a duplicate and without a lost edit, one at a time to each person', async () => {
   const setting = await useCardSetting({ approvers: 3 })
@@ -25,7 +28,7 @@ it('keeps 600 cards of 200 requests at once without a duplicate and without a lo
   await waitUntil(async () => {
     expect(await worker.stored('requests').countDocuments({ outbox_token: { $gt: '' } })).toBe(0)
     expect(await worker.stored('cards').countDocuments({ state: { $ne: 'idle' } })).toBe(0)
-  })
+  }, AT_REST_MS)
   console.info(`200 requests × 3: at rest after ${Math.round(performance.now() - started)} ms`)
   const behind = await worker
     .stored('cards')
