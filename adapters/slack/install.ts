@@ -33,9 +33,9 @@ export function mountInstall(
   const { clientId, clientSecret } = workspaces
   const parts = { baseUrl: deps.settings.baseUrl, log: deps.log }
   const flow = createOAuthFlow(settings, { clientId, clientSecret }, parts)
-  app.get(START, edge.page(ABOUT, begin(deps, edge, flow)))
-  app.get('/slack/oauth_redirect', edge.page(ABOUT, end(deps, edge, flow, forget)))
-  app.get(DONE, edge.page(ABOUT, done(deps, edge)))
+  app.get(START, edge.page(ABOUT, beginInstall(deps, edge, flow)))
+  app.get('/slack/oauth_redirect', edge.page(ABOUT, endInstall(deps, edge, flow, forget)))
+  app.get(DONE, edge.page(ABOUT, showInstalled(deps, edge)))
 }
 
 /**
@@ -58,8 +58,8 @@ const FIXED: Notice = {
 
 type Handler = Parameters<Edge['page']>[1]
 
-function begin(deps: FlowDeps, edge: Edge, flow: OAuthFlow): Handler {
-  return async (request, response) => {
+function beginInstall(deps: FlowDeps, edge: Edge, flow: OAuthFlow): Handler {
+  return async function beginInstall(request, response) {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) response.redirect(303, SIGN_IN)
     else if (visitor.proven !== 'recently') response.redirect(303, PROVE)
@@ -68,8 +68,8 @@ function begin(deps: FlowDeps, edge: Edge, flow: OAuthFlow): Handler {
   }
 }
 
-function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: string) => void): Handler {
-  return async (request, response) => {
+function endInstall(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: string) => void): Handler {
+  return async function endInstall(request, response) {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) throw refusal('not_signed_in')
     // The minutes at Slack are the person's own; a factor found to be copied meanwhile connects nothing.
@@ -88,8 +88,8 @@ function end(deps: FlowDeps, edge: Edge, flow: OAuthFlow, forget: (tenant: strin
 }
 
 /** Tells the owner of an account that this workspace is connected; others learn nothing. */
-function done(deps: FlowDeps, edge: Edge): Handler {
-  return async (request, response) => {
+function showInstalled(deps: FlowDeps, edge: Edge): Handler {
+  return async function showInstalled(request, response) {
     const visitor = await edge.visitor(request, response)
     if (visitor === undefined) throw refusal('not_signed_in')
     const { workspace } = request.query

@@ -24,14 +24,14 @@ export function listen(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspace
   listenForChannels(app, deps)
   for (const id of [...Object.values(ACTION_IDS), OPEN_LINK_ID]) {
     // These buttons are links: the browser follows them already, and nothing is decided here (T46).
-    app.action(id, async ({ ack, body }) => {
+    app.action(id, async function openLink({ ack, body }) {
       await ack()
       await healCard(deps, body).catch((error: unknown) =>
         deps.log.warn({ error }, 'reading a card in Slack failed'),
       )
     })
   }
-  app.event(UNHEARD, async ({ event }) => {
+  app.event(UNHEARD, async function ignoreEvent({ event }) {
     deps.log.info({ event: event.type }, 'an event from Slack was ignored: it has no listener')
   })
 }
@@ -55,7 +55,7 @@ const commandSchema = z.object({
 /** Answers `/verify …` and `/countersign …` in the acknowledgement, seen by the speaker alone unless they share it. */
 function listenForCommands(app: SlackApp, deps: FlowDeps): void {
   for (const [command, typed] of Object.entries(TYPED)) {
-    app.command(command, async ({ body, ack }) => {
+    app.command(command, async function runCommand({ body, ack }) {
       const { text } = commandSchema.parse(body)
       const speaker = speakerOf(body)
       const answer = await answerCommand(deps, speaker, typed(unescapeText(text)).trim())
@@ -114,7 +114,7 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     const workspace = tenant === undefined ? undefined : await workspaces.find(tenant)
     return typeof workspace === 'object' ? workspace : undefined
   }
-  app.event('app_home_opened', async ({ body }) => {
+  app.event('app_home_opened', async function showHome({ body }) {
     const workspace = await clientOf(body)
     const { user, tab } = inAppSchema.safeParse(body).data?.event ?? {}
     if (workspace === undefined || user === undefined || tab !== 'home') return
@@ -123,7 +123,7 @@ function listenInApp(app: SlackApp, deps: FlowDeps, workspaces: Pick<Workspaces,
     const view = renderHome(await viewHome(deps, identity))
     await said(deps, workspace.client.views.publish({ user_id: user, view }))
   })
-  app.event('message', async ({ body }) => {
+  app.event('message', async function answerMessage({ body }) {
     // Slack repeats the event when the answer takes long.
     const { eventId } = readIncoming(body)
     if (eventId !== undefined && !(await deps.seen.first(`slack:typed:${eventId}`))) return
@@ -161,7 +161,7 @@ const channelSchema = z.object({
  */
 function listenForChannels(app: SlackApp, deps: FlowDeps): void {
   for (const type of ['channel_left', 'group_left', 'member_joined_channel']) {
-    app.event(type, async ({ body }) => {
+    app.event(type, async function noteChannel({ body }) {
       const { tenant } = readIncoming(body)
       const said = channelSchema.safeParse(body).data
       if (tenant === undefined || said === undefined) return
@@ -213,7 +213,9 @@ function listenForUninstalls(
   workspaces: Pick<Workspaces, 'find' | 'forget'>,
 ): void {
   for (const type of ['app_uninstalled', 'tokens_revoked']) {
-    app.event(type, async ({ body }) => forgetWorkspace(deps, workspaces, body))
+    app.event(type, async function uninstall({ body }) {
+      await forgetWorkspace(deps, workspaces, body)
+    })
   }
 }
 

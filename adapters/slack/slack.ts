@@ -86,7 +86,7 @@ function mountEvents(
 ): void {
   // Open to the internet: strangers must not be able to fill the log.
   const refused = warnSeldom(log, 'a request that Slack did not sign was refused')
-  app.post(PATH, (request, _response, next) => {
+  app.post(PATH, function refuseForgery(request, _response, next) {
     const forgery = findForgery(request.headers, clock.now())
     if (forgery === undefined) return next()
     refused.failed(forgery)

@@ -231,7 +231,7 @@ function createTeamsReceiver(
   const checkToken = createTokenGuard(settings.appId, createTokenKeys(settings.openIdUrl, deps), deps)
   return {
     mount(app) {
-      app.post(PATH, async (request, response) => {
+      app.post(PATH, async function receiveActivity(request, response) {
         response.setHeader('Cache-Control', 'no-store')
         const { authorization } = request.headers
         const claims = settings.unauthenticated ? undefined : await checkToken(authorization)

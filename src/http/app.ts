@@ -87,7 +87,7 @@ function page(
   { title, link }: { title: string; link: Link },
   handler: Parameters<Edge['page']>[1],
 ): RequestHandler {
-  return async (request, response) => {
+  return async function page(request, response) {
     response.setHeader('Cache-Control', 'no-store')
     try {
       const notice = await handler(request, response)

@@ -9,7 +9,7 @@ type StoreFailures = Pick<HttpDeps, 'storeIsDown' | 'storeIsDamaged'>
 /** Turns every error into an answer. An unknown error becomes a bland 500 with a request id, or a 503; details go to the log. */
 export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailures): ErrorRequestHandler {
   const { log, clock } = deps
-  return (error: unknown, request, response, _next) => {
+  return function errorResponse(error: unknown, request, response, _next) {
     const known = error instanceof Refusal ? error : fromLibrary(error)
     if (known !== undefined && !response.headersSent) {
       sendRefusal(response, known, clock.now())

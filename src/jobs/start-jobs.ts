@@ -22,7 +22,7 @@ export function createJobs(db: Db, deps: { clock: Clock; log: Log }) {
     /** Runs these sweeps from now on, in this process or another one of the same database. */
     async start(sweeps: Sweeps): Promise<void> {
       const run = runner(sweeps, deps)
-      agenda.define(JOB, async (job) => {
+      agenda.define(JOB, async function runSweep(job) {
         const { sweep } = { sweep: undefined, ...Object(job.attrs.data) }
         if (!isSweepName(sweep)) return
         const wait = await stayWhileDue(

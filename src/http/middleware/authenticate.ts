@@ -17,7 +17,7 @@ const callers = new WeakMap<Response, Caller>()
 
 /** Lets through an API key, or the internal token with `X-Approver-Email`; see `callerOf`. */
 export function authenticate(deps: CallerDeps): RequestHandler {
-  return async (request, response, next) => {
+  return async function authenticate(request, response, next) {
     const token = bearerToken(request)
     const email = inUtf8(request.get('X-Approver-Email'))
     const address = clientAddress(request)
@@ -43,7 +43,7 @@ function inUtf8(header: string | undefined): string | undefined {
 
 /** Refuses callers whose key lacks the scope. */
 export function requireScope(scope: Scope): RequestHandler {
-  return (_request, response, next) => {
+  return function requireScope(_request, response, next) {
     if (!callerOf(response).scopes.includes(scope)) throw refusal('insufficient_scope', { scope })
     next()
   }

@@ -13,7 +13,7 @@ function limitBy(
   check: (request: Request) => void = () => {},
 ) {
   return ({ limiter }: { limiter: RateLimiter }, bucket: LimitBucket): RequestHandler =>
-    async (request, response, next) => {
+    async function limit(request, response, next) {
       applyLimit(response, await limiter.take(bucket, subjectOf(request, response)))
       check(request)
       next()

@@ -48,7 +48,7 @@ interface RequestLog {
 
 /** Logs one line per request: path without query, ids of the caller, error code of a refusal; never a header or a body. */
 export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
-  return (request, response, next) => {
+  return function logRequests(request, response, next) {
     const started = performance.now()
     const { method } = request
     const path = loggedPath(request.path)

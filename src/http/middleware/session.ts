@@ -29,7 +29,7 @@ const signedIn = new WeakMap<Response, SignedIn>()
  * the cookie are refused (T22).
  */
 export function requireSession(deps: SessionHttpDeps, use: SessionUse = 'counts'): RequestHandler {
-  return async (request, response, next) => {
+  return async function requireSession(request, response, next) {
     const look = async (): Promise<void> => {
       const found = await findSignedIn(deps, request, use)
       if (found === undefined) throw notSignedIn(request)
@@ -62,7 +62,7 @@ export async function findSignedIn(
 
 /** Lets through a session with a proof of the last minutes. Behind `requireSession` and `jsonBody`: a held-back body must gain nothing. */
 export function recentProof(deps: PeopleDeps): RequestHandler {
-  return async (_request, response, next) => {
+  return async function recentProof(_request, response, next) {
     await requireRecentProof(deps, sessionOf(response))
     next()
   }
@@ -135,7 +135,7 @@ function refuseForeignOrigin(request: Request, baseUrl: string, byCookie: boolea
 
 /** Refuses cross-site requests on routes that are open to everyone: sign-in and enrolment. */
 export function sameOrigin({ settings }: { settings: { baseUrl: string } }): RequestHandler {
-  return (request, _response, next) => {
+  return function sameOrigin(request, _response, next) {
     const kinds = ['session', 'device'] as const
     const byCookie = kinds.some((kind) => readCookie(request, kind, settings.baseUrl) !== undefined)
     refuseForeignOrigin(request, settings.baseUrl, byCookie)
@@ -157,7 +157,7 @@ export function whenSession<Params extends Record<string, string>>(
   steps: RequestHandler<Params>[],
 ): RequestHandler<Params> {
   const inner = Router({ mergeParams: true }).use<Params>(steps)
-  return (request, response, next) => {
+  return function whenSession(request, response, next) {
     const bare = request.get('Authorization') === undefined
     const byCookie = bare && readCookie(request, 'session', baseUrl) !== undefined
     if (byCookie || /^(?!internal-)[^.]+\.[^.]+\.[^.]+$/.test(bearerToken(request)))

@@ -74,9 +74,9 @@ export function accountRoutes(deps: HttpDeps): Router {
   const router = Router()
   router.get('/', person, showAccount(deps))
   router.patch('/', person, jsonBody, changeOwnAccount(deps))
-  router.get('/requests', person, history(deps))
-  router.post('/requests/withdraw', person, jsonBody, withdraw(deps))
-  router.get('/requests/export', session, limitByPerson(deps, 'export'), exportRequests(deps))
+  router.get('/requests', person, listAccountRequests(deps))
+  router.post('/requests/withdraw', person, jsonBody, withdrawRequests(deps))
+  router.get('/requests/export', session, limitByPerson(deps, 'export'), exportAccountRequests(deps))
   // Sessions only, never an API key: a key must not make keys.
   router.get('/api-keys', session, listKeys(deps))
   router.post('/api-keys', person, jsonBody, createKey(deps))
@@ -84,8 +84,8 @@ export function accountRoutes(deps: HttpDeps): Router {
   router.delete('/api-keys/:id', person, revokeKey(deps))
   // The members of the signed-in person's own account, and its policy.
   router.get('/members', person, showMembers(deps))
-  router.post('/members', person, jsonBody, invite(deps))
-  router.post('/members/:id/link', person, jsonBody, newLink(deps))
+  router.post('/members', person, jsonBody, inviteToAccount(deps))
+  router.post('/members/:id/link', person, jsonBody, renewInvitationLink(deps))
   router.patch('/members/:id', person, jsonBody, changeRole(deps))
   router.post('/members/:id/remove', person, jsonBody, endMembership(deps))
   router.get('/policy', person, showPolicy(deps))
@@ -98,154 +98,175 @@ export function accountRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const showAccount: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
-  const { account } = parseInput(accountQuery, request.query)
-  response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
-}
-
-const changeOwnAccount: Endpoint<typeof accountAnswer> = (deps) => async (request, response) => {
-  const wanted = given(parseInput(accountBody, request.body))
-  if (Object.keys(wanted).length === 0) throw fieldRequired('name')
-  const { user } = sessionOf(response)
-  const changed = await changeAccount(deps, user, wanted, clientAddress(request))
-  response.json(presentAccount(changed, deps.models))
-}
-
-const history: Endpoint<typeof historyAnswer> = (deps) => async (request, response) => {
-  const { cursor, limit, key, person, ...filter } = parseInput(historyQuery, request.query)
-  const before = cursor === undefined ? undefined : decodeCursor(cursor)
-  const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
-  const { user } = sessionOf(response)
-  const { requests, next, searchedTo } = await readHistory(deps, user, query)
-  const accountId = query.account ?? user.account_id
-  response.json({
-    data: requests.map(presentHistoryRow),
-    next_cursor: next === undefined ? null : encodeCursor(next),
-    searched_to: searchedTo?.toISOString(),
-    names: await namesByReference(deps, user, accountId, requests.flatMap(referencesIn)),
-  })
-}
-
-const exportRequests: Endpoint = (deps) => async (request, response) => {
-  const who = sessionOf(response)
-  const { format, key, person, ...filter } = parseInput(historyExportQuery, request.query)
-  const accountId = filter.account ?? who.user.account_id
-  const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
-  const batches = exportHistory(deps, who, query)
-  const rows = mapBatches(batches, async (requests) => {
-    const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
-    return requests.map((one) => presentExportedRow(one, names))
-  })
-  const file = {
-    person: who.user,
-    name: 'requests',
-    format,
-    columns: EXPORT_COLUMNS,
-    cells: exportCells,
+const showAccount: Endpoint<typeof accountAnswer> = (deps) =>
+  async function showAccount(request, response) {
+    const { account } = parseInput(accountQuery, request.query)
+    response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
   }
-  await exportFile(deps, response, file, rows)
-}
 
-const withdraw: Endpoint<typeof withdrawnAnswer> = (deps) => async (request, response) => {
-  const { ids } = parseInput(withdrawalBody, request.body)
-  response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
-}
+const changeOwnAccount: Endpoint<typeof accountAnswer> = (deps) =>
+  async function changeOwnAccount(request, response) {
+    const wanted = given(parseInput(accountBody, request.body))
+    if (Object.keys(wanted).length === 0) throw fieldRequired('name')
+    const { user } = sessionOf(response)
+    const changed = await changeAccount(deps, user, wanted, clientAddress(request))
+    response.json(presentAccount(changed, deps.models))
+  }
 
-const listKeys: Endpoint<typeof keyListAnswer> = (deps) => async (_request, response) => {
-  const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
-  response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
-}
+const listAccountRequests: Endpoint<typeof historyAnswer> = (deps) =>
+  async function listAccountRequests(request, response) {
+    const { cursor, limit, key, person, ...filter } = parseInput(historyQuery, request.query)
+    const before = cursor === undefined ? undefined : decodeCursor(cursor)
+    const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
+    const { user } = sessionOf(response)
+    const { requests, next, searchedTo } = await readHistory(deps, user, query)
+    const accountId = query.account ?? user.account_id
+    response.json({
+      data: requests.map(presentHistoryRow),
+      next_cursor: next === undefined ? null : encodeCursor(next),
+      searched_to: searchedTo?.toISOString(),
+      names: await namesByReference(deps, user, accountId, requests.flatMap(referencesIn)),
+    })
+  }
 
-const createKey: Endpoint<typeof createdKeyAnswer> = (deps) => async (request, response) => {
-  const { accountId, actor } = ownerOf(request, response)
-  const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
-  refusePolicyFields(request.body ?? {}, later, ['high_impact'])
-  const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
-  if (name === '') throw fieldRequired('name')
-  await refuseFullAccount(deps, accountId)
-  // Last: nobody should confirm what is refused then.
-  await requireRecentProof(deps, sessionOf(response))
-  const distinct = given({ scopes: scopes && [...new Set(scopes)] })
-  const wanted = { accountId, name, sandbox, source_control, ...distinct }
-  const { raw_key, key } = await createApiKey(deps, wanted, actor)
-  const revoke = () => revokeApiKey(deps, key.id, accountId, { kind: 'service' })
-  await undoIfReset(deps, sessionOf(response).user, revoke)
-  response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
-}
+const exportAccountRequests: Endpoint = (deps) =>
+  async function exportAccountRequests(request, response) {
+    const who = sessionOf(response)
+    const { format, key, person, ...filter } = parseInput(historyExportQuery, request.query)
+    const accountId = filter.account ?? who.user.account_id
+    const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
+    const batches = exportHistory(deps, who, query)
+    const rows = mapBatches(batches, async (requests) => {
+      const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
+      return requests.map((one) => presentExportedRow(one, names))
+    })
+    const file = {
+      person: who.user,
+      name: 'requests',
+      format,
+      columns: EXPORT_COLUMNS,
+      cells: exportCells,
+    }
+    await exportFile(deps, response, file, rows)
+  }
 
-const changeKey: Endpoint<typeof changedKeyAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof, ...change } = parseInput(changeKeyBody, request.body)
-  const asked = { id: request.params.id, change, proof }
-  const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
-  response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
-}
+const withdrawRequests: Endpoint<typeof withdrawnAnswer> = (deps) =>
+  async function withdrawRequests(request, response) {
+    const { ids } = parseInput(withdrawalBody, request.body)
+    response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
+  }
 
-const revokeKey: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) => async (request, response) => {
-  const { accountId, actor } = ownerOf(request, response)
-  const key = await revokeApiKey(deps, request.params.id, accountId, actor)
-  response.json({ ok: true, key: presentKey(key) })
-}
+const listKeys: Endpoint<typeof keyListAnswer> = (deps) =>
+  async function listKeys(_request, response) {
+    const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
+    response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
+  }
 
-const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) => async (_request, response) => {
-  response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
-}
+const createKey: Endpoint<typeof createdKeyAnswer> = (deps) =>
+  async function createKey(request, response) {
+    const { accountId, actor } = ownerOf(request, response)
+    const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
+    refusePolicyFields(request.body ?? {}, later, ['high_impact'])
+    const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
+    if (name === '') throw fieldRequired('name')
+    await refuseFullAccount(deps, accountId)
+    // Last: nobody should confirm what is refused then.
+    await requireRecentProof(deps, sessionOf(response))
+    const distinct = given({ scopes: scopes && [...new Set(scopes)] })
+    const wanted = { accountId, name, sandbox, source_control, ...distinct }
+    const { raw_key, key } = await createApiKey(deps, wanted, actor)
+    const revoke = () => revokeApiKey(deps, key.id, accountId, { kind: 'service' })
+    await undoIfReset(deps, sessionOf(response).user, revoke)
+    response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
+  }
 
-const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) => async (request, response) => {
-  const secrets = await readAccountSecrets(deps, sessionOf(response), clientAddress(request))
-  const keys = secrets.map(({ key: { id, name, key_prefix }, secret }) => ({
-    id,
-    name,
-    key_prefix,
-    webhook_signing_secret: secret,
-  }))
-  response.json({ keys })
-}
+const changeKey: Endpoint<typeof changedKeyAnswer, WithId> = (deps) =>
+  async function changeKey(request, response) {
+    const { proof, ...change } = parseInput(changeKeyBody, request.body)
+    const asked = { id: request.params.id, change, proof }
+    const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
+    response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
+  }
 
-const showMembers: Endpoint<typeof membersAnswer> = (deps) => async (_request, response) => {
-  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-  const members = await listMembers(deps, account)
-  response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
-}
+const revokeKey: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) =>
+  async function revokeKey(request, response) {
+    const { accountId, actor } = ownerOf(request, response)
+    const key = await revokeApiKey(deps, request.params.id, accountId, actor)
+    response.json({ ok: true, key: presentKey(key) })
+  }
 
-const invite: Endpoint<typeof invitedAnswer> = (deps) => async (request, response) => {
-  const { email, name, role, proof } = parseInput(newMemberBody, request.body)
-  const input = { email, role, proof, ...given({ name }) }
-  const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
-  const member = presentMember(invited, deps.models)
-  response.status(201).json({ member, link: presentLink(invited.link) })
-}
+const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) =>
+  async function secretOfKey(_request, response) {
+    response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
+  }
 
-const newLink: Endpoint<typeof linkAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const about = { userId: request.params.id, proof }
-  const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
-  response.status(201).json({ link: presentLink(link) })
-}
+const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) =>
+  async function secretsOfAccount(request, response) {
+    const secrets = await readAccountSecrets(deps, sessionOf(response), clientAddress(request))
+    const keys = secrets.map(({ key: { id, name, key_prefix }, secret }) => ({
+      id,
+      name,
+      key_prefix,
+      webhook_signing_secret: secret,
+    }))
+    response.json({ keys })
+  }
 
-const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) => async (request, response) => {
-  const { role, proof } = parseInput(memberRoleBody, request.body)
-  const about = { userId: request.params.id, role, proof }
-  const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
-  response.json({ member: presentMember(member, deps.models) })
-}
+const showMembers: Endpoint<typeof membersAnswer> = (deps) =>
+  async function showMembers(_request, response) {
+    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+    const members = await listMembers(deps, account)
+    response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
+  }
 
-const endMembership: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const about = { userId: request.params.id, proof }
-  await removeMember(deps, sessionOf(response), about, clientAddress(request))
-  response.json({ ok: true })
-}
+const inviteToAccount: Endpoint<typeof invitedAnswer> = (deps) =>
+  async function inviteToAccount(request, response) {
+    const { email, name, role, proof } = parseInput(newMemberBody, request.body)
+    const input = { email, role, proof, ...given({ name }) }
+    const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
+    const member = presentMember(invited, deps.models)
+    response.status(201).json({ member, link: presentLink(invited.link) })
+  }
 
-const showPolicy: Endpoint<typeof policyAnswer> = (deps) => async (_request, response) => {
-  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-  response.json(presentPolicy(await readPolicy(deps, account), deps.models))
-}
+const renewInvitationLink: Endpoint<typeof linkAnswer, WithId> = (deps) =>
+  async function renewInvitationLink(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const about = { userId: request.params.id, proof }
+    const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
+    response.status(201).json({ link: presentLink(link) })
+  }
 
-const replacePolicy: Endpoint<typeof policyAnswer> = (deps) => async (request, response) => {
-  const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(policyBody, request.body)
-  const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
-  const who = sessionOf(response)
-  const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
-  const shown = presentPolicy(await readPolicy(deps, account), deps.models)
-  response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
-}
+const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) =>
+  async function changeRole(request, response) {
+    const { role, proof } = parseInput(memberRoleBody, request.body)
+    const about = { userId: request.params.id, role, proof }
+    const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
+    response.json({ member: presentMember(member, deps.models) })
+  }
+
+const endMembership: Endpoint<typeof okAnswer, WithId> = (deps) =>
+  async function endMembership(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const about = { userId: request.params.id, proof }
+    await removeMember(deps, sessionOf(response), about, clientAddress(request))
+    response.json({ ok: true })
+  }
+
+const showPolicy: Endpoint<typeof policyAnswer> = (deps) =>
+  async function showPolicy(_request, response) {
+    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+    response.json(presentPolicy(await readPolicy(deps, account), deps.models))
+  }
+
+const replacePolicy: Endpoint<typeof policyAnswer> = (deps) =>
+  async function replacePolicy(request, response) {
+    const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(
+      policyBody,
+      request.body,
+    )
+    const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
+    const who = sessionOf(response)
+    const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
+    const shown = presentPolicy(await readPolicy(deps, account), deps.models)
+    response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
+  }

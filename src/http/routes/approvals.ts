@@ -55,43 +55,44 @@ export function approvalRoutes(deps: HttpDeps): Router {
     limitByKey(deps, 'create'),
     requireScope('approval:create'),
     jsonBody,
-    create(deps),
+    createApproval(deps),
   )
-  router.get('/', reads, list(deps))
-  router.get('/:id', reads, read(deps))
-  router.get('/:id/wait', reads, wait(deps))
-  router.get('/:id/events', reads, streamEvents(deps))
+  router.get('/', reads, listApprovals(deps))
+  router.get('/:id', reads, readApproval(deps))
+  router.get('/:id/wait', reads, awaitDecision(deps))
+  router.get('/:id/events', reads, streamApproval(deps))
   const acts = [authenticate(deps), limitByKey(deps, 'key')]
-  router.post('/:id/remind', acts, remind(deps))
-  router.post('/:id/cancel', acts, requireScope('approval:create'), cancel(deps))
-  router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, consume(deps))
+  router.post('/:id/remind', acts, remindOfApproval(deps))
+  router.post('/:id/cancel', acts, requireScope('approval:create'), cancelApproval(deps))
+  router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, consumeApproval(deps))
   return router
 }
 
 const POLICY_ELSEWHERE =
   'cannot be set in a request; it is part of the policy of the account and of the API key'
 
-const create: Endpoint = (deps) => async (request, response) => {
-  const caller = callerOf(response)
-  refuseSandboxFields(caller, request.body ?? {})
-  refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
-  const input = parseInput(createBody, request.body)
-  refuseBlankAction(input.action)
-  const claim = {
-    scope: `${caller.key.id}:create`,
-    key: idempotencyKeyOf(request),
-    body: request.body,
-    subject: drawId(deps, 'req'),
+const createApproval: Endpoint = (deps) =>
+  async function createApproval(request, response) {
+    const caller = callerOf(response)
+    refuseSandboxFields(caller, request.body ?? {})
+    refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
+    const input = parseInput(createBody, request.body)
+    refuseBlankAction(input.action)
+    const claim = {
+      scope: `${caller.key.id}:create`,
+      key: idempotencyKeyOf(request),
+      body: request.body,
+      subject: drawId(deps, 'req'),
+    }
+    const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
+      const earlier = resumed ? await findMade(deps, caller, id) : undefined
+      const made = earlier ?? (await createRequest(deps, caller, input, id))
+      const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+      return { status: 201, body: JSON.stringify({ ...shown, ...ignoredIn(createBody, request.body) }) }
+    })
+    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
+    response.status(answer.status).type('application/json').send(answer.body)
   }
-  const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
-    const earlier = resumed ? await findMade(deps, caller, id) : undefined
-    const made = earlier ?? (await createRequest(deps, caller, input, id))
-    const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
-    return { status: 201, body: JSON.stringify({ ...shown, ...ignoredIn(createBody, request.body) }) }
-  })
-  if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
-  response.status(answer.status).type('application/json').send(answer.body)
-}
 
 function idempotencyKeyOf(request: Request): string | undefined {
   const { success, data } = idempotencyKey.safeParse(request.get('Idempotency-Key'))
@@ -99,51 +100,57 @@ function idempotencyKeyOf(request: Request): string | undefined {
   return data
 }
 
-const list: Endpoint<typeof requestListAnswer> = (deps) => async (request, response) => {
-  const { cursor, status, limit } = parseInput(listQuery, request.query)
-  const { requests, next } = await listOwnRequests(deps, callerOf(response), {
-    limit,
-    ...(status === undefined ? {} : { status }),
-    ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
-  })
-  const next_cursor = next === undefined ? null : encodeCursor(next)
-  response.json({ data: requests.map(presentRequest), next_cursor })
-}
-
-const read: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
-  response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
-}
-
-const wait: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
-  const caller = callerOf(response)
-  const { timeout } = parseInput(waitQuery, request.query)
-  const giveBack = deps.waitSlots.take(caller.key)
-  const gone = clientGone(response)
-  try {
-    const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
-  } finally {
-    giveBack()
+const listApprovals: Endpoint<typeof requestListAnswer> = (deps) =>
+  async function listApprovals(request, response) {
+    const { cursor, status, limit } = parseInput(listQuery, request.query)
+    const { requests, next } = await listOwnRequests(deps, callerOf(response), {
+      limit,
+      ...(status === undefined ? {} : { status }),
+      ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
+    })
+    const next_cursor = next === undefined ? null : encodeCursor(next)
+    response.json({ data: requests.map(presentRequest), next_cursor })
   }
-}
 
-const remind: Endpoint<typeof reminderAnswer, WithId> = (deps) => async (request, response) => {
-  response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
-}
+const readApproval: Endpoint<typeof requestAnswer, WithId> = (deps) =>
+  async function readApproval(request, response) {
+    response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
+  }
 
-const cancel: Endpoint<typeof requestAnswer, WithId> = (deps) => async (request, response) => {
-  response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
-}
+const awaitDecision: Endpoint<typeof requestAnswer, WithId> = (deps) =>
+  async function awaitDecision(request, response) {
+    const caller = callerOf(response)
+    const { timeout } = parseInput(waitQuery, request.query)
+    const giveBack = deps.waitSlots.take(caller.key)
+    const gone = clientGone(response)
+    try {
+      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
+      if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
+    } finally {
+      giveBack()
+    }
+  }
 
-const consume: Endpoint<typeof consumedAnswer, WithId> = (deps) => async (request, response) => {
-  const running = parseInput(consumeBody, request.body)
-  const ignored = ignoredIn(consumeBody, request.body)
-  refuseUncompared(running, ignored)
-  const use = { ...running, key: idempotencyKeyOf(request) }
-  const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
-  if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
-  response.json({ ...presentConsumed(used.request), ...ignored })
-}
+const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = (deps) =>
+  async function remindOfApproval(request, response) {
+    response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
+  }
+
+const cancelApproval: Endpoint<typeof requestAnswer, WithId> = (deps) =>
+  async function cancelApproval(request, response) {
+    response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
+  }
+
+const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = (deps) =>
+  async function consumeApproval(request, response) {
+    const running = parseInput(consumeBody, request.body)
+    const ignored = ignoredIn(consumeBody, request.body)
+    refuseUncompared(running, ignored)
+    const use = { ...running, key: idempotencyKeyOf(request) }
+    const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
+    if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
+    response.json({ ...presentConsumed(used.request), ...ignored })
+  }
 
 /** Refuses a body of only unknown fields: the caller would believe that they had been compared with what was approved. */
 function refuseUncompared(
@@ -161,25 +168,26 @@ function refuseUncompared(
 const STREAM_MS = 3_600_000
 
 /** `GET /:id/events`: sends the request as server-sent events until it is decided, withdrawn or expired. */
-const streamEvents: Endpoint<z.ZodType, WithId> = (deps) => async (request, response) => {
-  const caller = callerOf(response)
-  const giveBack = deps.waitSlots.take(caller.key)
-  const gone = clientGone(response)
-  const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
-  try {
-    const first = await states.next()
-    if (first.done) return
-    if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
-    else {
-      const events = openEventStream(response)
-      if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
-      events.end()
+const streamApproval: Endpoint<z.ZodType, WithId> = (deps) =>
+  async function streamApproval(request, response) {
+    const caller = callerOf(response)
+    const giveBack = deps.waitSlots.take(caller.key)
+    const gone = clientGone(response)
+    const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
+    try {
+      const first = await states.next()
+      if (first.done) return
+      if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
+      else {
+        const events = openEventStream(response)
+        if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
+        events.end()
+      }
+    } finally {
+      await states.return()
+      giveBack()
     }
-  } finally {
-    await states.return()
-    giveBack()
   }
-}
 
 /** Checks whether the client already has the final state: the answer 204 then stops its EventSource from reconnecting. */
 function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
@@ -221,14 +229,19 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
 /** Creates the public routes: anyone may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {
   const router = Router()
-  router.get('/api/v1/approvals/:id/verify', limitByAddress(deps, 'verify'), verify(deps), logRefused(deps))
-  router.get('/.well-known/jwks.json', jwks(deps))
+  router.get(
+    '/api/v1/approvals/:id/verify',
+    limitByAddress(deps, 'verify'),
+    verifyApproval(deps),
+    logRefused(deps),
+  )
+  router.get('/.well-known/jwks.json', showKeySet(deps))
   return router
 }
 
 /** Logs attempts that were refused before `verify`, since every attempt must be logged (interface, endpoint 4). */
 function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
-  return (error: unknown, request, _response, next) => {
+  return function logRefused(error: unknown, request, _response, next) {
     const asker = { kind: 'public', address: clientAddress(request) } as const
     const { id } = request.params
     const code = error instanceof Refusal ? error.code : undefined
@@ -238,17 +251,19 @@ function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
   }
 }
 
-const verify: Endpoint<typeof verdictAnswer, WithId> = (deps) => async (request, response) => {
-  const asker = { kind: 'public', address: clientAddress(request) } as const
-  const { id } = request.params
-  const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
-  const verdict = await find(deps, id, asker)
-  const unknown = !verdict.valid && verdict.status === undefined
-  response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
-}
+const verifyApproval: Endpoint<typeof verdictAnswer, WithId> = (deps) =>
+  async function verifyApproval(request, response) {
+    const asker = { kind: 'public', address: clientAddress(request) } as const
+    const { id } = request.params
+    const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
+    const verdict = await find(deps, id, asker)
+    const unknown = !verdict.valid && verdict.status === undefined
+    response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
+  }
 
 /** Publishes the key set, retired keys included: old receipts must verify for ever. */
-const jwks: Endpoint = (deps) => (_request, response) => {
-  response.setHeader('Cache-Control', 'public, max-age=300')
-  response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
-}
+const showKeySet: Endpoint = (deps) =>
+  function showKeySet(_request, response) {
+    response.setHeader('Cache-Control', 'public, max-age=300')
+    response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
+  }

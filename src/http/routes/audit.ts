@@ -23,38 +23,40 @@ import { parseInput } from '../read-input.ts'
 export function auditRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, limitByPerson(deps, 'person'), list(deps))
-  router.get('/export', session, limitByPerson(deps, 'export'), exportAll(deps))
+  router.get('/', session, limitByPerson(deps, 'person'), listTrail(deps))
+  router.get('/export', session, limitByPerson(deps, 'export'), exportTrail(deps))
   return router
 }
 
-const list: Endpoint<typeof auditListAnswer> = (deps) => async (request, response) => {
-  const { cursor, limit, ...filter } = parseInput(auditQuery, request.query)
-  const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
-  const query = { ...given(filter), ...given({ before }), limit }
-  const { user } = sessionOf(response)
-  const { records, next, searchedTo } = await readAudit(deps, user, query)
-  response.json({
-    data: records.flatMap(shown),
-    next_cursor: next === undefined ? null : encodeAuditCursor(next),
-    searched_to: searchedTo?.toISOString(),
-    names: await nameParties(deps, user, records, query.account),
-    actions: await actionsIn(deps, user, records, query.account),
-  })
-}
+const listTrail: Endpoint<typeof auditListAnswer> = (deps) =>
+  async function listTrail(request, response) {
+    const { cursor, limit, ...filter } = parseInput(auditQuery, request.query)
+    const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
+    const query = { ...given(filter), ...given({ before }), limit }
+    const { user } = sessionOf(response)
+    const { records, next, searchedTo } = await readAudit(deps, user, query)
+    response.json({
+      data: records.flatMap(shown),
+      next_cursor: next === undefined ? null : encodeAuditCursor(next),
+      searched_to: searchedTo?.toISOString(),
+      names: await nameParties(deps, user, records, query.account),
+      actions: await actionsIn(deps, user, records, query.account),
+    })
+  }
 
-const exportAll: Endpoint = (deps) => async (request, response) => {
-  const who = sessionOf(response)
-  const { format, ...filter } = parseInput(auditExportQuery, request.query)
-  const batches = exportAudit(deps, who, given(filter))
-  const rows = mapBatches(batches, (records) => records.flatMap(shown))
-  await exportFile(
-    deps,
-    response,
-    { person: who.user, name: 'audit', format, columns: AUDIT_COLUMNS, cells: auditCells },
-    rows,
-  )
-}
+const exportTrail: Endpoint = (deps) =>
+  async function exportTrail(request, response) {
+    const who = sessionOf(response)
+    const { format, ...filter } = parseInput(auditExportQuery, request.query)
+    const batches = exportAudit(deps, who, given(filter))
+    const rows = mapBatches(batches, (records) => records.flatMap(shown))
+    await exportFile(
+      deps,
+      response,
+      { person: who.user, name: 'audit', format, columns: AUDIT_COLUMNS, cells: auditCells },
+      rows,
+    )
+  }
 
 function shown(record: AuditRecord) {
   return record.entry === undefined ? [] : [presentAudit(record, record.entry)]

@@ -40,72 +40,79 @@ import { parseInput } from '../read-input.ts'
 export function chatRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/me/chat', person, identities)
+  router.get('/me/chat', person, listIdentities)
   router.post('/me/chat/remove', person, jsonBody, removeIdentity(deps))
-  router.get('/account/channels', person, channels(deps))
-  router.post('/account/channels/remove', person, jsonBody, removeOne(deps))
-  router.get('/account/chat-apps', person, apps(deps))
+  router.get('/account/channels', person, listChannels(deps))
+  router.post('/account/channels/remove', person, jsonBody, unlinkChannel(deps))
+  router.get('/account/chat-apps', person, listApps(deps))
   router.post('/account/chat-apps/remove', person, jsonBody, removeApp(deps))
   // One-time links that a person asked for in chat. The token comes in the body, never in the address.
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
-  router.post('/chat-links/look', open, jsonBody, look(deps))
-  router.post('/chat-links/use', open, jsonBody, use(deps))
+  router.post('/chat-links/look', open, jsonBody, showChatLink(deps))
+  router.post('/chat-links/use', open, jsonBody, followChatLink(deps))
   return router
 }
 
-const identities: Handler<typeof identitiesAnswer> = (_request, response) => {
+const listIdentities: Handler<typeof identitiesAnswer> = (_request, response) => {
   response.json({ identities: sessionOf(response).user.chat.map(presentIdentity) })
 }
 
-const removeIdentity: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { key } = parseInput(removeIdentityBody, request.body)
-  const userId = sessionOf(response).user.id
-  await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
-  response.json({ ok: true })
-}
+const removeIdentity: Endpoint<typeof okAnswer> = (deps) =>
+  async function removeIdentity(request, response) {
+    const { key } = parseInput(removeIdentityBody, request.body)
+    const userId = sessionOf(response).user.id
+    await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
+    response.json({ ok: true })
+  }
 
-const channels: Endpoint<typeof channelListAnswer> = (deps) => async (_request, response) => {
-  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-  const { channels, chat_troubles } = account
-  const data = channels.map((channel) => presentChannel(channel, chat_troubles))
-  response.json({ data, next_cursor: null })
-}
+const listChannels: Endpoint<typeof channelListAnswer> = (deps) =>
+  async function listChannels(_request, response) {
+    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+    const { channels, chat_troubles } = account
+    const data = channels.map((channel) => presentChannel(channel, chat_troubles))
+    response.json({ data, next_cursor: null })
+  }
 
-const removeOne: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const channel = parseInput(removeChannelBody, request.body)
-  await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
-  response.json({ ok: true })
-}
+const unlinkChannel: Endpoint<typeof okAnswer> = (deps) =>
+  async function unlinkChannel(request, response) {
+    const channel = parseInput(removeChannelBody, request.body)
+    await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
+    response.json({ ok: true })
+  }
 
-const apps: Endpoint<typeof chatAppsAnswer> = (deps) => async (_request, response) => {
-  response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
-}
+const listApps: Endpoint<typeof chatAppsAnswer> = (deps) =>
+  async function listApps(_request, response) {
+    response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
+  }
 
-const removeApp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { platform, tenant } = parseInput(removeChatAppBody, request.body)
-  await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
-  response.json({ ok: true })
-}
+const removeApp: Endpoint<typeof okAnswer> = (deps) =>
+  async function removeApp(request, response) {
+    const { platform, tenant } = parseInput(removeChatAppBody, request.body)
+    await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
+    response.json({ ok: true })
+  }
 
-const look: Endpoint<typeof chatLinkAnswer> = (deps) => async (request, response) => {
-  const { token } = parseInput(lookAtChatLinkBody, request.body)
-  response.json(presentChatLink(await openChatLink(deps, token)))
-}
+const showChatLink: Endpoint<typeof chatLinkAnswer> = (deps) =>
+  async function showChatLink(request, response) {
+    const { token } = parseInput(lookAtChatLinkBody, request.body)
+    response.json(presentChatLink(await openChatLink(deps, token)))
+  }
 
 /** Uses a link. Its kind decides whether a session is needed: a browser that is to become known has none yet. */
-const use: Endpoint<typeof usedChatLinkAnswer> = (deps) => async (request, response) => {
-  const { token, proof } = parseInput(useChatLinkBody, request.body)
-  const address = clientAddress(request)
-  const link = await openChatLink(deps, token)
-  if (link.kind === 'browser') {
-    const device = await makeBrowserKnown(deps, link, address)
-    writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
-    response.json({ ok: true })
-    return
+const followChatLink: Endpoint<typeof usedChatLinkAnswer> = (deps) =>
+  async function followChatLink(request, response) {
+    const { token, proof } = parseInput(useChatLinkBody, request.body)
+    const address = clientAddress(request)
+    const link = await openChatLink(deps, token)
+    if (link.kind === 'browser') {
+      const device = await makeBrowserKnown(deps, link, address)
+      writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
+      response.json({ ok: true })
+      return
+    }
+    const who = await findSignedIn(deps, request)
+    if (who === undefined) throw refusal('not_signed_in')
+    const shown = { link, proof, address }
+    if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
+    else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
   }
-  const who = await findSignedIn(deps, request)
-  if (who === undefined) throw refusal('not_signed_in')
-  const shown = { link, proof, address }
-  if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
-  else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
-}

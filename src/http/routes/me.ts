@@ -62,24 +62,24 @@ export function meRoutes(deps: HttpDeps): Router {
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
   // Factors: every change needs a fresh proof, ends the person's other sessions and renews this session.
-  router.get('/factors', person, factors(deps))
-  router.post('/step-up/options', person, jsonBody, stepUp(deps))
-  router.post('/passkeys/options', person, jsonBody, passkeyOptions(deps))
-  router.post('/passkeys', person, jsonBody, newPasskey(deps))
-  router.post('/passkeys/:id/remove', person, jsonBody, oldPasskey(deps))
-  router.post('/totp/options', person, jsonBody, totpOptions(deps))
-  router.post('/totp', person, jsonBody, newTotp(deps))
-  router.post('/totp/remove', person, jsonBody, oldTotp(deps))
-  router.post('/backup-codes', person, jsonBody, backupCodes(deps))
+  router.get('/factors', person, showFactors(deps))
+  router.post('/step-up/options', person, jsonBody, stepUpOptions(deps))
+  router.post('/passkeys/options', person, jsonBody, newPasskeyOptions(deps))
+  router.post('/passkeys', person, jsonBody, addOwnPasskey(deps))
+  router.post('/passkeys/:id/remove', person, jsonBody, removeOwnPasskey(deps))
+  router.post('/totp/options', person, jsonBody, newTotpOptions(deps))
+  router.post('/totp', person, jsonBody, addOwnTotp(deps))
+  router.post('/totp/remove', person, jsonBody, removeOwnTotp(deps))
+  router.post('/backup-codes', person, jsonBody, newBackupCodes(deps))
   // The person's name, the default time their requests wait, and their delegate.
-  router.patch('/', person, jsonBody, change(deps))
-  router.get('/delegate/candidates', person, candidates(deps))
-  router.put('/delegate', person, jsonBody, setStandIn(deps))
-  router.post('/delegate/remove', person, jsonBody, removeStandIn(deps))
+  router.patch('/', person, jsonBody, changeOwnProfile(deps))
+  router.get('/delegate/candidates', person, listCandidates(deps))
+  router.put('/delegate', person, jsonBody, setOwnDelegate(deps))
+  router.post('/delegate/remove', person, jsonBody, removeOwnDelegate(deps))
   // Invitations to other people's accounts, and leaving these accounts.
-  router.post('/invitations/:id/accept', person, jsonBody, accept(deps))
-  router.post('/invitations/:id/decline', person, jsonBody, say(deps, declineInvitation))
-  router.post('/memberships/:id/leave', person, jsonBody, say(deps, leaveAccount))
+  router.post('/invitations/:id/accept', person, jsonBody, joinAccount(deps))
+  router.post('/invitations/:id/decline', person, jsonBody, answerMembership(deps, declineInvitation))
+  router.post('/memberships/:id/leave', person, jsonBody, answerMembership(deps, leaveAccount))
   // Browsers that show notifications.
   router.get('/push', person, listDevices(deps))
   router.post('/push', person, jsonBody, addDevice(deps))
@@ -89,131 +89,157 @@ export function meRoutes(deps: HttpDeps): Router {
   return router
 }
 
-const factors: Endpoint<typeof factorsAnswer> = (deps) => (_request, response) => {
-  response.json(presentFactors(sessionOf(response).user, deps.models))
-}
+const showFactors: Endpoint<typeof factorsAnswer> = (deps) =>
+  function showFactors(_request, response) {
+    response.json(presentFactors(sessionOf(response).user, deps.models))
+  }
 
-const stepUp: Endpoint = (deps) => async (request, response) => {
-  const { operation, target } = parseInput(stepUpBody, request.body)
-  const asked = target === undefined ? { operation } : { operation, target }
-  response.json(await startStepUp(deps, sessionOf(response), asked))
-}
+const stepUpOptions: Endpoint = (deps) =>
+  async function stepUpOptions(request, response) {
+    const { operation, target } = parseInput(stepUpBody, request.body)
+    const asked = target === undefined ? { operation } : { operation, target }
+    response.json(await startStepUp(deps, sessionOf(response), asked))
+  }
 
-const passkeyOptions: Endpoint = (deps) => async (request, response) => {
-  const asked = parseInput(newPasskeyOptionsBody, request.body)
-  const { address } = clientOf(request)
-  response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
-}
+const newPasskeyOptions: Endpoint = (deps) =>
+  async function newPasskeyOptions(request, response) {
+    const asked = parseInput(newPasskeyOptionsBody, request.body)
+    const { address } = clientOf(request)
+    response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
+  }
 
-const newPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) => async (request, response) => {
-  const body = parseInput(newPasskeyBody, request.body)
-  const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
-  setGrantCookies(response, deps, grant)
-  response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
-}
+const addOwnPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) =>
+  async function addOwnPasskey(request, response) {
+    const body = parseInput(newPasskeyBody, request.body)
+    const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
+  }
 
-const oldPasskey: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const { id } = request.params
-  const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
-  setGrantCookies(response, deps, grant)
-  response.json({ ok: true })
-}
+const removeOwnPasskey: Endpoint<typeof okAnswer, WithId> = (deps) =>
+  async function removeOwnPasskey(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const { id } = request.params
+    const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.json({ ok: true })
+  }
 
-const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
-  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
-}
+const newTotpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) =>
+  async function newTotpOptions(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
+    response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
+  }
 
-const newTotp: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
-  const { code } = parseInput(codeBody, request.body)
-  const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
-  setGrantCookies(response, deps, grant)
-  response.status(201).json({ backup_codes })
-}
+const addOwnTotp: Endpoint<typeof backupCodesAnswer> = (deps) =>
+  async function addOwnTotp(request, response) {
+    const { code } = parseInput(codeBody, request.body)
+    const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ backup_codes })
+  }
 
-const oldTotp: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
-  setGrantCookies(response, deps, grant)
-  response.json({ ok: true })
-}
+const removeOwnTotp: Endpoint<typeof okAnswer> = (deps) =>
+  async function removeOwnTotp(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
+    setGrantCookies(response, deps, grant)
+    response.json({ ok: true })
+  }
 
-const backupCodes: Endpoint<typeof backupCodesAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const { backup_codes, grant } = await renewBackupCodes(deps, sessionOf(response), proof, clientOf(request))
-  setGrantCookies(response, deps, grant)
-  response.status(201).json({ backup_codes })
-}
+const newBackupCodes: Endpoint<typeof backupCodesAnswer> = (deps) =>
+  async function newBackupCodes(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const { backup_codes, grant } = await renewBackupCodes(
+      deps,
+      sessionOf(response),
+      proof,
+      clientOf(request),
+    )
+    setGrantCookies(response, deps, grant)
+    response.status(201).json({ backup_codes })
+  }
 
-const change: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
-  const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
-  const wanted = given({ name, default_ttl_seconds })
-  const { user } = sessionOf(response)
-  response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
-}
+const changeOwnProfile: Endpoint<typeof profileAnswer> = (deps) =>
+  async function changeOwnProfile(request, response) {
+    const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
+    const wanted = given({ name, default_ttl_seconds })
+    const { user } = sessionOf(response)
+    response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
+  }
 
-const candidates: Endpoint<typeof candidatesAnswer> = (deps) => async (_request, response) => {
-  const found = await delegateCandidates(deps, sessionOf(response).user)
-  response.json({ data: found.map(presentCandidate), next_cursor: null })
-}
+const listCandidates: Endpoint<typeof candidatesAnswer> = (deps) =>
+  async function listCandidates(_request, response) {
+    const found = await delegateCandidates(deps, sessionOf(response).user)
+    response.json({ data: found.map(presentCandidate), next_cursor: null })
+  }
 
-const setStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
-  const { proof, ...delegate } = parseInput(delegateBody, request.body)
-  const who = sessionOf(response)
-  const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
-  response.json(await answer(deps, changed))
-}
+const setOwnDelegate: Endpoint<typeof profileAnswer> = (deps) =>
+  async function setOwnDelegate(request, response) {
+    const { proof, ...delegate } = parseInput(delegateBody, request.body)
+    const who = sessionOf(response)
+    const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
+    response.json(await answer(deps, changed))
+  }
 
-const removeStandIn: Endpoint<typeof profileAnswer> = (deps) => async (request, response) => {
-  const { user } = sessionOf(response)
-  response.json(await answer(deps, await removeDelegate(deps, user, { address: clientAddress(request) })))
-}
+const removeOwnDelegate: Endpoint<typeof profileAnswer> = (deps) =>
+  async function removeOwnDelegate(request, response) {
+    const { user } = sessionOf(response)
+    response.json(await answer(deps, await removeDelegate(deps, user, { address: clientAddress(request) })))
+  }
 
 async function answer(deps: HttpDeps, user: User) {
   return { user: presentUser(user, await standInOf(deps, user)) }
 }
 
-const accept: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const { token } = parseInput(acceptanceBody, request.body)
-  const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
-  await acceptInvitation(deps, request.params.id, who, token)
-  response.json({ ok: true })
-}
+const joinAccount: Endpoint<typeof okAnswer, WithId> = (deps) =>
+  async function joinAccount(request, response) {
+    const { token } = parseInput(acceptanceBody, request.body)
+    const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
+    await acceptInvitation(deps, request.params.id, who, token)
+    response.json({ ok: true })
+  }
 
-function say(deps: HttpDeps, answer: typeof declineInvitation): Handler<typeof okAnswer, WithId> {
-  return async (request, response) => {
+function answerMembership(
+  deps: HttpDeps,
+  answer: typeof declineInvitation,
+): Handler<typeof okAnswer, WithId> {
+  return async function answerMembership(request, response) {
     const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
     await answer(deps, request.params.id, who)
     response.json({ ok: true })
   }
 }
 
-const listDevices: Endpoint<typeof pushDevicesAnswer> = (deps) => async (_request, response) => {
-  const devices = await listPushDevices(deps, sessionOf(response).user)
-  const { public_key } = deps.pushKey.current()
-  response.json({ public_key, devices: devices.map(presentPushDevice) })
-}
+const listDevices: Endpoint<typeof pushDevicesAnswer> = (deps) =>
+  async function listDevices(_request, response) {
+    const devices = await listPushDevices(deps, sessionOf(response).user)
+    const { public_key } = deps.pushKey.current()
+    response.json({ public_key, devices: devices.map(presentPushDevice) })
+  }
 
-const addDevice: Endpoint<typeof newPushDeviceAnswer> = (deps) => async (request, response) => {
-  const { subscription, name } = parseInput(newPushDeviceBody, request.body)
-  const { endpoint, keys } = subscription
-  const input = { subscription: { endpoint, ...keys }, name }
-  const who = sessionOf(response)
-  await checkPushDevice(deps, who.user, input.subscription)
-  // Last: nobody should confirm what is refused then.
-  await requireRecentProof(deps, who)
-  const device = await addPushDevice(deps, who.user, input, clientAddress(request))
-  response.status(201).json({ device: presentPushDevice(device) })
-}
+const addDevice: Endpoint<typeof newPushDeviceAnswer> = (deps) =>
+  async function addDevice(request, response) {
+    const { subscription, name } = parseInput(newPushDeviceBody, request.body)
+    const { endpoint, keys } = subscription
+    const input = { subscription: { endpoint, ...keys }, name }
+    const who = sessionOf(response)
+    await checkPushDevice(deps, who.user, input.subscription)
+    // Last: nobody should confirm what is refused then.
+    await requireRecentProof(deps, who)
+    const device = await addPushDevice(deps, who.user, input, clientAddress(request))
+    response.status(201).json({ device: presentPushDevice(device) })
+  }
 
-const removeDevice: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
-  response.json({ ok: true })
-}
+const removeDevice: Endpoint<typeof okAnswer, WithId> = (deps) =>
+  async function removeDevice(request, response) {
+    await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
+    response.json({ ok: true })
+  }
 
-const testDevice: Endpoint<typeof pushTestAnswer, WithId> = (deps) => async (request, response) => {
-  const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
-  response.json({ ok: true, sent })
-}
+const testDevice: Endpoint<typeof pushTestAnswer, WithId> = (deps) =>
+  async function testDevice(request, response) {
+    const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
+    response.json({ ok: true, sent })
+  }

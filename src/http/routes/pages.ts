@@ -37,7 +37,7 @@ const FOR_PROGRAMS = /^\/+(?:api|assets|icons|slack|\.well-known)(?:\/|$)/i
  */
 function noSuchPage(root: string): RequestHandler {
   const withRules = allowServiceWorker()
-  return async (request, response, next) => {
+  return async function noSuchPage(request, response, next) {
     if (FOR_PROGRAMS.test(request.path) || !['GET', 'HEAD'].includes(request.method)) return next()
     response.vary('Accept')
     // A client that accepts anything (curl, scripts) is not a browser that opens a page.
@@ -53,14 +53,14 @@ function noSuchPage(root: string): RequestHandler {
 /** Sends the only HTML file of a build; its script chooses the view by the path. */
 function shell(root: string): RequestHandler {
   const options = { root, cacheControl: false, headers: { 'Cache-Control': 'no-cache' } }
-  return (_request, response, next) => {
+  return function shell(_request, response, next) {
     response.sendFile('index.html', options, afterSending(response, next))
   }
 }
 
 /** Sends the file that the build compressed in the coding that the client prefers. */
 function asset(root: string): RequestHandler<{ name: string }> {
-  return (request, response, next) => {
+  return function asset(request, response, next) {
     const { name } = request.params
     const type = TYPES.get(ASSET_NAME.exec(name)?.[1] ?? '')
     if (type === undefined) return next()
@@ -80,7 +80,7 @@ function asset(root: string): RequestHandler<{ name: string }> {
 
 /** Sends an icon. Its name never changes, since a phone keeps the address that it found in the manifest. */
 function icon(root: string): RequestHandler<{ name: string }> {
-  return (request, response, next) => {
+  return function icon(request, response, next) {
     const { name } = request.params
     if (!/^icon-\d+\.png$/.test(name)) return next()
     response.sendFile(name, { root, maxAge: '1d' }, afterSending(response, next))
@@ -131,7 +131,7 @@ const MANIFEST = {
 export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>): Router {
   const router = Router()
   const file = join(workerDir, 'sw.js')
-  router.get('/sw.js', (_request, response, next) => {
+  router.get('/sw.js', function serviceWorker(_request, response, next) {
     response.sendFile(
       file,
       {
@@ -145,7 +145,7 @@ export function serviceWorkerRoutes({ workerDir }: Pick<HttpDeps, 'workerDir'>):
       afterSending(response, next),
     )
   })
-  router.get('/manifest.webmanifest', (_request, response) => {
+  router.get('/manifest.webmanifest', function manifest(_request, response) {
     response.setHeader('Cache-Control', 'no-cache')
     response.type('application/manifest+json').send(JSON.stringify(MANIFEST))
   })
@@ -201,7 +201,7 @@ interface LoopbackDeps {
 function oneLoopbackName({ settings, trustProxy }: LoopbackDeps): RequestHandler {
   const { hostname, host, origin } = new URL(settings.baseUrl)
   const port = host.slice(hostname.length)
-  return (request, response, next) => {
+  return function oneLoopbackName(request, response, next) {
     const found = LOOPBACK_ADDRESS.exec(request.get('Host') ?? '')
     if (hostname !== 'localhost' || found === null || (found[1] ?? '') !== port) return next()
     if (trustProxy !== 0 || request.get('X-Forwarded-For') !== undefined) return next()

@@ -8,10 +8,10 @@ import { type ContentCoding, preferredCoding } from './pages.ts'
 /** Creates the health probes. `/healthz`: the process answers. `/readyz`: it can do its work, that is, the store answers. */
 export function healthRoutes(deps: HttpDeps): Router {
   const router = Router()
-  router.get('/healthz', (_request, response) => {
+  router.get('/healthz', function isAlive(_request, response) {
     response.setHeader('Cache-Control', 'no-store').json({ status: 'ok', ...deps.build })
   })
-  router.get('/readyz', async (_request, response) => {
+  router.get('/readyz', async function isReady(_request, response) {
     await deps.ping().catch(() => {
       throw refusal('storage_unavailable')
     })
@@ -41,8 +41,8 @@ export function openapiRoutes(deps: Pick<HttpDeps, 'openapi' | 'docs'>): Router 
   const router = Router()
   router.get('/openapi.json', compressed('json', deps.openapi))
   router.get('/docs', compressed('html', deps.docs, { 'Content-Security-Policy': POLICY }))
-  router.get(DOCS_STYLE_PATH, asset('css', DOCS_STYLE))
-  router.get(DOCS_SCRIPT_PATH, asset('js', DOCS_SCRIPT))
+  router.get(DOCS_STYLE_PATH, docsAsset('css', DOCS_STYLE))
+  router.get(DOCS_SCRIPT_PATH, docsAsset('js', DOCS_SCRIPT))
   return router
 }
 
@@ -55,7 +55,7 @@ const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
  */
 function compressed(type: string, read: () => string, headers: Record<string, string> = {}): RequestHandler {
   const made = new Map<string, { body: Buffer; tag: string }>()
-  return (request, response) => {
+  return function compressed(request, response) {
     const { name } = preferredCoding(request.get('Accept-Encoding'))
     const { body, tag } = made.get(name) ?? encoded(read(), name)
     made.set(name, { body, tag })
@@ -72,6 +72,8 @@ function encoded(text: string, name: ContentCoding['name']): { body: Buffer; tag
   return { body, tag: `"${tag}-${name}"` }
 }
 
-function asset(type: string, text: string): RequestHandler {
-  return (_request, response) => void response.setHeader('Cache-Control', FOR_EVER).type(type).send(text)
+function docsAsset(type: string, text: string): RequestHandler {
+  return function docsAsset(_request, response) {
+    response.setHeader('Cache-Control', FOR_EVER).type(type).send(text)
+  }
 }

@@ -64,26 +64,27 @@ export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, current(deps), signedOut)
-  router.delete('/', session, end(deps))
-  router.post('/refresh', session, requireCookie, refresh(deps))
-  router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, prove(deps))
-  router.post('/passkey/options', open, jsonBody, passkeyOptions(deps))
-  router.post('/passkey', open, jsonBody, byPasskey(deps))
-  router.post('/totp', open, jsonBody, byCode(deps, signInWithTotp))
-  router.post('/backup-code', open, jsonBody, byCode(deps, signInWithBackupCode))
+  router.get('/', session, showSession(deps), signedOut)
+  router.delete('/', session, signOut(deps))
+  router.post('/refresh', session, requireCookie, refreshSession(deps))
+  router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, proveAgain(deps))
+  router.post('/passkey/options', open, jsonBody, signInOptions(deps))
+  router.post('/passkey', open, jsonBody, signInByPasskey(deps))
+  router.post('/totp', open, jsonBody, signInByCode(deps, signInWithTotp))
+  router.post('/backup-code', open, jsonBody, signInByCode(deps, signInWithBackupCode))
   return router
 }
 
-const current: Endpoint<typeof currentSessionAnswer> = (deps) => async (_request, response) => {
-  const { session, user } = sessionOf(response)
-  const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
-  response.json({
-    user: presentUser(user, standIn),
-    expires_at: session.expires_at.toISOString(),
-    ...presentMemberships(memberships, user.id),
-  })
-}
+const showSession: Endpoint<typeof currentSessionAnswer> = (deps) =>
+  async function showSession(_request, response) {
+    const { session, user } = sessionOf(response)
+    const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
+    response.json({
+      user: presentUser(user, standIn),
+      expires_at: session.expires_at.toISOString(),
+      ...presentMemberships(memberships, user.id),
+    })
+  }
 
 /** Answers 204 to `?optional=true` when signed out: on a page that works signed out, a refusal would show as a console error. */
 const signedOut: ErrorRequestHandler = (error, request, response, next) => {
@@ -92,37 +93,42 @@ const signedOut: ErrorRequestHandler = (error, request, response, next) => {
   response.status(204).end()
 }
 
-const end: Endpoint<typeof okAnswer> = (deps) => async (request, response) => {
-  await endOneSession(deps, sessionOf(response), clientOf(request).address, 'signed_out')
-  writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-  response.json({ ok: true })
-}
+const signOut: Endpoint<typeof okAnswer> = (deps) =>
+  async function signOut(request, response) {
+    await endOneSession(deps, sessionOf(response), clientOf(request).address, 'signed_out')
+    writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+    response.json({ ok: true })
+  }
 
-const refresh: Endpoint<typeof sessionAnswer> = (deps) => async (_request, response) => {
-  const { session, user } = sessionOf(response)
-  const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
-  response.json(presentGrant(grant, await standInOf(deps, user)))
-}
+const refreshSession: Endpoint<typeof sessionAnswer> = (deps) =>
+  async function refreshSession(_request, response) {
+    const { session, user } = sessionOf(response)
+    const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
+    response.json(presentGrant(grant, await standInOf(deps, user)))
+  }
 
-const prove: Endpoint<typeof provenAnswer> = (deps) => async (request, response) => {
-  const { proof } = parseInput(proofBody, request.body)
-  const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
-  response.json({ ok: true, proven_until: until.toISOString() })
-}
+const proveAgain: Endpoint<typeof provenAnswer> = (deps) =>
+  async function proveAgain(request, response) {
+    const { proof } = parseInput(proofBody, request.body)
+    const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
+    response.json({ ok: true, proven_until: until.toISOString() })
+  }
 
-const passkeyOptions: Endpoint = (deps) => async (_request, response) => {
-  response.json(await startPasskeySignIn(deps))
-}
+const signInOptions: Endpoint = (deps) =>
+  async function signInOptions(_request, response) {
+    response.json(await startPasskeySignIn(deps))
+  }
 
-const byPasskey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
-  const { credential } = parseInput(passkeySignInBody, request.body)
-  const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
-  setGrantCookies(response, deps, grant)
-  response.json(presentGrant(grant, await standInOf(deps, grant.user)))
-}
+const signInByPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
+  async function signInByPasskey(request, response) {
+    const { credential } = parseInput(passkeySignInBody, request.body)
+    const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
+    setGrantCookies(response, deps, grant)
+    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
+  }
 
-function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
-  return async (request, response) => {
+function signInByCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
+  return async function signInByCode(request, response) {
     const { email, code } = parseInput(codeSignInBody, request.body)
     const device = readCookie(request, 'device', deps.settings.baseUrl)
     const grant = await signIn(deps, { email, code, device }, await signingInClient(deps, request))
@@ -135,71 +141,79 @@ function byCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof s
 export function ownSessionRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', person, list(deps))
-  router.post('/end-others', person, endOthers(deps))
-  router.post('/:id/end', person, endOne(deps))
+  router.get('/', person, listOwnSessions(deps))
+  router.post('/end-others', person, signOutOthers(deps))
+  router.post('/:id/end', person, signOutOne(deps))
   return router
 }
 
-const list: Endpoint<typeof ownSessionsAnswer> = (deps) => async (_request, response) => {
-  const who = sessionOf(response)
-  const sessions = await listSessions(deps, who)
-  response.json({
-    data: sessions.map((session) => presentSession(session, who.session.id)),
-    next_cursor: null,
-  })
-}
+const listOwnSessions: Endpoint<typeof ownSessionsAnswer> = (deps) =>
+  async function listOwnSessions(_request, response) {
+    const who = sessionOf(response)
+    const sessions = await listSessions(deps, who)
+    response.json({
+      data: sessions.map((session) => presentSession(session, who.session.id)),
+      next_cursor: null,
+    })
+  }
 
-const endOthers: Endpoint<typeof othersEndedAnswer> = (deps) => async (request, response) => {
-  const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
-  response.json({ ok: true, ended })
-}
+const signOutOthers: Endpoint<typeof othersEndedAnswer> = (deps) =>
+  async function signOutOthers(request, response) {
+    const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
+    response.json({ ok: true, ended })
+  }
 
-const endOne: Endpoint<typeof okAnswer, WithId> = (deps) => async (request, response) => {
-  const who = sessionOf(response)
-  await endOwnSession(deps, who, request.params.id, clientOf(request).address)
-  if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-  response.json({ ok: true })
-}
+const signOutOne: Endpoint<typeof okAnswer, WithId> = (deps) =>
+  async function signOutOne(request, response) {
+    const who = sessionOf(response)
+    await endOwnSession(deps, who, request.params.id, clientOf(request).address)
+    if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+    response.json({ ok: true })
+  }
 
 /** Creates the routes for enrolment by a one-time link. The token comes in the body, never in the address. */
 export function enrollmentRoutes(deps: HttpDeps): Router {
   const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
   const router = Router()
-  router.post('/lookup', steps, lookUp(deps))
-  router.post('/passkey/options', steps, enrolmentOptions(deps))
-  router.post('/passkey', steps, passkey(deps))
-  router.post('/totp/options', steps, totpOptions(deps))
-  router.post('/totp', steps, totp(deps))
+  router.post('/lookup', steps, showEnrolment(deps))
+  router.post('/passkey/options', steps, enrolPasskeyOptions(deps))
+  router.post('/passkey', steps, enrolPasskey(deps))
+  router.post('/totp/options', steps, enrolTotpOptions(deps))
+  router.post('/totp', steps, enrolTotp(deps))
   return router
 }
 
-const lookUp: Endpoint<typeof enrollmentAnswer> = (deps) => async (request, response) => {
-  const { token } = parseInput(lookUpBody, request.body)
-  const opened = await openEnrollment(deps, token)
-  response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
-}
+const showEnrolment: Endpoint<typeof enrollmentAnswer> = (deps) =>
+  async function showEnrolment(request, response) {
+    const { token } = parseInput(lookUpBody, request.body)
+    const opened = await openEnrollment(deps, token)
+    response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
+  }
 
-const enrolmentOptions: Endpoint = (deps) => async (request, response) => {
-  response.json(await startPasskeyEnrollment(deps, parseInput(enrollmentOptionsBody, request.body)))
-}
+const enrolPasskeyOptions: Endpoint = (deps) =>
+  async function enrolPasskeyOptions(request, response) {
+    response.json(await startPasskeyEnrollment(deps, parseInput(enrollmentOptionsBody, request.body)))
+  }
 
-const passkey: Endpoint<typeof sessionAnswer> = (deps) => async (request, response) => {
-  const body = parseInput(passkeyEnrollmentBody, request.body)
-  const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
-  setGrantCookies(response, deps, grant)
-  response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
-}
+const enrolPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
+  async function enrolPasskey(request, response) {
+    const body = parseInput(passkeyEnrollmentBody, request.body)
+    const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
+    setGrantCookies(response, deps, grant)
+    response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
+  }
 
-const totpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) => async (request, response) => {
-  const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
-  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
-}
+const enrolTotpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) =>
+  async function enrolTotpOptions(request, response) {
+    const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
+    response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
+  }
 
-const totp: Endpoint<typeof totpEnrolledAnswer> = (deps) => async (request, response) => {
-  const body = parseInput(totpEnrollmentBody, request.body)
-  const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
-  setGrantCookies(response, deps, grant)
-  const granted = presentGrant(grant, await standInOf(deps, grant.user))
-  response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
-}
+const enrolTotp: Endpoint<typeof totpEnrolledAnswer> = (deps) =>
+  async function enrolTotp(request, response) {
+    const body = parseInput(totpEnrollmentBody, request.body)
+    const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
+    setGrantCookies(response, deps, grant)
+    const granted = presentGrant(grant, await standInOf(deps, grant.user))
+    response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
+  }

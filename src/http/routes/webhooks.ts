@@ -55,69 +55,78 @@ import { ignoredIn } from '../unknown-fields.ts'
 export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', owner, list(deps))
-  router.post('/', owner, jsonBody, create(deps))
-  router.get('/:id', owner, read(deps))
-  router.delete('/:id', owner, recentProof(deps), change(deps, deleteWebhook))
-  router.post('/:id/enable', owner, recentProof(deps), change(deps, enableWebhook))
-  router.post('/:id/rotate', owner, recentProof(deps), rotate(deps))
-  router.post('/:id/test', owner, test(deps))
-  router.get('/:id/deliveries', owner, log(deps))
+  router.get('/', owner, showWebhooks(deps))
+  router.post('/', owner, jsonBody, addWebhook(deps))
+  router.get('/:id', owner, showWebhook(deps))
+  router.delete('/:id', owner, recentProof(deps), changeWebhook(deps, deleteWebhook))
+  router.post('/:id/enable', owner, recentProof(deps), changeWebhook(deps, enableWebhook))
+  router.post('/:id/rotate', owner, recentProof(deps), rotateSecret(deps))
+  router.post('/:id/test', owner, testWebhook(deps))
+  router.get('/:id/deliveries', owner, listWebhookDeliveries(deps))
   return router
 }
 
-const list: Endpoint<typeof webhookListAnswer> = (deps) => async (_request, response) => {
-  const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
-  const now = deps.clock.now()
-  response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
-}
+const showWebhooks: Endpoint<typeof webhookListAnswer> = (deps) =>
+  async function showWebhooks(_request, response) {
+    const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
+    const now = deps.clock.now()
+    response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
+  }
 
-const read: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) => async (request, response) => {
-  const { account_id } = sessionOf(response).user
-  const found = await readWebhook(deps, account_id, request.params.id)
-  response.json(presentListed(found, deps.clock.now()))
-}
+const showWebhook: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) =>
+  async function showWebhook(request, response) {
+    const { account_id } = sessionOf(response).user
+    const found = await readWebhook(deps, account_id, request.params.id)
+    response.json(presentListed(found, deps.clock.now()))
+  }
 
-const create: Endpoint<typeof createdWebhookAnswer> = (deps) => async (request, response) => {
-  const wanted = parseInput(newWebhookBody, request.body)
-  const account = ownerOf(request, response)
-  await checkNewWebhook(deps, account, wanted.url)
-  // Last: nobody should confirm what is refused then.
-  await requireRecentProof(deps, sessionOf(response))
-  const { webhook, secret } = await createWebhook(deps, account, wanted)
-  const service = { ...account, actor: { kind: 'service' } } as const
-  await undoIfReset(deps, sessionOf(response).user, () => deleteWebhook(deps, service, webhook.id))
-  const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
-  response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
-}
+const addWebhook: Endpoint<typeof createdWebhookAnswer> = (deps) =>
+  async function addWebhook(request, response) {
+    const wanted = parseInput(newWebhookBody, request.body)
+    const account = ownerOf(request, response)
+    await checkNewWebhook(deps, account, wanted.url)
+    // Last: nobody should confirm what is refused then.
+    await requireRecentProof(deps, sessionOf(response))
+    const { webhook, secret } = await createWebhook(deps, account, wanted)
+    const service = { ...account, actor: { kind: 'service' } } as const
+    await undoIfReset(deps, sessionOf(response).user, () => deleteWebhook(deps, service, webhook.id))
+    const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
+    response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
+  }
 
-function change(deps: HttpDeps, verb: typeof deleteWebhook): Handler<typeof changedWebhookAnswer, WithId> {
-  return async (request, response) => {
+function changeWebhook(
+  deps: HttpDeps,
+  verb: typeof deleteWebhook,
+): Handler<typeof changedWebhookAnswer, WithId> {
+  return async function changeWebhook(request, response) {
     const webhook = await verb(deps, ownerOf(request, response), request.params.id)
     response.json({ ok: true, webhook: presentWebhook(webhook, deps.clock.now()) })
   }
 }
 
-const rotate: Endpoint<typeof rotatedWebhookAnswer, WithId> = (deps) => async (request, response) => {
-  const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
-  response.json({
-    webhook: presentWebhook(rotated.webhook, deps.clock.now()),
-    secret: rotated.secret,
-    previous_secret_valid_until: rotated.previousUntil.toISOString(),
-  })
-}
+const rotateSecret: Endpoint<typeof rotatedWebhookAnswer, WithId> = (deps) =>
+  async function rotateSecret(request, response) {
+    const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
+    response.json({
+      webhook: presentWebhook(rotated.webhook, deps.clock.now()),
+      secret: rotated.secret,
+      previous_secret_valid_until: rotated.previousUntil.toISOString(),
+    })
+  }
 
-const test: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request, response) => {
-  response.json(presentDelivery(await testFire(deps, ownerOf(request, response), request.params.id)))
-}
+const testWebhook: Endpoint<typeof deliveryAnswer, WithId> = (deps) =>
+  async function testWebhook(request, response) {
+    response.json(presentDelivery(await testFire(deps, ownerOf(request, response), request.params.id)))
+  }
 
-const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (request, response) => {
-  const { account_id } = sessionOf(response).user
-  const { state, event, ...page } = parseInput(webhookLogQuery, request.query)
-  const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
-  const query = { ...pageOf(page), ...filter }
-  response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
-}
+const listWebhookDeliveries: Endpoint<typeof deliveryListAnswer, WithId> = (deps) =>
+  async function listWebhookDeliveries(request, response) {
+    const { account_id } = sessionOf(response).user
+    const { state, event, ...page } = parseInput(webhookLogQuery, request.query)
+    const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
+    const query = { ...pageOf(page), ...filter }
+    response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
+  }
 
 /**
  * Creates the routes of delivery logs. Of a request, the key that made it sees its callback and its cards in chat; the account's
@@ -126,33 +135,37 @@ const log: Endpoint<typeof deliveryListAnswer, WithId> = (deps) => async (reques
 export function deliveryRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
-  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, requestLog(deps)])
+  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, showRequestLog(deps)])
   const router = Router()
-  router.get('/approvals/:id/deliveries', forOwner, reads, callbackLog(deps))
-  router.get('/account/dead-letters', owner, deadLetters(deps))
-  router.post('/deliveries/:id/replay', owner, replay(deps))
+  router.get('/approvals/:id/deliveries', forOwner, reads, listCallbackDeliveries(deps))
+  router.get('/account/dead-letters', owner, listDeadLetters(deps))
+  router.post('/deliveries/:id/replay', owner, resendDelivery(deps))
   return router
 }
 
-const requestLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
-  const { account_id } = sessionOf(response).user
-  const page = readDeliveryPage(request)
-  response.json(presentRequestLog(await readRequestLog(deps, account_id, request.params.id, page)))
-}
+const showRequestLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) =>
+  async function showRequestLog(request, response) {
+    const { account_id } = sessionOf(response).user
+    const page = readDeliveryPage(request)
+    response.json(presentRequestLog(await readRequestLog(deps, account_id, request.params.id, page)))
+  }
 
-const callbackLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) => async (request, response) => {
-  readDeliveryPage(request)
-  response.json(presentRequestLog(await readCallbackLog(deps, callerOf(response), request.params.id)))
-}
+const listCallbackDeliveries: Endpoint<typeof requestLogAnswer, WithId> = (deps) =>
+  async function listCallbackDeliveries(request, response) {
+    readDeliveryPage(request)
+    response.json(presentRequestLog(await readCallbackLog(deps, callerOf(response), request.params.id)))
+  }
 
-const deadLetters: Endpoint<typeof deliveryListAnswer> = (deps) => async (request, response) => {
-  const { account_id } = sessionOf(response).user
-  response.json(presentPage(await readDeadLetters(deps, account_id, readDeliveryPage(request))))
-}
+const listDeadLetters: Endpoint<typeof deliveryListAnswer> = (deps) =>
+  async function listDeadLetters(request, response) {
+    const { account_id } = sessionOf(response).user
+    response.json(presentPage(await readDeadLetters(deps, account_id, readDeliveryPage(request))))
+  }
 
-const replay: Endpoint<typeof deliveryAnswer, WithId> = (deps) => async (request, response) => {
-  response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
-}
+const resendDelivery: Endpoint<typeof deliveryAnswer, WithId> = (deps) =>
+  async function resendDelivery(request, response) {
+    response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
+  }
 
 /** Reads which page the query asks for. @throws Refusal `invalid_field` */
 function readDeliveryPage(request: Request): PageQuery {

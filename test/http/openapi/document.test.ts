@@ -90,6 +90,16 @@ describe('the OpenAPI document', () => {
     expect({ unmatched, left: [...left] }).toEqual({ unmatched: ['get '], left: [] })
   })
 
+  it('has handlers with names of their own, as stack traces and profilers show them', async () => {
+    const service = await useService()
+    const config = readConfig({ BASE_URL: service.url, ...TEST_SECRETS })
+    const handlers = handlersOf(composeHttp(config, service.composition))
+    expect(handlers.filter(({ name }) => name === '').map(String)).toEqual([])
+    const names = [...new Map(handlers.map((handler) => [String(handler), handler.name])).values()]
+    expect(names.length).toBeGreaterThan(100)
+    expect(names.filter((name, at) => names.indexOf(name) < at)).toEqual([])
+  })
+
   it('has unique operation ids and only references that lead somewhere', () => {
     const document = committedDocument()
     const text = JSON.stringify(document)
@@ -182,6 +192,18 @@ function routesOf(app: object): { method: string; path: string }[] {
     const methods = new Set(layersOf(route).map((step) => String(Reflect.get(step, 'method'))))
     const paths = [Reflect.get(route, 'path')].flat().map(String)
     return paths.flatMap((path) => [...methods].map((method) => ({ method, path })))
+  })
+}
+
+/** Every function that a request may pass in an Express app. */
+function handlersOf(app: object): { name: string }[] {
+  return layersOf(Reflect.get(app, 'router')).flatMap((layer) => {
+    const inner = part(layer, 'route') ?? part(layer, 'handle')
+    return layersOf(inner).length > 0
+      ? handlersOf({ router: inner })
+      : typeof inner === 'function'
+        ? [inner]
+        : []
   })
 }
 
