@@ -38,6 +38,7 @@ const OWNERS: Record<string, RegExp> = {
   pino: /^src\/compose\/log\.ts$/,
   'prom-client': /^src\/compose\/metrics\.ts$/,
   commander: /^src\/cli\//,
+  fflate: /^src\/cli\//,
   libsql: /^embedded-mongo\//,
   bson: /^embedded-mongo\//,
   agenda: /^src\/jobs\//,

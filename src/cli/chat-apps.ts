@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { zipSync } from 'fflate'
 import { type SlackReach, slackManifest } from '../../adapters/slack/manifest.ts'
 import { ICON_FILES, type TeamsEdition, teamsManifest } from '../../adapters/teams/manifest.ts'
 import { loadConfig } from '../config/config.ts'
 import { packagePath } from '../config/package-path.ts'
 import { CliError, type CommandResult, usageError } from './terminal.ts'
-import { zipFiles } from './zip-files.ts'
 
 /**
  * `countersign slack manifest`: prints the manifest for this BASE_URL, always as JSON; for Socket Mode if `--socket` is given
@@ -24,6 +24,9 @@ export function runSlackManifest({ socket }: { socket?: boolean }): CommandResul
   return { value: manifest, text: JSON.stringify(manifest, null, 2) }
 }
 
+/** Date of the files in the package: fixed, so that the same files make the same bytes, in whatever time zone. */
+const DATE = new Date(1980, 0, 1, 12)
+
 export interface PackageOptions {
   out: string
   preview?: boolean
@@ -38,10 +41,14 @@ export async function runTeamsPackage({ out, preview }: PackageOptions): Promise
   const { baseUrl, appId } = settingsOfApp()
   const edition: TeamsEdition = preview ? 'preview' : 'published'
   const manifest = teamsManifest(baseUrl, appId, edition)
-  const archive = zipFiles([
-    { name: 'manifest.json', content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) },
-    ...(await Promise.all(Object.values(ICON_FILES).map(readIcon))),
-  ])
+  const icons = Object.values(ICON_FILES).map(
+    async (name) => [name, await readFile(packagePath(`deploy/teams/${name}`))] as const,
+  )
+  const files = {
+    'manifest.json': Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`),
+    ...Object.fromEntries(await Promise.all(icons)),
+  }
+  const archive = zipSync(files, { level: 9, mtime: DATE })
   const file = resolve(out)
   await writeFile(file, archive).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)
@@ -63,10 +70,6 @@ function settingsOfApp(): { baseUrl: string; appId: string } {
     )
   }
   return { baseUrl, appId: teams.appId }
-}
-
-async function readIcon(name: string) {
-  return { name, content: await readFile(packagePath(`deploy/teams/${name}`)) }
 }
 
 function textOf(

@@ -5,26 +5,23 @@ const READER = `
 import base64, json, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
 assert archive.testzip() is None
-print(json.dumps([[i.filename, i.compress_type, i.date_time, base64.b64encode(archive.read(i)).decode()] for i in archive.infolist()]))
+print(json.dumps([[i.filename, i.date_time, base64.b64encode(archive.read(i)).decode()] for i in archive.infolist()]))
 `
 
 /** A file as an independent reader of archives finds it. */
 export interface ReadEntry {
   name: string
-  /** 0 stored, 8 deflated. */
-  method: number
   date: number[]
   content: Buffer
 }
 
 /** Reads an archive from a file. @throws when it is none, or broken */
 export function readZip(file: string): ReadEntry[] {
-  const read: [string, number, number[], string][] = JSON.parse(
+  const read: [string, number[], string][] = JSON.parse(
     execFileSync('python3', ['-c', READER, file], { encoding: 'utf8' }),
   )
-  return read.map(([name, method, date, content]) => ({
+  return read.map(([name, date, content]) => ({
     name,
-    method,
     date,
     content: Buffer.from(content, 'base64'),
   }))
