@@ -1,8 +1,9 @@
-// Writes the generated parts of docs/: the tables of errors and settings, and the examples. --check: fails when they differ.
-import { readFileSync, writeFileSync } from 'node:fs'
+// Writes what is generated in docs/: tables of errors and settings, examples, the picture of the rooms. --check: fails when it differs.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DEFAULTS } from '../dist/src/config/config.js'
 import { fieldRequired, REFUSALS } from '../dist/src/domain/errors.js'
+import { drawRooms } from './draw-rooms.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const pages = {
@@ -15,13 +16,17 @@ const pages = {
   },
 }
 
-for (const [page, parts] of Object.entries(pages)) {
+for (const [page, parts] of Object.entries(pages))
+  write(page, (before) => Object.entries(parts).reduce((text, part) => fill(page, text, part), before))
+write('docs/architecture.svg', drawRooms)
+
+function write(page, make) {
   const path = `${root}${page}`
-  const before = readFileSync(path, 'utf8')
-  const after = Object.entries(parts).reduce((text, part) => fill(page, text, part), before)
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  const after = make(before)
   if (!process.argv.includes('--check')) writeFileSync(path, after)
   else if (before !== after) {
-    process.stderr.write(`${page} is not current; run: node scripts/docs.mjs\n`)
+    process.stderr.write(`${page} is not current; run: npm run docs\n`)
     process.exitCode = 1
   }
 }

@@ -1,33 +1,13 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
+import { code, FLOORS, ROOMS, readSource, type SourceFile, sourcesIn } from '../scripts/imports.mjs'
 import { packagePath } from '../src/config/package-path.ts'
 
 const ROOT = packagePath('.')
-const ROOMS = ['src', 'embedded-mongo/src', 'adapters', 'webauthn-page', 'dashboard']
 
-interface SourceFile {
-  path: string
-  text: string
-  imports: { target: string; typeOnly: boolean }[]
-}
-
-const packageSchema = z.object({
-  name: z.string(),
-  workspaces: z.array(z.string()).default([]),
-  exports: z.record(z.string(), z.object({ source: z.string() })).default({}),
-})
-
-/** Every name under which a package of this repository can be imported, and the source that stands behind it. */
-const WORKSPACE_SOURCES = new Map(
-  readPackage('.').workspaces.flatMap((folder) => {
-    const { name, exports } = readPackage(folder)
-    return Object.entries(exports).map(([path, { source }]) => [join(name, path), join(folder, source)])
-  }),
-)
-
-const files = ROOMS.flatMap((room) => sourcesIn(join(ROOT, room)))
+const files = ROOMS.flatMap(sourcesIn)
 
 /** Who may import a package; everybody else must go through that room. */
 const OWNERS: Record<string, RegExp> = {
@@ -109,53 +89,6 @@ const DOORS: { room: RegExp; may: RegExp; types?: RegExp }[] = [
   },
 ]
 
-/** The rooms of a folder from the ground up: each imports only from those before it. */
-const FLOORS: Record<string, string[]> = {
-  src: [
-    'domain',
-    'config',
-    'ports',
-    'outbound',
-    'signing',
-    'store',
-    'flow',
-    'http',
-    'jobs',
-    'compose',
-    'serve.ts',
-    'main.ts',
-    'cli',
-  ],
-  'src/flow': [
-    'deps.ts',
-    'queue',
-    'people',
-    'keys',
-    'requests',
-    'audit',
-    'bootstrap',
-    'tell',
-    'relay',
-    'webhooks',
-    'chat',
-    'joining',
-  ],
-  'src/store': [
-    'mongo',
-    'clock.ts',
-    'api-keys.ts',
-    'signing-keys.ts',
-    'audit',
-    'delivery',
-    'people',
-    'indexes.ts',
-    'rate-limits.ts',
-    'chat',
-    'requests',
-    'stores.ts',
-  ],
-}
-
 describe('import rules', () => {
   it('lets every room import only through its doors', () => {
     const broken = files.flatMap((file) =>
@@ -236,6 +169,12 @@ describe('import rules', () => {
     expect(exits.filter((path) => path !== 'src/main.ts' && !path.startsWith('src/cli/'))).toEqual([])
   })
 
+  it('has the picture of docs/architecture.md as the imports are now', () => {
+    const check = ['scripts/docs.mjs', '--check']
+    const { status, stderr } = spawnSync(process.execPath, check, { cwd: ROOT, encoding: 'utf8' })
+    expect([status, stderr]).toEqual([0, ''])
+  })
+
   it('lets only the composition root, the command line and the service reach the embedded store', () => {
     const reach = files
       .filter(({ path }) => path.startsWith('src/'))
@@ -249,14 +188,14 @@ describe('import rules', () => {
 })
 
 describe('house numbers', () => {
-  const tests = ['test', 'embedded-mongo/test'].flatMap((folder) => sourcesIn(join(ROOT, folder)))
+  const tests = ['test', 'embedded-mongo/test'].flatMap((folder) => sourcesIn(folder))
   const everything = [...files, ...tests]
 
   it('keeps files short: nine in ten of the product 280 lines, five over 400, none at all over 500', () => {
     const lengths = files.map(linesOf).sort((a, b) => a - b)
     expect(lengths[Math.floor(lengths.length * 0.9)]).toBeLessThanOrEqual(280)
     const styles = ['dashboard/styles', 'webauthn-page/kit/styles'].flatMap((folder) =>
-      readdirSync(join(ROOT, folder)).map((name) => readSource(join(ROOT, folder, name))),
+      readdirSync(join(ROOT, folder)).map((name) => readSource(join(folder, name))),
     )
     const longerThan = (lines: number) =>
       [...everything, ...styles].filter((file) => linesOf(file) > lines).map(({ path }) => path)
@@ -281,10 +220,6 @@ describe('house numbers', () => {
   })
 })
 
-function readPackage(folder: string): z.infer<typeof packageSchema> {
-  return packageSchema.parse(JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')))
-}
-
 /** What a script takes from `dist`, by the path of the source it is built from. */
 function builtImports(script: string): { script: string; path: string; name: string }[] {
   const text = readFileSync(join(ROOT, script), 'utf8')
@@ -306,38 +241,4 @@ function exportsOf(path: string): string[] {
 
 function linesOf({ text }: SourceFile): number {
   return text.split('\n').length - 1
-}
-
-function sourcesIn(folder: string): SourceFile[] {
-  let entries: string[]
-  try {
-    entries = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  } catch {
-    return []
-  }
-  return entries
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts') && !name.includes('node_modules'))
-    .map((name) => readSource(join(folder, name)))
-}
-
-function readSource(absolute: string): SourceFile {
-  const text = readFileSync(absolute, 'utf8')
-  const plain = code(text)
-  const statements = plain.matchAll(
-    /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm,
-  )
-  const imports = [...statements].map(([, type, from, bare, dynamic]) => ({
-    target: resolveImport(absolute, from ?? bare ?? dynamic ?? ''),
-    typeOnly: type !== undefined,
-  }))
-  return { path: relative(ROOT, absolute), text, imports }
-}
-
-function resolveImport(from: string, target: string): string {
-  if (target.startsWith('.')) return relative(ROOT, resolve(dirname(from), target))
-  return WORKSPACE_SOURCES.get(target) ?? target
-}
-
-function code(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 }

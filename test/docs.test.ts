@@ -132,13 +132,34 @@ describe('the documents', () => {
   })
 
   it('names only files that exist', () => {
-    const pages = PAGES.filter(({ path }) => ['CONTRIBUTING.md', 'docs/performance.md'].includes(path))
+    const ofCode = ['CONTRIBUTING.md', 'docs/architecture.md', 'docs/performance.md']
+    const pages = PAGES.filter(({ path }) => ofCode.includes(path))
     const named = pages.map(({ text }) => text).join('\n')
     const paths = [...named.matchAll(/`([\w-]+\/[\w/.-]+\.(?:ts|mjs|md))`/g)].map(([, path = '']) => path)
     expect(paths.length).toBeGreaterThan(30)
     expect(
       paths.filter((path) => !existsSync(packagePath(`src/${path}`)) && !existsSync(packagePath(path))),
     ).toEqual([])
+  })
+
+  it('names in its walks through the code only functions and tests that exist', () => {
+    const walks = readFileSync(packagePath('docs/architecture.md'), 'utf8')
+    const textOf = (path: string) =>
+      readFileSync(packagePath(existsSync(packagePath(`src/${path}`)) ? `src/${path}` : path), 'utf8')
+    const titles = [...walks.matchAll(/`(test\/[\w/.-]+)` “([^”]+)”/g)]
+    expect(titles.length).toBeGreaterThan(15)
+    expect(titles.filter(([, path = '', title = '']) => !textOf(path).includes(title))).toEqual([])
+    let file = ''
+    const named = [...walks.matchAll(/`([\w/.-]+\.ts)`|`(\w+)\(\)`/g)].flatMap(([, path, name]) => {
+      file = path ?? file
+      return name === undefined ? [] : [{ file, name }]
+    })
+    expect(named.length).toBeGreaterThan(50)
+    const isDeclared = ({ file, name }: { file: string; name: string }) =>
+      new RegExp(`^ *(?:export )?(?:async )?(?:(?:function|const) )?${name}\\b *[(:<=]`, 'm').test(
+        textOf(file),
+      )
+    expect(named.filter((one) => !isDeclared(one))).toEqual([])
   })
 
   it('lists every field that a request is asked with', () => {
