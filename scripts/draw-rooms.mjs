@@ -144,7 +144,7 @@ function layWay(nodes, { from, to, types }) {
   return { stops, types }
 }
 
-/** Orders each row by the middle of its neighbours, in turns downwards and upwards, and keeps the order with fewest crossings. */
+/** Orders each row by the middle of its neighbours, in turns downwards and upwards, and keeps the order with fewest crossings, in the middle of the picture. */
 function arrange(rows) {
   for (const row of rows) place(row, () => WIDTH / 2)
   let best
@@ -159,7 +159,9 @@ function arrange(rows) {
     if (best === undefined || cost < best.cost)
       best = { cost, rows: rows.map((row) => row.map((node) => ({ node, x: node.x }))) }
   }
-  for (const row of best.rows) for (const { node, x } of row) node.x = Math.round(x)
+  const sides = best.rows.flat().flatMap(({ node, x }) => [x - node.width / 2, x + node.width / 2])
+  const aside = (WIDTH - Math.min(...sides) - Math.max(...sides)) / 2
+  for (const row of best.rows) for (const { node, x } of row) node.x = Math.round(x + aside)
 }
 
 function middleOf(nodes) {
