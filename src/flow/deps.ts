@@ -115,7 +115,7 @@ type PeopleStores = Pick<
   'users' | 'challenges' | 'sessions' | 'enrollments' | 'attempts' | 'accounts' | 'pushDevices' | 'audit'
 >
 
-/** Everything that the code in `people` uses. A function that needs only one or two members names them by `Pick`. */
+/** Everything that the code in `people` uses. */
 export interface PeopleDeps extends PeopleStores {
   vault: Vault
   tokens: SessionTokens
@@ -126,7 +126,7 @@ export interface PeopleDeps extends PeopleStores {
   models: AuthenticatorModels
 }
 
-/** Everything that the functions in this folder can ask for; a function that needs one or two members names them by `Pick`. */
+/** Everything that the functions in this folder can ask for. Only a function that somebody calls with less names its members by `Pick`. */
 export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
   changes: Omit<ChangeSignal, 'stop'>

@@ -163,7 +163,7 @@ function positionOf(record: AuditRecord | undefined, query: AuditQuery): AuditPo
 }
 
 async function concerning(
-  { history }: Pick<FlowDeps, 'history'>,
+  { history }: FlowDeps,
   person: User,
   records: readonly AuditRecord[],
 ): Promise<AuditRecord[]> {

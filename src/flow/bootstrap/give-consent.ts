@@ -100,7 +100,7 @@ async function readOpen(
 }
 
 function consentTo(
-  deps: Pick<FlowDeps, 'random' | 'settings'>,
+  deps: FlowDeps,
   person: User,
   bootstrap: Bootstrap,
   decision: Outcome,
@@ -122,7 +122,7 @@ function consentTo(
 }
 
 function changeFor(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  deps: FlowDeps,
   person: User,
   bootstrap: Bootstrap,
   { decision, address }: ConsentInput,

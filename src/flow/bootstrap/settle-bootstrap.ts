@@ -67,7 +67,7 @@ type BootstrapAudit = AuditType & `bootstrap.${string}`
 
 /** Makes an audit entry about a bootstrap. A decoy's entry has no account: only the operator sees that a stranger probes. */
 export function bootstrapAudit(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   type: BootstrapAudit,
   { id, account_id }: Pick<Bootstrap, 'id' | 'account_id'>,
   facts: { actor: AuditActor; at: Date; detail?: NonNullable<AuditEntry['detail']> },

@@ -24,10 +24,8 @@ export interface BootstrapInput {
   requester: Bootstrap['requester']
 }
 
-type CountDeps = Pick<FlowDeps, 'attempts' | 'vault'>
-
 /** Counts a bootstrap for this e-mail address, known or not, service-wide. @returns what is left of the hour's five */
-export function countBootstrap({ attempts, vault }: CountDeps, email: string): Promise<LimitState> {
+export function countBootstrap({ attempts, vault }: FlowDeps, email: string): Promise<LimitState> {
   return attempts.take(`bootstrap:${vault.hash('bootstrap-email', email)}`, BOOTSTRAPS_AN_HOUR)
 }
 
@@ -49,7 +47,7 @@ export async function startBootstrap(
 }
 
 /** Hashes a `bootstrap_id`, with another key than e-mail addresses: neither table of hashes helps with the other. */
-export function bootstrapHash({ vault }: Pick<FlowDeps, 'vault'>, bootstrapId: string): string {
+export function bootstrapHash({ vault }: FlowDeps, bootstrapId: string): string {
   return vault.hash('bootstrap', bootstrapId)
 }
 

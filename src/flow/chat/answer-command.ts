@@ -45,7 +45,7 @@ export async function answerCommand(deps: FlowDeps, speaker: ChatSpeaker, text: 
 }
 
 /** Finds the person who linked the speaker's identity. */
-function personOf({ users }: Pick<FlowDeps, 'users'>, { identity }: ChatSpeaker): Promise<User | undefined> {
+function personOf({ users }: FlowDeps, { identity }: ChatSpeaker): Promise<User | undefined> {
   return users.findByIdentity(identityKey(identity))
 }
 

@@ -47,7 +47,7 @@ export async function askForChannel(deps: FlowDeps, speaker: ChatSpeaker, person
 }
 
 async function isServed(
-  { chats }: Pick<FlowDeps, 'chats'>,
+  { chats }: FlowDeps,
   { platform, tenant }: ChatChannel,
   { account_id }: User,
 ): Promise<boolean> {
@@ -107,7 +107,7 @@ const LIMITS = {
  * @returns the refusal when the limit is exceeded
  */
 export async function limitSpeaker(
-  { attempts }: Pick<FlowDeps, 'attempts'>,
+  { attempts }: FlowDeps,
   identity: ChatIdentity,
   kind: keyof typeof LIMITS,
 ): Promise<ChatAnswer | undefined> {
@@ -129,7 +129,7 @@ export async function openChatLink(deps: FlowDeps, token: string): Promise<ChatL
 }
 
 /** Uses up the link; afterwards nothing but a lost race may refuse the operation. @throws Refusal `chat_link_invalid` */
-export async function useUp(deps: Pick<FlowDeps, 'chatLinks'>, link: ChatLink): Promise<void> {
+export async function useUp(deps: FlowDeps, link: ChatLink): Promise<void> {
   if (!(await deps.chatLinks.consume(link.id))) throw refusal('chat_link_invalid')
 }
 

@@ -205,7 +205,7 @@ function removalId({ platform, tenant, installed_at }: ChatInstallation, account
 }
 
 function entryOf(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   type: AuditType,
   owner: Owner,
   { platform, tenant, workspace_name }: Omit<NewInstallation, 'sealed'>,
@@ -242,20 +242,13 @@ export async function startInstall(deps: FlowDeps, sessionId: string): Promise<s
  * attacker could connect their own workspace to a victim's account by making the victim's browser open the last step.
  * @throws Refusal `install_state_invalid`
  */
-export async function finishInstall(
-  deps: Pick<FlowDeps, 'challenges'>,
-  sessionId: string,
-  state: string,
-): Promise<void> {
+export async function finishInstall(deps: FlowDeps, sessionId: string, state: string): Promise<void> {
   const taken = STATE.test(state) ? await deps.challenges.take(sha256Hex(state), 'chat.install') : undefined
   if (taken?.session_id !== sessionId) throw refusal('install_state_invalid')
 }
 
 /** Reads what an owner needs to know to get cards in chat. Never throws because of a platform. */
-export async function readChatApps(
-  deps: Pick<FlowDeps, 'chats' | 'accounts'>,
-  accountId: string,
-): Promise<ChatApps> {
+export async function readChatApps(deps: FlowDeps, accountId: string): Promise<ChatApps> {
   const setupOf = (platform: ChatPlatform): Promise<ChatSetup> | undefined => {
     const port = deps.chats.find((chat) => chat.platform === platform)
     return port && setupFor(port, accountId)

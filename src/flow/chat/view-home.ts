@@ -48,10 +48,7 @@ async function decidedLast(deps: FlowDeps, person: User): Promise<DecidedRow[]> 
   return rows.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, MOST_DECIDED)
 }
 
-function decidedRow(
-  { settings }: Pick<FlowDeps, 'settings'>,
-  { id, action, decision }: ApprovalRequest,
-): DecidedRow[] {
+function decidedRow({ settings }: FlowDeps, { id, action, decision }: ApprovalRequest): DecidedRow[] {
   if (decision === undefined) return []
   const url = `${settings.baseUrl}/a/${id}`
   return [{ decision: decision.decision, at: decision.decided_at, action: visibleString(action), url }]

@@ -103,7 +103,7 @@ export async function startPasskeyEnrollment(
 
 /** No rule for the first owner, who has no account yet, nor for a person whom an earlier holder's policy could keep out. */
 async function ruleOf(
-  deps: Pick<PeopleDeps, 'accounts'>,
+  deps: PeopleDeps,
   { user, enrollment }: OpenEnrollment,
 ): Promise<Authenticators | undefined> {
   if (user === undefined || replaces(enrollment, user)) return undefined

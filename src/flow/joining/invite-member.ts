@@ -64,7 +64,7 @@ export async function inviteMemberByOperator(
 
 /** Refuses a person who is in the account, and a full account, before a proof is used up or a person made. */
 async function refuseKnown(
-  deps: Pick<PeopleDeps, 'accounts' | 'users'>,
+  deps: PeopleDeps,
   accountId: string,
   address: string,
   by: Inviter['kind'],

@@ -3,7 +3,7 @@ import type { AuditActor, AuditEntry, AuditType } from '../../domain/audit.ts'
 import { Refusal, refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { Colleague } from '../../domain/views.ts'
-import type { FlowDeps, PeopleDeps } from '../deps.ts'
+import type { PeopleDeps } from '../deps.ts'
 import { changeFresh, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { type Proof, proveFactor } from '../people/step-up.ts'
@@ -16,7 +16,7 @@ interface About {
 }
 
 /** Lists all people in the account, its owner first, then in the order they were invited. */
-export async function listMembers(deps: Pick<PeopleDeps, 'users'>, account: Account): Promise<Colleague[]> {
+export async function listMembers(deps: PeopleDeps, account: Account): Promise<Colleague[]> {
   const found = await deps.users.findMany([
     account.owner_id,
     ...account.members.map(({ user_id }) => user_id),
@@ -87,11 +87,7 @@ export async function removeMember(
 }
 
 /** Ends the open links by which the account invited the person. */
-async function endInvitation(
-  deps: Pick<PeopleDeps, 'enrollments'>,
-  accountId: string,
-  userId: string,
-): Promise<void> {
+async function endInvitation(deps: PeopleDeps, accountId: string, userId: string): Promise<void> {
   await deps.enrollments.revokeOpen('invite', { user_id: userId, account_id: accountId })
 }
 
@@ -224,7 +220,7 @@ function joined({ name: _called, ...member }: Member, at: Date): Member {
  * a person who has not accepted is marked `invited`: it does not concern that person yet.
  */
 export function memberAudit(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  deps: PeopleDeps,
   type: AuditType & `member.${string}`,
   account: Pick<Account, 'id'>,
   { user_id, role, state }: Pick<Member, 'user_id' | 'role' | 'state'>,

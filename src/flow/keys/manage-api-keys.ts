@@ -52,7 +52,7 @@ export async function createApiKey(
 }
 
 /** @throws Refusal `key_limit` when the account has as many live keys as it may have */
-export async function refuseFullAccount(deps: Pick<FlowDeps, 'apiKeys'>, accountId: string): Promise<void> {
+export async function refuseFullAccount(deps: FlowDeps, accountId: string): Promise<void> {
   if ((await deps.apiKeys.countLive(accountId)) >= MAX_LIVE_KEYS) throw refusal('key_limit')
 }
 
@@ -67,12 +67,7 @@ export function drawKey(
 }
 
 /** Draws another secret for an existing key, and the event that reports it. */
-export function redrawSecret(
-  deps: Pick<FlowDeps, 'clock' | 'vault' | 'random'>,
-  key: ApiKey,
-  actor: AuditActor,
-  consentId: string,
-) {
+export function redrawSecret(deps: FlowDeps, key: ApiKey, actor: AuditActor, consentId: string) {
   const { raw_key, ...secret } = drawSecret(deps, key.sandbox)
   const { event } = outboxOf(deps, 'key.created', { ...key, ...secret }, actor, deps.clock.now(), consentId)
   return { raw_key, secret, event }
@@ -80,7 +75,7 @@ export function redrawSecret(
 
 /** Draws the secret part of a key. */
 function drawSecret(
-  deps: Pick<FlowDeps, 'vault' | 'random'>,
+  deps: FlowDeps,
   sandbox: boolean,
 ): { raw_key: string; key_hash: string; key_prefix: string } {
   const raw_key = formatApiKey(sandbox, deps.random.bytes(RAW_KEY_BYTES))
@@ -116,7 +111,7 @@ export async function revokeApiKey(
 }
 
 function buildKey(
-  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  deps: FlowDeps,
   input: NewKey,
   actor: AuditActor,
   secret: Pick<ApiKey, 'key_hash' | 'key_prefix'>,
@@ -140,7 +135,7 @@ function buildKey(
 }
 
 function outboxOf(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   type: AuditType & ('key.created' | 'key.revoked'),
   key: Pick<ApiKey, 'id' | 'account_id' | 'name' | 'key_prefix' | 'sandbox'>,
   actor: AuditActor,
@@ -205,11 +200,7 @@ function narrowing(policy: KeyChange['policy']): KeyPolicy | null | undefined {
   return Object.keys(said).length === 0 ? null : said
 }
 
-async function checkKeyPolicy(
-  deps: Pick<FlowDeps, 'users'>,
-  account: Account,
-  policy: KeyPolicy,
-): Promise<void> {
+async function checkKeyPolicy(deps: FlowDeps, account: Account, policy: KeyPolicy): Promise<void> {
   const { approvers, quorum } = policy
   const named = policyFor(account, undefined).approvers
   if (approvers !== undefined) {

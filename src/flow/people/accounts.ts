@@ -5,10 +5,8 @@ import { refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { User } from '../../domain/user.ts'
 import type { Access, Memberships } from '../../domain/views.ts'
-import type { FlowDeps } from '../deps.ts'
+import type { FlowDeps, PeopleDeps } from '../deps.ts'
 import type { SignedIn } from './sessions.ts'
-
-type AccessDeps = Pick<FlowDeps, 'accounts'>
 
 /** Who manages an account's webhooks and open requests. */
 export interface Owner {
@@ -21,7 +19,7 @@ export interface Owner {
  * @throws Refusal `not_found`: malformed, unknown and foreign ids, and a role that does not allow it, answer alike (T55)
  */
 export async function accessTo(
-  deps: AccessDeps,
+  deps: PeopleDeps,
   person: Pick<User, 'id' | 'account_id'>,
   what: Permission,
   accountId: string = person.account_id,
@@ -53,7 +51,7 @@ export async function exportGuard(
 
 /** Lists every account in which the person has a role. The account whose invitation made them leads the list, else their own. */
 export async function accountsOf(
-  deps: AccessDeps,
+  deps: PeopleDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
 ): Promise<Access[]> {
   return openTo(person, await deps.accounts.ofPerson(person.id))
@@ -78,7 +76,7 @@ function openTo(
 const MOST_INVITATIONS = 50
 
 /** Reads the person's accounts and open invitations in one query. */
-export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: User): Promise<Memberships> {
+export async function membershipsOf(deps: PeopleDeps, person: User): Promise<Memberships> {
   const found = await deps.accounts.ofPerson(person.id)
   const invitations = found
     .flatMap((account) =>
@@ -92,7 +90,7 @@ export async function membershipsOf(deps: Pick<FlowDeps, 'accounts'>, person: Us
 
 /** Returns which authenticators the person's own account counts, when something is confirmed for that account. */
 export async function ownRule(
-  deps: AccessDeps,
+  deps: PeopleDeps,
   { account_id }: Pick<User, 'account_id'>,
 ): Promise<Authenticators | undefined> {
   return (await deps.accounts.find(account_id))?.policy.authenticators
@@ -104,7 +102,7 @@ export async function ownRule(
  * no say in what a person signs in with.
  */
 export async function enrollingRule(
-  deps: AccessDeps,
+  deps: PeopleDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
   invitedTo?: string,
 ): Promise<Authenticators | undefined> {
@@ -120,7 +118,7 @@ export async function enrollingRule(
 
 /** Returns the combined rule of all accounts in which the person decides. */
 export async function decidingRule(
-  deps: AccessDeps,
+  deps: PeopleDeps,
   person: Pick<User, 'id' | 'account_id' | 'home_account_id'>,
 ): Promise<Authenticators | undefined> {
   const open = await accountsOf(deps, person)

@@ -120,7 +120,7 @@ async function keepChallenge(deps: PeopleDeps, challenge: Uint8Array, binding: C
  * @throws Refusal `challenge_invalid`
  */
 export async function takeChallenge(
-  deps: Pick<PeopleDeps, 'challenges'>,
+  deps: PeopleDeps,
   response: { response: { clientDataJSON: string } },
   purpose: ChallengePurpose,
   belongs: Partial<Pick<Challenge, 'user_id' | 'session_id' | 'subject'>> = {},

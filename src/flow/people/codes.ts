@@ -118,7 +118,7 @@ function logLock(deps: PeopleDeps, { id }: User, tried: Totp, at: Date): void {
 
 /** Returns the first state of codes, confirmed by a right code, which that uses up (T25). @throws Refusal `totp_refused` */
 export function confirmTotp(
-  { vault }: Pick<PeopleDeps, 'vault'>,
+  { vault }: PeopleDeps,
   { user_id, sealed_seed }: { user_id: string; sealed_seed: string },
   code: string,
   at: Date,
@@ -180,7 +180,7 @@ const ISSUER = 'Countersign'
 
 /** Draws a seed for this person: sealed for the store, and in the form that their authenticator app takes. */
 export function drawSeed(
-  { random, vault }: Pick<PeopleDeps, 'random' | 'vault'>,
+  { random, vault }: PeopleDeps,
   { id, email }: Pick<User, 'id' | 'email'>,
 ): { sealed_seed: string; shown: TotpSetUp } {
   const seed = random.bytes(SEED_BYTES)
@@ -196,10 +196,7 @@ const COUNT = 10
 const LENGTH = 10
 
 /** Draws ten codes of 50 bits, `XXXXX-XXXXX`, and their keyed hashes. The codes are shown once. */
-export function drawBackupCodes(
-  deps: Pick<PeopleDeps, 'random' | 'vault'>,
-  userId: string,
-): { codes: string[]; hashes: string[] } {
+export function drawBackupCodes(deps: PeopleDeps, userId: string): { codes: string[]; hashes: string[] } {
   const plain = Array.from({ length: COUNT }, () =>
     Array.from(deps.random.bytes(LENGTH), (byte) => ALPHABET.charAt(byte & 31)).join(''),
   )
@@ -213,16 +210,12 @@ export function drawBackupCodes(
  * Returns the keyed hash of a code as typed: case, hyphens, spaces and Crockford's look-alikes do not matter.
  * @returns undefined when it is not shaped like a code
  */
-export function backupCodeHash(
-  deps: Pick<PeopleDeps, 'vault'>,
-  userId: string,
-  typed: string,
-): string | undefined {
+export function backupCodeHash(deps: PeopleDeps, userId: string, typed: string): string | undefined {
   const code = typed.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
   return /^[0-9A-HJKMNP-TV-Z]{10}$/.test(code) ? hashOf(deps, userId, code) : undefined
 }
 
 /** Includes the person's id, so that equal codes of two people have different hashes. */
-function hashOf(deps: Pick<PeopleDeps, 'vault'>, userId: string, code: string): string {
+function hashOf(deps: PeopleDeps, userId: string, code: string): string {
   return deps.vault.hash('backup-code', `${userId}:${code}`)
 }

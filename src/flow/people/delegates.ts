@@ -23,10 +23,7 @@ import { type Proof, proveFactor } from './step-up.ts'
 const DAY_MS = 86_400_000
 
 /** Lists who could stand in for the person: all who decide in an account where the person does. Ordered by e-mail address. */
-export async function delegateCandidates(
-  deps: Pick<FlowDeps, 'users' | 'accounts'>,
-  person: User,
-): Promise<User[]> {
+export async function delegateCandidates(deps: PeopleDeps, person: User): Promise<User[]> {
   const open = await accountsOf(deps, person)
   const deciders = open
     .filter(({ role }) => may(role, 'decide'))
@@ -87,11 +84,7 @@ export async function withoutDelegate(deps: PeopleDeps, person: User, by: Changi
 }
 
 /** Lists ids of the accounts, besides the person's own, where both decide: there the delegate's votes count for the person. */
-async function sharedAccounts(
-  deps: Pick<FlowDeps, 'accounts'>,
-  person: User,
-  delegateId: string,
-): Promise<string[]> {
+async function sharedAccounts(deps: PeopleDeps, person: User, delegateId: string): Promise<string[]> {
   const open = await accountsOf(deps, person)
   return open
     .filter(({ account, role }) => {
@@ -122,7 +115,7 @@ function delegateAudit(
 
 /** Returns who stands in for the person now or later; undefined when there is no delegate, or their time is over. */
 export async function standInOf(
-  deps: Pick<FlowDeps, 'users' | 'clock'>,
+  deps: PeopleDeps,
   { delegate }: Pick<User, 'delegate'>,
 ): Promise<StandIn | undefined> {
   if (delegate === undefined || delegate.ends_at <= deps.clock.now()) return undefined
@@ -175,7 +168,7 @@ export async function decidersFor(
 }
 
 async function whereTheyDecide(
-  deps: Pick<FlowDeps, 'accounts'>,
+  deps: PeopleDeps,
   person: Pick<User, 'id'>,
   accountIds: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
@@ -224,7 +217,7 @@ export async function inboxScopeOf(
  * @returns user ids
  */
 export async function whomItWaitsFor(
-  deps: Pick<FlowDeps, 'users' | 'accounts'>,
+  deps: PeopleDeps,
   request: ApprovalRequest,
   at: Date,
 ): Promise<string[]> {

@@ -110,11 +110,7 @@ export async function setPolicy(
 }
 
 /** @returns the policy as it is stored */
-async function checkPolicy(
-  deps: Pick<PeopleDeps, 'users' | 'models'>,
-  account: Account,
-  wanted: NewPolicy,
-): Promise<Policy> {
+async function checkPolicy(deps: PeopleDeps, account: Account, wanted: NewPolicy): Promise<Policy> {
   const { approvers, quorum } = wanted
   refuseDoubles(approvers)
   if (!approvers.every((id) => may(roleIn(account, id), 'decide')))
@@ -142,7 +138,7 @@ export function refuseDoubles(approvers: readonly string[], field = 'approvers')
 
 /** Reads the account's policy, or, with `key`, the policy for that key's requests, and who would decide now. */
 export async function readPolicy(
-  deps: Pick<FlowDeps, 'users'>,
+  deps: PeopleDeps,
   account: Pick<Account, 'owner_id' | 'members' | 'policy'>,
   key?: KeyPolicy,
 ): Promise<PolicyView> {

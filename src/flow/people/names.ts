@@ -1,14 +1,14 @@
 import { type Account, roleIn } from '../../domain/account.ts'
 import { foldText } from '../../domain/search.ts'
 import type { User } from '../../domain/user.ts'
-import type { FlowDeps } from '../deps.ts'
+import type { FlowDeps, PeopleDeps } from '../deps.ts'
 
 /**
  * Returns the names of people in the account, by the reference that stands for them in receipts, if the person who asks
  * belongs to the account as well. For all others a reference stays a reference.
  */
 export async function namesByReference(
-  deps: Pick<FlowDeps, 'users' | 'accounts'>,
+  deps: PeopleDeps,
   person: Pick<User, 'id'>,
   accountId: string,
   references: Iterable<string>,
@@ -21,14 +21,14 @@ export async function namesByReference(
 }
 
 /** Reads the owner and the members, without those who were only invited. */
-function peopleOf({ users }: Pick<FlowDeps, 'users'>, { owner_id, members }: Account): Promise<User[]> {
+function peopleOf({ users }: PeopleDeps, { owner_id, members }: Account): Promise<User[]> {
   const active = members.filter(({ state }) => state === 'active')
   return users.findMany([owner_id, ...active.map(({ user_id }) => user_id)])
 }
 
 /** Returns the ids of the account's people and API keys whose names fit, ignoring case. */
 export async function idsByName(
-  deps: Pick<FlowDeps, 'users' | 'apiKeys'>,
+  deps: FlowDeps,
   account: Account,
   fits: (folded: string) => boolean,
 ): Promise<Set<string>> {

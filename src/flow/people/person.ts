@@ -10,7 +10,7 @@ import type { UserChange } from '../../store/people/users.ts'
 import type { PeopleDeps } from '../deps.ts'
 
 /** Draws a user handle at random: it must tell an authenticator nothing about the person (WebAuthn L3 §14.6.1). */
-export function drawUserHandle(deps: Pick<PeopleDeps, 'random'>): string {
+export function drawUserHandle(deps: PeopleDeps): string {
   return toBase64Url(deps.random.bytes(32))
 }
 
@@ -61,7 +61,7 @@ export function newPerson(
 
 /** Makes an audit entry about a person, who is also its actor unless another one is given. */
 export function personAudit(
-  deps: Pick<PeopleDeps, 'random' | 'clock'>,
+  deps: PeopleDeps,
   type: AuditType,
   user: Pick<User, 'id'> & Partial<Pick<User, 'account_id'>>,
   more: { actor?: AuditActor; address?: string; subject?: string; detail?: AuditEntry['detail'] } = {},
@@ -116,7 +116,7 @@ export async function changeFresh<Item extends { version: number }, Fields>(
  * @throws Refusal `not_signed_in`, and those of `changeFresh`
  */
 export function changeOwn(
-  deps: Pick<PeopleDeps, 'users'>,
+  deps: PeopleDeps,
   who: { user: User },
   plan: (user: User) => Plan<UserChange>,
 ): Promise<User> {
@@ -139,17 +139,17 @@ export function sameFactors(one: User, other: User): boolean {
  * @throws Refusal `not_signed_in` after `undo`
  */
 export async function undoIfReset(
-  { users }: Pick<PeopleDeps, 'users'>,
+  deps: PeopleDeps,
   person: User,
   undo: () => Promise<unknown>,
 ): Promise<void> {
-  if (await hasSameFactors({ users }, person)) return
+  if (await hasSameFactors(deps, person)) return
   await undo()
   throw refusal('not_signed_in')
 }
 
 /** Checks whether the person still has the factors they had when they were read. */
-export async function hasSameFactors({ users }: Pick<PeopleDeps, 'users'>, person: User): Promise<boolean> {
+export async function hasSameFactors({ users }: PeopleDeps, person: User): Promise<boolean> {
   const now = await users.find(person.id)
   return now !== undefined && sameFactors(now, person)
 }

@@ -12,17 +12,15 @@ import { type Proof, proveFactor } from './step-up.ts'
  */
 const RECENT_MINUTES = 15
 
-type ProofDeps = Pick<PeopleDeps, 'accounts' | 'clock' | 'models'>
-
 /** Checks whether the person proved presence in this session within the last `RECENT_MINUTES`, by a factor that still counts. */
-export async function isRecentlyProven(deps: ProofDeps, who: SignedIn): Promise<boolean> {
+export async function isRecentlyProven(deps: PeopleDeps, who: SignedIn): Promise<boolean> {
   const since = deps.clock.now().getTime() - RECENT_MINUTES * 60_000
   const { proven_at: at } = who.session
   return at !== undefined && at.getTime() > since && isProven(deps, who)
 }
 
 /** Checks whether the person ever proved presence in this session by a factor that still counts: enough to end what was begun. */
-export async function isProven(deps: ProofDeps, { session, user }: SignedIn): Promise<boolean> {
+export async function isProven(deps: PeopleDeps, { session, user }: SignedIn): Promise<boolean> {
   const { proven_at: at, proven_by: by } = session
   return at !== undefined && by !== undefined && stillCounts(deps, user, { by, at })
 }
@@ -33,7 +31,7 @@ export async function isProven(deps: ProofDeps, { session, user }: SignedIn): Pr
  * @param proof as `Session.proven_by` and `proven_at`
  */
 export async function stillCounts(
-  deps: Pick<ProofDeps, 'accounts' | 'models'>,
+  deps: PeopleDeps,
   user: User,
   { by, at }: { by: string; at: Date },
 ): Promise<boolean> {
@@ -49,7 +47,7 @@ export async function stillCounts(
  * (T34). A change of who decides needs more: a proof for that operation on that person or key (`proveFactor`).
  * @throws Refusal `proof_required`, saying what to do
  */
-export async function requireRecentProof(deps: ProofDeps, who: SignedIn): Promise<void> {
+export async function requireRecentProof(deps: PeopleDeps, who: SignedIn): Promise<void> {
   if (await isRecentlyProven(deps, who)) return
   throw refusal('proof_required', {
     detail: `This needs a sign-in or a confirmation within the last ${RECENT_MINUTES} minutes. To confirm, ask POST /api/v1/me/step-up/options for the operation session.prove, send the proof to POST /api/v1/session/proof, then try again.`,

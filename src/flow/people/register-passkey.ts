@@ -168,7 +168,7 @@ export function makeOf({ aaguid, attested }: AuthenticatorFacts): { aaguid?: str
  * person they are for signing in without a name: the authenticator offers the passkeys it has.
  */
 export function assertionOptions(
-  { party }: Pick<PeopleDeps, 'party'>,
+  { party }: PeopleDeps,
   input: { user?: User; challenge: Uint8Array; authenticators?: Authenticators | undefined },
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const passkeys = input.user === undefined ? [] : usablePasskeys(input.user, input.authenticators)

@@ -97,11 +97,7 @@ const FOR_ACCOUNT: ReadonlySet<StepUp['operation']> = new Set([
  * says so.
  * @throws Refusal `authenticator_refused` where the person has no passkey that counts
  */
-async function ruleFor(
-  deps: Pick<PeopleDeps, 'accounts'>,
-  user: User,
-  stepUp: StepUp,
-): Promise<Authenticators | undefined> {
+async function ruleFor(deps: PeopleDeps, user: User, stepUp: StepUp): Promise<Authenticators | undefined> {
   const { operation, authenticators } = stepUp
   if (operation !== 'delegate.change' && !FOR_ACCOUNT.has(operation)) return undefined
   const asked = await (operation === 'delegate.change' ? decidingRule(deps, user) : ownRule(deps, user))

@@ -231,7 +231,7 @@ function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
 
 /** Makes the delivery of that event to that webhook, due now. */
 export function deliveryTo(
-  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  deps: FlowDeps,
   webhook: Webhook,
   event: OutboxEvent,
   about?: { request_id: string },
@@ -247,9 +247,6 @@ export function deliveryTo(
   }
 }
 
-function fresh(
-  deps: Pick<FlowDeps, 'clock'>,
-  facts: Pick<Delivery, 'account_id' | 'url' | 'body' | 'event_id'>,
-) {
+function fresh(deps: FlowDeps, facts: Pick<Delivery, 'account_id' | 'url' | 'body' | 'event_id'>) {
   return { ...facts, ...dueNow(deps.clock.now()), outbox: [] }
 }

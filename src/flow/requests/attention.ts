@@ -90,7 +90,7 @@ async function makeRoom(deps: FlowDeps, request: Asking, userId: string, at: Dat
  * @returns user ids with the end of the silence
  */
 export async function quietPeople(
-  { requests }: Pick<FlowDeps, 'requests'>,
+  { requests }: FlowDeps,
   { api_key_id }: Pick<ApprovalRequest, 'api_key_id'>,
   at: Date,
 ): Promise<Map<string, Date>> {

@@ -52,7 +52,7 @@ export async function withdraw(
   return cancelled
 }
 
-async function whyNotCancelled(deps: Pick<FlowDeps, 'requests'>, caller: Caller, id: string): Promise<Error> {
+async function whyNotCancelled(deps: FlowDeps, caller: Caller, id: string): Promise<Error> {
   const { status } = await findOwnRequest(deps, caller, id)
   // Still pending, and yet refused: by the database's clock the request lapsed a moment before it does by ours.
   return refusal('not_pending', { status: status === 'pending' ? 'expired' : status })

@@ -8,8 +8,6 @@ import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } f
 import { actionHash, nonceOf } from '../../signing/commitment.ts'
 import type { FlowDeps } from '../deps.ts'
 
-type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
-
 /**
  * Builds the write that decides a request: signed votes where they agree with the outcome, the decision, the events, the
  * callback's final bytes and the audit entries. Signatures made for a write that loses its race are dropped with the object and
@@ -18,7 +16,7 @@ type CloseDeps = Pick<FlowDeps, 'signer' | 'random'>
  * @param votes all votes, the closing one last
  */
 export async function closingChange(
-  deps: CloseDeps,
+  deps: FlowDeps,
   request: ApprovalRequest,
   votes: readonly [...Vote[], Vote],
   outcome: Outcome,
@@ -59,7 +57,7 @@ export async function closingChange(
 
 /** Builds the write of a vote that leaves the request pending. Nothing is signed. */
 export function votingChange(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   vote: Vote,
   actor: AuditActor,
@@ -69,7 +67,7 @@ export function votingChange(
 
 /** Makes an audit entry about a request. */
 export function auditEntry(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   request: Pick<ApprovalRequest, 'id' | 'account_id'>,
   type: AuditEntry['type'],
   actor: AuditActor,
@@ -78,19 +76,14 @@ export function auditEntry(
   return drawEntry(deps, { type, at, actor, account_id: request.account_id, subject: request.id })
 }
 
-function votedEntry(
-  deps: Pick<FlowDeps, 'random'>,
-  request: ApprovalRequest,
-  vote: Vote,
-  actor: AuditActor,
-): AuditEntry {
+function votedEntry(deps: FlowDeps, request: ApprovalRequest, vote: Vote, actor: AuditActor): AuditEntry {
   const entry = auditEntry(deps, request, 'approval.voted', actor, vote.at)
   const { decision, method, decision_id, on_behalf_of } = vote
   const stoodIn = on_behalf_of === vote.user_id ? {} : { on_behalf_of }
   return { ...entry, detail: { decision, method, decision_id, ...stoodIn } }
 }
 
-async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {
+async function signVote(deps: FlowDeps, request: ApprovalRequest, vote: Vote): Promise<Vote> {
   const payload = buildPayload({
     rid: request.id,
     did: vote.decision_id,
@@ -108,7 +101,7 @@ async function signVote(deps: CloseDeps, request: ApprovalRequest, vote: Vote): 
 
 /** Builds the interface's callback body, serialised once: the same bytes go out on every attempt. */
 function callbackFor(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   decision: Decision,
 ): CallbackOutbox | undefined {

@@ -124,7 +124,7 @@ interface TakenBatch {
  * @throws Refusal `challenge_invalid`
  */
 async function takeBatch(
-  deps: Pick<FlowDeps, 'challenges'>,
+  deps: FlowDeps,
   { session, user }: SignedIn,
   batchId: string,
   proof: PresenceProof,

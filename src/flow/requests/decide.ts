@@ -99,7 +99,7 @@ export async function recordVote(
 }
 
 function castVote(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  deps: FlowDeps,
   { request, whose }: ReadyToDecide,
   person: User,
   { decision, comment, proven }: ProvenDecision,
@@ -150,7 +150,7 @@ export function comesFromAsker(
 
 /** Makes an entry that the person who decided and the account's owner get a notice of. */
 async function sameAddressEntry(
-  deps: Pick<FlowDeps, 'accounts' | 'random'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   { user_id, at }: Vote,
   actor: AuditActor,

@@ -14,14 +14,16 @@ export interface NotifyInput {
   member?: string | undefined
 }
 
-type Deps = Pick<FlowDeps, 'chats' | 'accounts' | 'users'>
-
 /**
  * Finds where the caller wants the outcome told. A caller can write only to channels that the owner has connected and to members
  * who linked an identity themselves; strangers, and members without a link, are refused alike (T89).
  * @throws Refusal `notify_not_linked`, `invalid_field` for a name that several channels have
  */
-export async function findTarget(deps: Deps, account: Account, input: NotifyInput): Promise<NotifyTarget> {
+export async function findTarget(
+  deps: FlowDeps,
+  account: Account,
+  input: NotifyInput,
+): Promise<NotifyTarget> {
   const served = await servedTo(deps, account.id)
   if (input.channel !== undefined) {
     const named = channelsNamed(account, input.channel)
@@ -39,7 +41,7 @@ export async function findTarget(deps: Deps, account: Account, input: NotifyInpu
   return { kind: 'member', named: member, user_id: person.id }
 }
 
-async function memberNamed({ users }: Deps, account: Account, named: string): Promise<User | undefined> {
+async function memberNamed({ users }: FlowDeps, account: Account, named: string): Promise<User | undefined> {
   const email = normaliseEmail(named)
   const found = isId('usr', named)
     ? users.find(named)
@@ -57,7 +59,7 @@ interface Served {
 }
 
 /** Lists the workspaces in which this account is served. */
-export async function servedTo({ chats }: Pick<Deps, 'chats'>, accountId: string): Promise<Served[]> {
+export async function servedTo({ chats }: FlowDeps, accountId: string): Promise<Served[]> {
   return Promise.all(
     chats.map(async (chat) => ({ platform: chat.platform, tenants: await chat.tenantsOf(accountId) })),
   )
@@ -72,7 +74,7 @@ export function serves(served: readonly Served[], platform: ChatPlatform, tenant
 
 /** Names to its approvers where the outcome of a pending request goes; undefined where it goes nowhere else. */
 export async function nameTarget(
-  { accounts, users }: Pick<Deps, 'accounts' | 'users'>,
+  { accounts, users }: FlowDeps,
   { status, sandbox, notify, account_id }: ApprovalRequest,
 ): Promise<ShownTarget | undefined> {
   if (notify === undefined || status !== 'pending' || sandbox) return undefined

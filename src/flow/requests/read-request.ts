@@ -21,7 +21,7 @@ export async function readOwnRequest(deps: FlowDeps, caller: Caller, id: string)
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
 export async function findReadableRequest(
-  deps: Pick<FlowDeps, 'requests'>,
+  deps: FlowDeps,
   caller: Caller,
   id: string,
 ): Promise<ApprovalRequest> {
@@ -32,11 +32,7 @@ export async function findReadableRequest(
 }
 
 /** Finds a request that the caller's own key made. @throws Refusal as `findReadableRequest` */
-export async function findOwnRequest(
-  deps: Pick<FlowDeps, 'requests'>,
-  caller: Caller,
-  id: string,
-): Promise<ApprovalRequest> {
+export async function findOwnRequest(deps: FlowDeps, caller: Caller, id: string): Promise<ApprovalRequest> {
   const request = isId('req', id) ? await deps.requests.find(id) : undefined
   if (request === undefined || request.api_key_id !== caller.key.id) throw refusal('not_found')
   return request

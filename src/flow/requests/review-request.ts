@@ -64,7 +64,7 @@ export function noteSeen(
 }
 
 async function principalOf(
-  deps: Pick<FlowDeps, 'users'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   decider: Decider,
 ): Promise<Principal | undefined> {
@@ -75,7 +75,7 @@ async function principalOf(
 
 /** Finds, in one query, the ids of those requests that are pending and whose key has been revoked since. */
 async function askedByRevoked(
-  { apiKeys }: Pick<FlowDeps, 'apiKeys'>,
+  { apiKeys }: FlowDeps,
   requests: readonly ApprovalRequest[],
 ): Promise<ReadonlySet<string>> {
   const pending = requests.filter(({ status }) => status === 'pending')
@@ -84,10 +84,7 @@ async function askedByRevoked(
   return new Set(pending.filter((one) => revoked.has(one.api_key_id)).map(({ id }) => id))
 }
 
-async function approversNotReached(
-  deps: Pick<FlowDeps, 'cards' | 'chats'>,
-  request: ApprovalRequest,
-): Promise<string[]> {
+async function approversNotReached(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   if (deps.chats.length === 0 || request.status !== 'pending') return []
   const lost = new Set(notReachable(await deps.cards.ofRequest(request.id)))
   return request.requirement.approvers

@@ -79,7 +79,7 @@ const BATCHES = 60
  * @returns when the next document is due; undefined if one is damaged: it stays due for ever, and must not be read again at once
  */
 export async function settleDue<Document extends { id: string }>(
-  { clock, log, storeIsDamaged }: Pick<FlowDeps, 'clock' | 'log' | 'storeIsDamaged'>,
+  { clock, log, storeIsDamaged }: FlowDeps,
   from: {
     next: () => Promise<Date | undefined>
     read: (now: Date, limit: number) => Promise<Document[]>

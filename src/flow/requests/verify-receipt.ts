@@ -69,7 +69,7 @@ export function logRefusedVerification(
 }
 
 function verifiedEntry(
-  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  deps: FlowDeps,
   asker: Asker,
   about: { id: string; account_id?: string },
   result: string,
@@ -126,7 +126,7 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
 
 /** Returns why the stored votes do not belong together, as other verifiers would say of an answer that shows them. */
 async function problemOfStored(
-  deps: Pick<FlowDeps, 'keys'>,
+  deps: FlowDeps,
   request: ApprovalRequest,
   { decided, result }: { decided: object; result: VerifyResult },
 ): Promise<string | undefined> {
@@ -153,7 +153,7 @@ function shownVote(
   }
 }
 
-async function verifyVote({ keys }: Pick<FlowDeps, 'keys'>, shown: ReturnType<typeof shownVote>) {
+async function verifyVote({ keys }: FlowDeps, shown: ReturnType<typeof shownVote>) {
   const key = await keys.find(shown.public_key_id)
   if (key === undefined) await keys.refuseSpoilt(shown.public_key_id)
   const options = { allowSandbox: shown.sandbox }

@@ -111,15 +111,12 @@ function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest)
   return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
 }
 
-function begin({ clock }: Pick<FlowDeps, 'clock'>, { ms, signal }: Wait): Patience {
+function begin({ clock }: FlowDeps, { ms, signal }: Wait): Patience {
   return { until: clock.steady() + ms, signal }
 }
 
 /** Checks whether the caller still waits, and the service still runs. */
-function hasPatience(
-  { clock, changes }: Pick<FlowDeps, 'clock' | 'changes'>,
-  { until, signal }: Patience,
-): boolean {
+function hasPatience({ clock, changes }: FlowDeps, { until, signal }: Patience): boolean {
   return clock.steady() < until && !signal.aborted && !changes.stopped()
 }
 
@@ -150,12 +147,7 @@ async function nextState(
 }
 
 /** Returns the milliseconds until the next look: when the request expires or is due, but not at once, or when patience ends. */
-function mostMs(
-  { clock }: Pick<FlowDeps, 'clock'>,
-  { expires_at, due }: Known,
-  { until }: Patience,
-  grace: number,
-): number {
+function mostMs({ clock }: FlowDeps, { expires_at, due }: Known, { until }: Patience, grace: number): number {
   const soonest = Math.min(expires_at.getTime(), due.getTime()) + GRACE_MS - clock.now().getTime()
   return Math.min(until - clock.steady(), Math.max(soonest, grace))
 }

@@ -217,7 +217,7 @@ async function whomToTell(deps: FlowDeps, request: ApprovalRequest): Promise<str
 }
 
 /** Returns the platforms that serve the account, with its channels there. */
-async function servedBy(deps: Pick<FlowDeps, 'accounts' | 'chats'>, accountId: string) {
+async function servedBy(deps: FlowDeps, accountId: string) {
   const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
   if (tenants.every(({ length }) => length === 0)) return []
   const account = await deps.accounts.find(accountId)
@@ -234,7 +234,7 @@ async function servedBy(deps: Pick<FlowDeps, 'accounts' | 'chats'>, accountId: s
 
 /** Makes a card that is not posted yet. */
 function newCard(
-  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  deps: FlowDeps,
   request: Pick<ApprovalRequest, 'id' | 'account_id' | 'version'>,
   platform: ChatPlatform,
   recipient: CardRecipient,

@@ -139,7 +139,7 @@ function newsOfFactors({ clock }: FlowDeps, entries: readonly PushEntry[]): News
 
 /** Makes a push that is due now. */
 export function newPush(
-  deps: Pick<FlowDeps, 'clock' | 'random'>,
+  deps: FlowDeps,
   device: Pick<PushDevice, 'id' | 'user_id' | 'account_id' | 'host'>,
   {
     event_id,

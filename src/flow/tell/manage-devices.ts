@@ -13,10 +13,7 @@ import { sealSubscription } from './push-secrets.ts'
 import { attemptPush } from './send-pushes.ts'
 
 /** The person's browsers that show notifications, oldest first. */
-export function listPushDevices(
-  { pushDevices }: Pick<FlowDeps, 'pushDevices'>,
-  person: Pick<User, 'id'>,
-): Promise<PushDevice[]> {
+export function listPushDevices({ pushDevices }: FlowDeps, person: Pick<User, 'id'>): Promise<PushDevice[]> {
   return pushDevices.activeOf([person.id])
 }
 
@@ -66,7 +63,7 @@ export async function addPushDevice(
  * @throws Refusal `invalid_field`, `push_device_limit`
  */
 export async function checkPushDevice(
-  deps: Pick<FlowDeps, 'targets' | 'vault' | 'pushDevices'>,
+  deps: FlowDeps,
   person: Pick<User, 'id'>,
   subscription: PushSubscription,
 ): Promise<void> {
@@ -76,7 +73,7 @@ export async function checkPushDevice(
   if (!known && devices.length >= MOST_PUSH_DEVICES) throw refusal('push_device_limit')
 }
 
-function readSubscription({ targets, vault }: Pick<FlowDeps, 'targets' | 'vault'>, given: PushSubscription) {
+function readSubscription({ targets, vault }: FlowDeps, given: PushSubscription) {
   const target = targets.read(given.endpoint)
   if ('problem' in target) throw invalidField('subscription.endpoint', target.problem)
   if (!isP256Point(given.p256dh))
@@ -112,11 +109,7 @@ export async function testPushDevice(deps: FlowDeps, person: User, id: string): 
   return (await attemptPush(deps, push)).state === 'sent'
 }
 
-async function findOwn(
-  { pushDevices }: Pick<FlowDeps, 'pushDevices'>,
-  person: Pick<User, 'id'>,
-  id: string,
-): Promise<PushDevice> {
+async function findOwn({ pushDevices }: FlowDeps, person: Pick<User, 'id'>, id: string): Promise<PushDevice> {
   const device = isId('psd', id) ? await pushDevices.find(id) : undefined
   if (device?.state !== 'active' || device.user_id !== person.id) throw refusal('not_found')
   return device
@@ -143,7 +136,7 @@ export async function removeAllDevices(
 }
 
 function removalEntry(
-  deps: Pick<FlowDeps, 'random' | 'clock'>,
+  deps: FlowDeps,
   device: PushDevice,
   { reason, actor = { kind: 'service' } }: { reason: RemovalReason; actor?: AuditActor },
 ): AuditEntry {

@@ -43,12 +43,7 @@ export async function remindApprovers(deps: FlowDeps, caller: Caller, id: string
   }
 }
 
-async function whyNotReminded(
-  deps: Pick<FlowDeps, 'requests'>,
-  caller: Caller,
-  id: string,
-  at: Date,
-): Promise<Error> {
+async function whyNotReminded(deps: FlowDeps, caller: Caller, id: string, at: Date): Promise<Error> {
   const request = await findReadableRequest(deps, caller, id)
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
   // Never reminded, and yet refused: by the database's clock the request lapsed a moment before it does by ours.
@@ -82,13 +77,7 @@ async function settleReminder(deps: FlowDeps, request: ApprovalRequest): Promise
 }
 
 /** Builds the event and the audit entry of a reminder. */
-function reminderOf(
-  deps: Pick<FlowDeps, 'random'>,
-  request: ApprovalRequest,
-  at: Date,
-  actor: AuditActor,
-  automatic?: true,
-) {
+function reminderOf(deps: FlowDeps, request: ApprovalRequest, at: Date, actor: AuditActor, automatic?: true) {
   const event = drawEvent(deps, 'approval.reminded', at, remindedData(request, automatic))
   return { at, event, audit: auditEntry(deps, request, 'approval.reminded', actor, at) }
 }

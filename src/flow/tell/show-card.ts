@@ -33,7 +33,7 @@ export function isOthers({ recipient }: Pick<Card, 'recipient'>, { view, tells }
 
 /** Finds the request, or an agent's request for a key. */
 export async function findSubject(
-  { requests, bootstraps }: Pick<FlowDeps, 'requests' | 'bootstraps'>,
+  { requests, bootstraps }: FlowDeps,
   { request_id }: Pick<Card, 'request_id'>,
 ): Promise<CardSubject | undefined> {
   return isId('bst', request_id) ? bootstraps.find(request_id) : requests.find(request_id)

@@ -11,7 +11,7 @@ import { servedTo, serves } from '../requests/notify-target.ts'
  * recipient is asked, or its channel notified, that one tells the outcome: a request has one card per recipient.
  */
 export async function cardsThatTell(
-  { chats, users }: Pick<FlowDeps, 'chats' | 'users'>,
+  { chats, users }: FlowDeps,
   { status, notify }: ApprovalRequest,
 ): Promise<{ platform: ChatPlatform; recipient: CardRecipient }[]> {
   if (notify === undefined || status === 'pending') return []
@@ -31,7 +31,7 @@ export async function cardsThatTell(
  * as it is now: a channel that was disconnected, or a member who left or unlinked their identities, is told nothing (T89).
  */
 export async function tellsOutcome(
-  deps: Pick<FlowDeps, 'chats'>,
+  deps: FlowDeps,
   card: Pick<Card, 'platform' | 'recipient'>,
   { status, notify }: ApprovalRequest,
   { account, person }: { account: Account | undefined; person: User | undefined },

@@ -43,7 +43,7 @@ export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void
 
 /** Lists the troubles that are meant. One in a workspace that the account has lost lasts, although others' cards are accepted there. */
 async function troublesThatMayEnd(
-  deps: Pick<FlowDeps, 'accounts' | 'chats'>,
+  deps: FlowDeps,
   isMeant: (trouble: ChatTrouble) => boolean,
 ): Promise<{ account: Account; trouble: ChatTrouble }[]> {
   const found: { account: Account; trouble: ChatTrouble }[] = []
@@ -55,7 +55,7 @@ async function troublesThatMayEnd(
 
 /** Checks whether the account's cards go to the workspace. */
 async function isServed(
-  { chats }: Pick<FlowDeps, 'chats'>,
+  { chats }: FlowDeps,
   accountId: string,
   { platform, tenant }: ChatPlace,
 ): Promise<boolean> {
@@ -81,7 +81,7 @@ async function bringTo(
  * that was given up is no trouble.
  */
 export async function standingIn(
-  deps: Pick<FlowDeps, 'accounts' | 'chats'>,
+  deps: FlowDeps,
   accountId: string,
   place: ChatPlace,
 ): Promise<'served' | 'lost' | 'given_up'> {
@@ -114,7 +114,7 @@ export async function noteChannels(
 }
 
 function tell(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   type: 'chat.unavailable' | 'chat.restored',
   { id, owner_id }: { id: string; owner_id: string },
   trouble: ChatTrouble,

@@ -102,10 +102,7 @@ export async function readCallbackLog(deps: FlowDeps, caller: Caller, id: string
   }
 }
 
-async function readQuiet(
-  deps: Pick<FlowDeps, 'requests'>,
-  request: ApprovalRequest,
-): Promise<RequestLog['quiet']> {
+async function readQuiet(deps: FlowDeps, request: ApprovalRequest): Promise<RequestLog['quiet']> {
   if (request.sandbox) return []
   const quiet = await quietPeople(deps, request, request.created_at)
   return request.requirement.approvers.flatMap(({ user_id, approver }) => {
@@ -115,10 +112,7 @@ async function readQuiet(
 }
 
 /** Reads the cards of a request. Sandbox requests have none, and without a chat platform there are none to look for. */
-async function readCards(
-  deps: Pick<FlowDeps, 'cards' | 'chats'>,
-  request: ApprovalRequest,
-): Promise<LoggedCard[]> {
+async function readCards(deps: FlowDeps, request: ApprovalRequest): Promise<LoggedCard[]> {
   if (request.sandbox || deps.chats.length === 0) return []
   const references = new Map(
     request.requirement.approvers.map(({ user_id, approver }) => [user_id, approver]),
@@ -132,7 +126,7 @@ async function readCards(
 }
 
 async function readPage(
-  deps: Pick<FlowDeps, 'deliveries'>,
+  deps: FlowDeps,
   which: LogFilter & { account_id: string; webhook_id?: string; request_id?: string; given_up?: true },
   { limit, before }: PageQuery,
 ): Promise<DeliveryPage> {

@@ -54,16 +54,12 @@ export async function createWebhook(
  * Checks a new webhook before a proof is asked for; the limit itself holds at the write.
  * @throws Refusal `invalid_field` for an address that must not be called, `webhook_limit`
  */
-export async function checkNewWebhook(
-  deps: Pick<FlowDeps, 'targets' | 'webhooks'>,
-  { accountId }: Owner,
-  url: string,
-): Promise<void> {
+export async function checkNewWebhook(deps: FlowDeps, { accountId }: Owner, url: string): Promise<void> {
   readTarget(deps, url)
   if ((await deps.webhooks.list(accountId)).length >= MAX_LIVE_WEBHOOKS) throw refusal('webhook_limit')
 }
 
-function readTarget({ targets }: Pick<FlowDeps, 'targets'>, url: string) {
+function readTarget({ targets }: FlowDeps, url: string) {
   const target = targets.read(url)
   if ('problem' in target) throw invalidField('url', target.problem)
   return target
@@ -124,22 +120,14 @@ export async function rotateWebhook(
  * Finds a webhook of that account, including a deleted one, whose log stays.
  * @throws Refusal `not_found` for malformed, unknown and foreign ids alike (T55)
  */
-export async function findOwnWebhook(
-  deps: Pick<FlowDeps, 'webhooks'>,
-  accountId: string,
-  id: string,
-): Promise<Webhook> {
+export async function findOwnWebhook(deps: FlowDeps, accountId: string, id: string): Promise<Webhook> {
   const webhook = isId('whk', id) ? await deps.webhooks.find(id) : undefined
   if (webhook?.account_id !== accountId) throw refusal('not_found')
   return webhook
 }
 
 /** Like `findOwnWebhook`, without deleted webhooks. */
-async function findLiveWebhook(
-  deps: Pick<FlowDeps, 'webhooks'>,
-  accountId: string,
-  id: string,
-): Promise<Webhook> {
+async function findLiveWebhook(deps: FlowDeps, accountId: string, id: string): Promise<Webhook> {
   const webhook = await findOwnWebhook(deps, accountId, id)
   if (webhook.state === 'deleted') throw refusal('not_found')
   return webhook
@@ -147,7 +135,7 @@ async function findLiveWebhook(
 
 /** Makes an audit entry about a webhook or one of its deliveries. */
 export function ownerAudit(
-  deps: Pick<FlowDeps, 'random'>,
+  deps: FlowDeps,
   type: AuditType,
   owner: Owner,
   subject: string,
@@ -192,10 +180,7 @@ async function fire(deps: FlowDeps, owner: Owner, webhook: Webhook): Promise<Del
 const SECRET_BYTES = 32
 
 /** Draws the secret of a webhook: shown once, stored only sealed and bound to this webhook (T28). */
-function drawSecret(
-  deps: Pick<FlowDeps, 'random' | 'vault'>,
-  webhookId: string,
-): { secret: string; sealed_secret: string } {
+function drawSecret(deps: FlowDeps, webhookId: string): { secret: string; sealed_secret: string } {
   const secret = Buffer.from(deps.random.bytes(SECRET_BYTES)).toString('hex')
   return { secret, sealed_secret: deps.vault.seal(Buffer.from(secret, 'ascii'), webhookId) }
 }

@@ -123,7 +123,7 @@ async function receiverOf(
   return { openSecrets: () => secretsOf(deps, webhook, at) }
 }
 
-function secretsOf(deps: Pick<FlowDeps, 'vault'>, webhook: Webhook, at: Date): [string, ...string[]] {
+function secretsOf(deps: FlowDeps, webhook: Webhook, at: Date): [string, ...string[]] {
   const open = (sealed: string) => Buffer.from(deps.vault.open(sealed, webhook.id)).toString('utf8')
   const { previous_secret: previous } = webhook
   const current = open(webhook.sealed_secret)
