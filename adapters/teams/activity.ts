@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { BotClick, BotCommand, BotPresence, BotSource } from './bot-port.ts'
+import type { BotEvent, BotSource } from './bot-port.ts'
 
 const text = z.string().nullish()
 const account = z.object({ id: text, name: text, aadObjectId: text, tenantId: text })
@@ -44,15 +44,6 @@ export function readActivity(body: unknown): Activity | undefined {
   return read.success ? read.data : undefined
 }
 
-/** The meaning of an activity for us. */
-type ActivityEvent =
-  | { kind: 'click'; click: BotClick }
-  | { kind: 'command'; command: BotCommand }
-  | { kind: 'presence'; presence: BotPresence }
-  /** An unknown invoke: the answer must say that we do not support it. */
-  | { kind: 'unknown_invoke' }
-  | { kind: 'nothing' }
-
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** The value of an invoke for `Action.Execute`; below, the value of a message for `Action.Submit`. */
@@ -62,7 +53,7 @@ const executeSchema = z.object({
 const submitSchema = z.object({ verb: z.string().max(200) })
 
 /** Reads the meaning of an activity; pure. */
-export function eventOf(activity: Activity): ActivityEvent {
+export function eventOf(activity: Activity): BotEvent {
   const source = sourceOf(activity)
   if (source === undefined) return { kind: activity.type === 'invoke' ? 'unknown_invoke' : 'nothing' }
   switch (activity.type) {
@@ -79,14 +70,14 @@ export function eventOf(activity: Activity): ActivityEvent {
   }
 }
 
-function invokeOf(activity: Activity, source: BotSource): ActivityEvent {
+function invokeOf(activity: Activity, source: BotSource): BotEvent {
   const read = executeSchema.safeParse(activity.value)
   if (activity.name !== 'adaptiveCard/action' || !read.success) return { kind: 'unknown_invoke' }
   const { verb, data } = read.data.action
   return { kind: 'click', click: { ...source, verb, data, fallback: false } }
 }
 
-function messageOf(activity: Activity, source: BotSource): ActivityEvent {
+function messageOf(activity: Activity, source: BotSource): BotEvent {
   const submitted = submitSchema.safeParse(activity.value)
   if (submitted.success) {
     const { value: data } = activity
@@ -97,7 +88,7 @@ function messageOf(activity: Activity, source: BotSource): ActivityEvent {
   return { kind: 'command', command: { ...source, text: readCommand(activity) } }
 }
 
-function presenceOf(source: BotSource, activity: Activity, here: boolean | undefined): ActivityEvent {
+function presenceOf(source: BotSource, activity: Activity, here: boolean | undefined): BotEvent {
   if (here === undefined) return { kind: 'nothing' }
   const new_to_person = activity.action === 'add' && source.conversation.kind === 'person'
   const of_channel_alone = whatHappened(activity).startsWith('channel')

@@ -63,6 +63,15 @@ export interface BotPresence extends BotSource {
   new_to_person: boolean
 }
 
+/** The meaning of an activity for us. */
+export type BotEvent =
+  | { kind: 'click'; click: BotClick }
+  | { kind: 'command'; command: BotCommand }
+  | { kind: 'presence'; presence: BotPresence }
+  /** An unknown invoke: the answer must say that we do not support it. */
+  | { kind: 'unknown_invoke' }
+  | { kind: 'nothing' }
+
 /** Events from Teams, after every check. */
 export interface BotEvents {
   /** Must answer within seconds; the same click may arrive twice. */
@@ -98,13 +107,13 @@ export interface BotCalls {
  */
 export interface TeamsBot extends BotCalls {
   /**
-   * Receives an activity that has passed our own checks, has the library check its token again, and calls `events`.
+   * Runs the turn of an activity that has passed every check, its token's too: passes its event on to `events`.
+   * @param activity what we read of the body; the library sees nothing else of it
    * @returns the answer for Teams
-   * @throws Refusal `chat_token_refused`
    */
   receive(
-    authorization: string,
-    activity: object,
+    activity: { type: string },
+    event: BotEvent,
     events: BotEvents,
   ): Promise<{ status: number; body?: unknown }>
 }

@@ -1,63 +1,50 @@
 import { CloudAdapter, ConfigurationBotFrameworkAuthentication, type TurnContext } from 'botbuilder'
 import type { TeamsSettings } from '../../src/config/teams.ts'
-import { refusal } from '../../src/domain/errors.ts'
 import { given } from '../../src/domain/given.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
-import { eventOf, readActivity } from './activity.ts'
-import type { BotCalls, BotEvents, BotMessage, BotUser, ClickAnswer, TeamsBot } from './bot-port.ts'
-import { attempt, CALL_DEADLINE_MS, createAppTokens, createSendOnce, unlessAborted } from './connector.ts'
-import { TOKEN_ISSUER } from './token-guard.ts'
+import type { BotCalls, BotEvent, BotEvents, BotMessage, BotUser, ClickAnswer, TeamsBot } from './bot-port.ts'
+import { attempt, CALL_DEADLINE_MS, createAppTokens, createSendOnce } from './connector.ts'
 
 type Parts = Pick<FlowDeps, 'clock' | 'log'>
 type Authentication = ConfigurationBotFrameworkAuthentication
-type LibraryActivity = Parameters<Authentication['authenticateRequest']>[0]
+type LibraryActivity = TurnContext['activity']
 type Connector = Awaited<ReturnType<ReturnType<Authentication['createConnectorFactory']>['create']>>
 
 const SCOPE = 'https://api.botframework.com'
-const CHECK_MS = 5_000
 const CARD = 'application/vnd.microsoft.card.adaptive'
 const MESSAGE = 'application/vnd.microsoft.activity.message'
-/**
- * How long the library keeps keys: forever. It discards its keys when it fails to read them again, so an outage at Microsoft
- * would become ours. Our guard decides which keys are still valid; the library reads them again only for an unknown key.
- */
-const KEYS_LAST_HOURS = Number.POSITIVE_INFINITY
 
 /**
- * Creates the bot on botbuilder, which is past its end of life and used in this file only. The library checks tokens again
- * after our own guard, runs the turn, and knows the connector's addresses and formats. The HTTP requests are our own, because
- * the library's client repeats posts and has no deadline.
+ * Creates the bot on botbuilder, which is past its end of life and used in this file only. The library runs the turn, and knows
+ * the connector's addresses and formats. It checks no token, because our guard has done so: alone it accepts other issuers,
+ * tokens without expiry and keys without an endorsement, and reads keys without a deadline. The HTTP requests are our own,
+ * because the library's client repeats posts and has no deadline.
  */
 export function createBot(settings: TeamsSettings, parts: Parts): TeamsBot {
-  const adapter = new Adapter(authentication(settings, parts))
-  return { ...createCalls(settings, adapter), receive: adapter.receive.bind(adapter, parts.log) }
+  const adapter = new Adapter(authentication(settings, parts), settings.appId)
+  return { ...createCalls(settings, adapter), receive: adapter.receive.bind(adapter) }
 }
 
-/** Configures every address, because naming a single one makes the library drop its defaults for the others. */
+/** Configures what the library needs for sending. Naming one address makes it drop its defaults for those that check tokens. */
 function authentication(settings: TeamsSettings, parts: Parts): Authentication {
-  const { appId, openIdUrl, loginUrl, tenantId, unauthenticated } = settings
+  const { appId, loginUrl, tenantId } = settings
   return new ConfigurationBotFrameworkAuthentication(
     {
       MicrosoftAppId: appId,
       MicrosoftAppTenantId: tenantId,
-      ToBotFromChannelOpenIdMetadataUrl: openIdUrl,
-      ToBotFromChannelTokenIssuer: TOKEN_ISSUER,
-      ToBotFromEmulatorOpenIdMetadataUrl: openIdUrl,
       ToChannelFromBotLoginUrl: `${loginUrl}/${tenantId}`,
       ToChannelFromBotOAuthScope: SCOPE,
       OAuthUrl: SCOPE,
-      CallerId: 'urn:botframework:azure',
-      ValidateAuthority: true,
     },
     {
-      isValidAppId: async (id) => id === appId,
-      isAuthenticationDisabled: async () => unauthenticated,
+      isValidAppId: async () => false,
+      isAuthenticationDisabled: async () => false,
       // Nothing to do here: `createSendOnce` adds the token.
       createCredentials: async () => ({ signRequest: async (request) => request }),
     },
-    { requiredEndorsements: ['msteams'] },
     undefined,
-    { httpClient: httpClient(settings, parts), tokenRefreshInterval: KEYS_LAST_HOURS },
+    undefined,
+    { httpClient: httpClient(settings, parts) },
   )
 }
 
@@ -87,61 +74,52 @@ function httpClient(settings: TeamsSettings, parts: Parts): HttpClient {
 }
 
 class Adapter extends CloudAdapter {
-  private readonly inbound: Authentication
+  private readonly authentication: Authentication
+  private readonly appId: string
 
-  constructor(inbound: Authentication) {
-    super(inbound)
-    this.inbound = inbound
+  constructor(authentication: Authentication, appId: string) {
+    super(authentication)
+    this.authentication = authentication
+    this.appId = appId
   }
 
-  async receive(
-    log: FlowDeps['log'],
-    authorization: string,
-    body: object,
-    events: BotEvents,
-  ): Promise<BotAnswer> {
-    if (!isActivity(body)) return { status: 400 }
-    // The library reads the keys itself, without a deadline.
-    const checking = this.inbound.authenticateRequest(body, authorization)
-    const authentic = await unlessAborted(checking, AbortSignal.timeout(CHECK_MS)).catch((error: unknown) => {
-      log.warn({ error }, 'the bot library refused a token that the guard had accepted')
-      throw refusal(isRefusal(error) ? 'chat_token_refused' : 'chat_keys_unavailable')
-    })
-    const answer = await this.processActivity(authentic, body, (context) => dispatch(context, events))
+  async receive(activity: { type: string }, event: BotEvent, events: BotEvents): Promise<BotAnswer> {
+    const claimsIdentity = this.createClaimsIdentity(this.appId)
+    const connectorFactory = this.authentication.createConnectorFactory(claimsIdentity)
+    const authentic = { audience: SCOPE, claimsIdentity, connectorFactory }
+    const run = (context: TurnContext): Promise<void> => dispatch(context, event, events)
+    const answer = await this.processActivity(authentic, forLibrary({ ...activity }), run)
     return answer === undefined ? { status: 200 } : { status: answer.status, body: answer.body }
   }
 
   /** Creates a connector of the library for one address. */
-  connector(appId: string, serviceUrl: string): Promise<Connector> {
-    return this.inbound.createConnectorFactory(this.createClaimsIdentity(appId)).create(serviceUrl, SCOPE)
+  connector(serviceUrl: string): Promise<Connector> {
+    const identity = this.createClaimsIdentity(this.appId)
+    return this.authentication.createConnectorFactory(identity).create(serviceUrl, SCOPE)
   }
 }
 
-/** Checks whether the library, or its JWT package, judged the token bad; any other error says nothing about the token. */
-function isRefusal(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return error.name === 'JsonWebTokenError' || Reflect.get(error, 'statusCode') === 401
+/** Narrows to the library's type, which demands many fields that activities do not have. */
+function forLibrary(activity: { type: string }): LibraryActivity {
+  if (!isActivity(activity)) throw new Error('no activity')
+  return activity
 }
 
-/** Narrows to the library's type by our own check: that type demands many fields that activities do not have. */
-function isActivity(body: object): body is LibraryActivity {
-  return readActivity(body) !== undefined
+function isActivity(activity: { type: string }): activity is LibraryActivity {
+  return activity.type !== ''
 }
 
-async function dispatch(context: TurnContext, events: BotEvents): Promise<void> {
-  const activity = readActivity(context.activity)
-  if (activity === undefined) return
-  const event = eventOf(activity)
+async function dispatch(context: TurnContext, event: BotEvent, events: BotEvents): Promise<void> {
   if (event.kind === 'presence') await events.onInstalled(event.presence)
   if (event.kind === 'command') await events.onCommand(event.command)
   if (event.kind === 'click' && event.click.fallback) await events.onClick(event.click)
-  if (activity.type !== 'invoke') return
+  if (context.activity.type !== 'invoke') return
   const value = event.kind === 'click' ? answerClick(await events.onClick(event.click)) : { status: 501 }
   await context.sendActivity({ type: 'invokeResponse', value })
 }
 
 function createCalls({ appId, tenantId }: TeamsSettings, adapter: Adapter): BotCalls {
-  const connectorOf = (serviceUrl: string) => adapter.connector(appId, serviceUrl)
+  const connectorOf = (serviceUrl: string) => adapter.connector(serviceUrl)
   const opening = { bot: { id: `28:${appId}`, name: 'Countersign' }, tenantId }
   const tenant = { id: tenantId }
   return {
@@ -194,8 +172,7 @@ async function openWith(
 /** Builds the activity. Notifications use `summary`; a `text` beside the card would show the words twice. */
 function outgoing({ card, text }: BotMessage): LibraryActivity {
   const activity = { type: 'message', summary: text, attachments: [{ contentType: CARD, content: card }] }
-  if (!isActivity(activity)) throw new Error('no activity')
-  return activity
+  return forLibrary(activity)
 }
 
 function userOf(member: object): BotUser {

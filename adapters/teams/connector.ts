@@ -201,7 +201,7 @@ export function createAppTokens(
 }
 
 /** Waits for the answer, at most until the signal is aborted. @throws the signal's reason */
-export async function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+async function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   const over = new AbortController()
   const aborted = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: over.signal })

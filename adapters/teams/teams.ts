@@ -18,7 +18,7 @@ import type { Mount } from '../../src/http/http-deps.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../src/ports/ports.ts'
 import type { ChatConversationStores } from '../../src/store/chat/chat-conversations.ts'
 import { createBackground } from '../shared/open-work.ts'
-import { type Activity, readActivity } from './activity.ts'
+import { type Activity, eventOf, readActivity } from './activity.ts'
 import type { BotAddress, BotCalls, BotConversation, BotMessage, SentMessage, TeamsBot } from './bot-port.ts'
 import {
   renderCard,
@@ -233,11 +233,9 @@ function createTeamsReceiver(
     mount(app) {
       app.post(PATH, async function receiveActivity(request, response) {
         response.setHeader('Cache-Control', 'no-store')
-        const { authorization } = request.headers
-        const claims = settings.unauthenticated ? undefined : await checkToken(authorization)
-        const body = await readJsonBody(request)
-        guardActivity(body, claims, settings, deps.log)
-        const { status, body: answer } = await bot.receive(authorization ?? '', body, events)
+        const claims = settings.unauthenticated ? undefined : await checkToken(request.headers.authorization)
+        const activity = guardActivity(await readJsonBody(request), claims, settings, deps.log)
+        const { status, body: answer } = await bot.receive(activity, eventOf(activity), events)
         response.status(status)
         if (answer === undefined) response.end()
         else response.json(answer)
@@ -291,7 +289,7 @@ const LONGEST_SHOWN = 64
 const LONGEST_ID = 1000
 
 /**
- * Checks what the library does not: that the body is an activity, from Teams, of the only tenant, and that answers would go to
+ * Checks that the body is an activity, from Teams, of the only tenant, and that answers would go to
  * Microsoft. Nothing is sent or stored before all checks have passed (T39, T40).
  * @param claims absent only where activities without a token are accepted
  * @throws Refusal `invalid_field` for a body that is not an activity, `chat_sender_refused`
