@@ -11,7 +11,6 @@ import { createTeams } from '../dist/adapters/teams/teams.js'
 import { compose } from '../dist/src/compose/compose.js'
 import { startWork } from '../dist/src/compose/start-work.js'
 import { readConfig } from '../dist/src/config/config.js'
-import { drawId } from '../dist/src/domain/identifier.js'
 import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
 import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { createRequest } from '../dist/src/flow/requests/create-request.js'
@@ -126,9 +125,7 @@ async function measurePosts() {
     ttl_seconds: 86_400,
   }
   const started = performance.now()
-  const asked = Array.from({ length: REQUESTS }, () =>
-    createRequest(service.deps, caller, input, drawId(service.deps, 'req')),
-  )
+  const asked = Array.from({ length: REQUESTS }, () => createRequest(service.deps, caller, input))
   await Promise.all(asked)
   while (teams.posts < PEOPLE * REQUESTS) await pause(10)
   return performance.now() - started

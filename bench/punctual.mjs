@@ -6,7 +6,6 @@ import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
-import { drawId } from '../dist/src/domain/identifier.js'
 import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
 import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { createRequest } from '../dist/src/flow/requests/create-request.js'
@@ -78,7 +77,7 @@ async function newCaller(sandbox) {
   return { key, scopes: key.scopes, address: '127.0.0.1' }
 }
 
-function ask(caller, more) {
+async function ask(caller, more) {
   const input = {
     action: 'Bench',
     context: {},
@@ -86,7 +85,7 @@ function ask(caller, more) {
     ttl_seconds: 86_400,
     ...more,
   }
-  return createRequest(bench.deps, caller, input, drawId(bench.deps, 'req'))
+  return (await createRequest(bench.deps, caller, input)).request
 }
 
 /** Sets that time of many requests, one after the other. @returns by how many milliseconds each was late */

@@ -203,7 +203,7 @@ async function ask({ deps, callers }, turn) {
     requires_individual_decision: false,
     ttl_seconds: 600,
   }
-  return { id: (await createRequest(deps, caller, input, drawId(deps, 'req'))).id, token }
+  return { id: (await createRequest(deps, caller, input)).request.id, token }
 }
 
 /** In every account one is asked for as an agent does; the others are copies of it under the account's other keys. */

@@ -7,7 +7,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { compose } from '../dist/src/compose/compose.js'
 import { readConfig } from '../dist/src/config/config.js'
-import { drawId } from '../dist/src/domain/identifier.js'
 import { inviteUser } from '../dist/src/flow/joining/invite-user.js'
 import { createApiKey } from '../dist/src/flow/keys/manage-api-keys.js'
 import { createRequest } from '../dist/src/flow/requests/create-request.js'
@@ -259,7 +258,7 @@ async function askMany(count, urlOf, accounts = 1) {
     const caller = { key, scopes: key.scopes, address: '127.0.0.1' }
     const body = { action: `Bench ${turn}`, context: { tool: 'bench' }, requires_individual_decision: false }
     const sandbox = { sandbox_auto_decide_seconds: 0, callback_url: urlOf(turn) }
-    const { id } = await createRequest(deps, caller, { ...body, ...sandbox }, drawId(deps, 'req'))
+    const { id } = (await createRequest(deps, caller, { ...body, ...sandbox })).request
     return { id, caller, token }
   })
 }

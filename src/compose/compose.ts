@@ -135,7 +135,6 @@ async function assemble(
   const stores = createStores(connection, clock, written.tell, cardsDue.tell, config.sessions)
   const signals = composeSignals(connection, stores, clock, log)
   written.listen(signals.wake)
-  const verifications = createVerificationLog(stores.audit, log)
   const { installations } = stores
   const connected = await composeChat(config, connection, { installations, vault, clock, log })
   const deps: FlowDeps = {
@@ -143,7 +142,8 @@ async function assemble(
     ...composeDelivery(config, connection, { wake: written.tell, vault, clock, random, log }),
     chats: [...chats, ...connected.map(({ port }) => port)],
     models: await loadAuthenticators(config, clock, log),
-    verifications,
+    verifications: createVerificationLog(stores.audit, log),
+    creating: new Map(),
     ...STORE_FAILURES,
     ...signals.ports,
     signer: createSigner(keys, clock),

@@ -58,10 +58,6 @@ export const REFUSALS = {
     'This account has linked nobody in chat under the name in {field}; name a channel that it has connected (page Integrations), or a member who linked their identity.',
   ],
   idempotency_mismatch: [422, 'This `Idempotency-Key` was used with another body; use a new one.'],
-  idempotency_in_progress: [
-    409,
-    'A request with this `Idempotency-Key` is still running; retry in {retry_after}.',
-  ],
   // how often
   'rate limit exceeded': [429, 'Too many requests; wait {retry_after}.'],
   remind_rate_limited: [429, 'One reminder per request and minute; wait {retry_after}.'],
@@ -281,7 +277,6 @@ function shown(name: string, value: unknown): string {
 
 /** Temporary refusals, with the seconds after which another try is worthwhile. */
 export const PASSING = {
-  idempotency_in_progress: 1,
   unavailable: 2,
   storage_unavailable: 3,
   chat_keys_unavailable: 3,

@@ -126,6 +126,10 @@ export interface ApprovalRequest {
   callback_secret_version?: number
   /** The address that asked; kept only where `NOTE_SAME_ADDRESS` has it compared with the decider's. */
   asked_from?: string
+  /** Hex SHA-256 of the API key's id, `:` and the `Idempotency-Key` of the call; gone once the key makes another request. */
+  idempotency_sha256?: string
+  /** Hex SHA-256 of that call's whole body as RFC 8785 text. */
+  body_sha256?: string
   created_at: Date
   expires_at: Date
   /** Sandbox only: the decision that the next read after `due_at` makes. */

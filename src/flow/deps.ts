@@ -1,4 +1,5 @@
 import type { AuditActor, AuditEntry } from '../domain/audit.ts'
+import type { ApprovalRequest } from '../domain/request.ts'
 import type {
   AuditTrail,
   ChatPort,
@@ -129,6 +130,8 @@ export interface PeopleDeps extends PeopleStores {
 /** Everything that the functions in this folder can ask for. Only a function that somebody calls with less names its members by `Pick`. */
 export interface FlowDeps extends PeopleDeps, Stores {
   verifications: VerificationLog
+  /** Calls with an `Idempotency-Key` that make a request in this process right now, by key and body (`create-request.ts`). */
+  creating: Map<string, Promise<{ request: ApprovalRequest; replayed: boolean }>>
   changes: Omit<ChangeSignal, 'stop'>
   inbox: Pick<InboxSignal, 'watch'>
   signer: Signer

@@ -62,12 +62,15 @@ export function refusePolicyFields(body: object, detail: string, others: readonl
   if (field !== undefined) throw invalidField(shown(field), detail)
 }
 
-/** Returns the part of an answer that names the unknown fields of the body; empty when there are none. */
+/**
+ * Returns the part of an answer that names the unknown fields of the body; empty when there are none. Sorted: a repeated call may
+ * have them in another order, and gets the same answer.
+ */
 export function ignoredIn(schema: z.ZodType, body: unknown): { ignored_fields?: string[] } {
   const shape = shapeOf(schema)
   if (shape === undefined || !isJsonBody(body)) return {}
   const ignored = Object.keys(body).filter((name) => !Object.hasOwn(shape, name))
-  return ignored.length === 0 ? {} : { ignored_fields: ignored.map(shown).slice(0, MOST_NAMED) }
+  return ignored.length === 0 ? {} : { ignored_fields: ignored.map(shown).sort().slice(0, MOST_NAMED) }
 }
 
 const MOST_NAMED = 50

@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 /**
  * Removes what is no longer needed: sessions that are over, counters of months long past, secrets that sign nothing any
  * more, deliveries and pushes that have rested for long, removed browsers, and old bootstraps. The store's TTL indexes
- * remove what merely expires (challenges, links, idempotency keys). A step that fails does not stop the others.
+ * remove what merely expires (challenges, links). A step that fails does not stop the others.
  * @throws the error of the first step that failed
  */
 export async function cleanUp(deps: FlowDeps): Promise<void> {

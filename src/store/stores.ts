@@ -18,7 +18,6 @@ import { createEnrollmentStore } from './people/enrollments.ts'
 import { createSessionStore, type SessionLimits } from './people/sessions.ts'
 import { createUserStore } from './people/users.ts'
 import { createChallengeStore } from './requests/challenges.ts'
-import { createIdempotencyStore } from './requests/idempotency.ts'
 import { createQuotaStore } from './requests/quotas.ts'
 import { createRequestHistory } from './requests/request-history.ts'
 import { createRequestStore } from './requests/requests.ts'
@@ -38,7 +37,6 @@ export function createStores(
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),
-    idempotency: createIdempotencyStore(connection),
     users: createUserStore(connection, wake),
     challenges: createChallengeStore(connection),
     sessions: createSessionStore(connection, wake, sessions),

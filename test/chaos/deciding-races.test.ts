@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { drawId } from '../../src/domain/identifier.ts'
 import type { Caller } from '../../src/flow/keys/authenticate-caller.ts'
 import { createApiKey } from '../../src/flow/keys/manage-api-keys.ts'
 import { createRequest } from '../../src/flow/requests/create-request.ts'
@@ -49,7 +48,7 @@ afterAll(async () => {
 async function make(ttl_seconds = 600): Promise<string> {
   const input = { action: 'Pay 10', context: {}, requires_individual_decision: false, ttl_seconds }
   const { deps } = first().composition
-  return (await createRequest(deps, caller, input, drawId(deps, 'req'))).id
+  return (await createRequest(deps, caller, input)).request.id
 }
 
 async function stored(id: string) {

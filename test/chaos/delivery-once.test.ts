@@ -1,6 +1,5 @@
 import type { Db } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
-import { drawId } from '../../src/domain/identifier.ts'
 import type { Caller } from '../../src/flow/keys/authenticate-caller.ts'
 import { createApiKey } from '../../src/flow/keys/manage-api-keys.ts'
 import { createRequest } from '../../src/flow/requests/create-request.ts'
@@ -59,7 +58,7 @@ it(`T82: two processes that find ${EVENTS} events waiting send ${EVENTS} times`,
   }
   const decideSome = async (): Promise<void> => {
     for (let index = 0; index < EVENTS / 20; index += 1)
-      await autoDecideSandbox(deps, await createRequest(deps, caller, input, drawId(deps, 'req')))
+      await autoDecideSandbox(deps, (await createRequest(deps, caller, input)).request)
   }
   await Promise.all(Array.from({ length: 20 }, decideSome))
   expect(receiver.received).toHaveLength(0)

@@ -26,7 +26,6 @@ const PROMISED: [RefusalCode, number][] = [
   ['approver_email_not_allowed', 400],
   ['no_eligible_approver', 422],
   ['idempotency_mismatch', 422],
-  ['idempotency_in_progress', 409],
   ['quota_exceeded', 429],
   ['too_many_waits', 429],
   ['sandbox_request', 409],
@@ -103,7 +102,6 @@ describe('refusals', () => {
   })
 
   it.each([
-    ['idempotency_in_progress', 1],
     ['unavailable', 2],
     ['storage_unavailable', 3],
     ['chat_keys_unavailable', 3],

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { drawId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { Caller } from '../../src/flow/keys/authenticate-caller.ts'
 import { type CreateInput, createRequest } from '../../src/flow/requests/create-request.ts'
@@ -34,17 +33,6 @@ function clockOverNewYear() {
   })
 }
 
-it('gives the quota back when the id was taken by an earlier attempt', async () => {
-  const service = await useService()
-  const { deps } = service.composition
-  const caller = await callerOf(service)
-  const id = drawId(deps, 'req')
-  const first = await createRequest(deps, caller, INPUT, id)
-  const again = await createRequest(deps, caller, { ...INPUT, action: 'Something else' }, id)
-  expect([again.id, again.action]).toEqual([id, first.action])
-  expect(Object.values(await used(service, caller))).toEqual([1])
-})
-
 it.each([
   ['counts a request whose insert got no answer', true, [1]],
   ['gives the quota back when nothing was inserted', false, [0]],
@@ -57,7 +45,7 @@ it.each([
     throw new Error('the connection was lost')
   }
   const deps = { ...service.composition.deps, requests: { ...requests, insert } }
-  const created = createRequest(deps, caller, INPUT, drawId(deps, 'req'))
+  const created = createRequest(deps, caller, INPUT)
   await expect(created).rejects.toThrow('the connection was lost')
   expect(Object.values(await used(service, caller))).toEqual(counted)
 })
@@ -66,8 +54,8 @@ it('counts a request in the month it carries, also when the next one begins mean
   const service = await useService()
   const caller = await callerOf(service)
   const deps = { ...service.composition.deps, clock: clockOverNewYear() }
-  const made = await createRequest(deps, caller, INPUT, drawId(deps, 'req'))
-  expect(made.created_at.toISOString()).toBe('2030-12-31T23:59:59.750Z')
+  const { request } = await createRequest(deps, caller, INPUT)
+  expect(request.created_at.toISOString()).toBe('2030-12-31T23:59:59.750Z')
   expect(await used(service, caller)).toEqual({ '2030-12': 1 })
 })
 
@@ -81,7 +69,7 @@ it('gives a quota back to the month it was taken from', async () => {
     },
   }
   const deps = { ...service.composition.deps, requests, clock: clockOverNewYear() }
-  const made = createRequest(deps, caller, INPUT, drawId(deps, 'req'))
+  const made = createRequest(deps, caller, INPUT)
   await expect(made).rejects.toThrow('the store is gone')
   expect(await used(service, caller)).toEqual({ '2030-12': 0 })
 })

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/domain/errors.ts'
-import { drawId } from '../../src/domain/identifier.ts'
 import type { Outcome } from '../../src/domain/receipt.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { FlowDeps } from '../../src/flow/deps.ts'
@@ -80,7 +79,7 @@ async function setUp(named: number[], quorum: number, away: boolean[]): Promise<
   const ids: string[] = []
   for (let count = 0; count < REQUESTS; count += 1) {
     const input = { action: 'Pay 10', context: {}, requires_individual_decision: false, ttl_seconds: 600 }
-    const { id, requirement } = await createRequest(deps, caller, input, drawId(deps, 'req'))
+    const { id, requirement } = (await createRequest(deps, caller, input)).request
     ids.push(id)
     const order = requirement.approvers.map(({ user_id }) => indexOf(user_id))
     model.requests.push({ named: order, quorum: rule.quorum, status: 'pending', votes: [] })

@@ -1,6 +1,5 @@
 import { expect, vi } from 'vitest'
 import type { AuditType } from '../../src/domain/audit.ts'
-import { findMade } from '../../src/flow/requests/create-request.ts'
 import { settleRequest } from '../../src/flow/requests/settle-request.ts'
 import type { Receiver } from '../support/receiver.ts'
 import { newRequester, type Worker } from '../support/worker.ts'
@@ -29,7 +28,7 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
     waiting.push(await requester.request())
     const id = await sandbox.request({ callback_url: receiver.url(`/duty/${i}`) })
     await set(id, { 'sandbox_plan.due_at': new Date(Date.now() - 1_000) })
-    const made = await findMade(worker.deps, sandbox.caller, id)
+    const made = await worker.deps.requests.find(id)
     if (made !== undefined) await settleRequest(worker.deps, made)
   }
   const due = Date.now() + inMs

@@ -1,5 +1,4 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { findMade } from '../../src/flow/requests/create-request.ts'
 import { settleRequest } from '../../src/flow/requests/settle-request.ts'
 import { patienceFor } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -20,7 +19,7 @@ it('tries a failing receiver again after 1 s and after 5 s, and not with the nex
     const id = await requester.request({ callback_url: receiver.url(`/hook/${i}`) })
     const past = { 'sandbox_plan.due_at': new Date(Date.now() - 1_000) }
     await worker.stored('requests').updateOne({ _id: id }, { $set: past })
-    const made = await findMade(worker.deps, requester.caller, id)
+    const made = await worker.deps.requests.find(id)
     if (made !== undefined) await settleRequest(worker.deps, made)
   }
   const pulse = feelPulse(worker)

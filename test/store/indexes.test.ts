@@ -42,6 +42,7 @@ const FINGERPRINTS = [
   '928b245fb2cd2fd8',
   'cd42beca592265fd',
   '5501d5792bfe6b7d',
+  '19a75f23341f6026',
 ]
 
 it('has another version when an index changes', async () => {

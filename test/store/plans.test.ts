@@ -8,6 +8,7 @@ import type { Card } from '../../src/domain/chat.ts'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
 import { dueNow } from '../../src/flow/queue/send-loop.ts'
+import { send } from '../support/caller.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { NO_CARD_BUSY, NONE_BUSY } from '../support/first-claim.ts'
 import { ask, callWithKey, decideByPasskey, setUpOwner } from '../support/live.ts'
@@ -56,6 +57,9 @@ it('finds by an index whatever it looks for, on every path of the service', asyn
   )
   const ids: string[] = []
   for (let n = 0; n < 6; n += 1) ids.push(await ask(setting, { requires_individual_decision: n === 0 }))
+  const once = { method: 'POST', token: key, json: { action: 'x' }, headers: { 'idempotency-key': 'once' } }
+  for (const _time of [1, 2])
+    expect((await send(service, '/api/v1/approvals/request', once)).status).toBe(201)
   const [approved = '', rejected = '', cancelled = '', waiting = ''] = ids
   expectStatus(await decideByPasskey(setting, approved, 'approved'), 200)
   expectStatus(await decideByPasskey(setting, rejected, 'rejected'), 200)

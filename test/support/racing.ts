@@ -1,4 +1,3 @@
-import { drawId } from '../../src/domain/identifier.ts'
 import type { ApprovalRequest } from '../../src/domain/request.ts'
 import type { Caller } from '../../src/flow/keys/authenticate-caller.ts'
 import { createApiKey } from '../../src/flow/keys/manage-api-keys.ts'
@@ -41,7 +40,7 @@ export async function startRacing(database: string): Promise<Racing> {
     caller,
     async make({ action = 'Pay 10', context = {} } = {}) {
       const input = { action, context, requires_individual_decision: false, ttl_seconds: 600 }
-      return (await createRequest(deps, caller, input, drawId(deps, 'req'))).id
+      return (await createRequest(deps, caller, input)).request.id
     },
     async stored(id) {
       const request = await deps.requests.find(id)

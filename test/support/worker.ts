@@ -6,7 +6,6 @@ import { inject, onTestFinished } from 'vitest'
 import { type Composition, compose } from '../../src/compose/compose.ts'
 import { startWork, type Work } from '../../src/compose/start-work.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { drawId } from '../../src/domain/identifier.ts'
 import type { Caller } from '../../src/flow/keys/authenticate-caller.ts'
 import { createApiKey } from '../../src/flow/keys/manage-api-keys.ts'
 import { newPerson } from '../../src/flow/people/person.ts'
@@ -100,7 +99,7 @@ export async function newRequester({ deps }: Worker, sandbox = false) {
     /** Makes a request. @returns its id */
     async request(fields: RequestFields = {}, at: Worker['deps'] = deps): Promise<string> {
       const body = { action: 'Deploy', context: {}, requires_individual_decision: false, ...fields }
-      return (await createRequest(at, caller, body, drawId(at, 'req'))).id
+      return (await createRequest(at, caller, body)).request.id
     },
   }
 }

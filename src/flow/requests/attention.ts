@@ -27,7 +27,7 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
     const waits = new Map<string, number>()
     for (const userId of refused.full) waits.set(userId, await makeRoom(deps, request, userId, at))
     // Also where nothing was found to free: a request made at the same moment may just have freed it.
-    refused = await take(refused.full.filter((userId) => waits.get(userId) !== HAS_ONE))
+    refused = await take(refused.full)
     if (refused.full.length > 0) {
       await freeReservations(deps, request)
       const retry_after = Math.max(...refused.full.map((userId) => waits.get(userId) ?? 0))
@@ -60,14 +60,9 @@ function approversOf({ sandbox, requirement }: Asking): string[] {
   return sandbox ? [] : requirement.approvers.map(({ user_id }) => user_id)
 }
 
-/** Says that an earlier attempt at this request, which died, took the reservation. */
-const HAS_ONE = -1
-
-/** Frees the reservations of requests that no longer wait for the person. @returns seconds after which asking again may help, or `HAS_ONE` */
-async function makeRoom(deps: FlowDeps, request: Asking, userId: string, at: Date): Promise<number> {
-  const { id, account_id } = request
+/** Frees the reservations of requests that no longer wait for the person. @returns seconds after which asking again may help */
+async function makeRoom(deps: FlowDeps, { account_id }: Asking, userId: string, at: Date): Promise<number> {
   const held = await deps.quotas.held(account_id, userId)
-  if (held.some((reservation) => reservation.id === id)) return HAS_ONE
   const ids = held.map((reservation) => reservation.id)
   const holders = new Map((await deps.requests.holders(ids, userId)).map((one) => [one.id, one]))
   const over = held.filter((reservation) => {

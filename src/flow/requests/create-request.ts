@@ -4,7 +4,7 @@ import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { createdData } from '../../domain/event-data.ts'
 import { given } from '../../domain/given.ts'
-import { monthAt } from '../../domain/limits.ts'
+import { drawId } from '../../domain/identifier.ts'
 import type { NotifyTarget } from '../../domain/notify.ts'
 import {
   isHighImpact,
@@ -48,19 +48,86 @@ const SANDBOX_DEFAULT_SECONDS = 5
 
 const SANDBOX_FIELDS: ReadonlySet<string> = new Set(['sandbox_decision', 'sandbox_auto_decide_seconds'])
 
+/** The `Idempotency-Key` of a call, and its body as sent. */
+interface Idempotency {
+  key: string
+  body: unknown
+}
+
+/** `replayed`: an earlier call with the same `Idempotency-Key` and body made the request. */
+interface Created {
+  request: ApprovalRequest
+  replayed: boolean
+}
+
+/** What the request keeps of its `Idempotency-Key`. */
+type Marks = Required<Pick<ApprovalRequest, 'idempotency_sha256' | 'body_sha256'>>
+
 /**
- * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
- * event and audit entry.
- * @param id the new request's id; if it exists already (an earlier attempt died after the insert), that request is returned
- * @throws Refusal `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`, `notify_not_linked`,
- *   `quota_exceeded`, `too_many_pending`
+ * Makes a request, or finds the one that an earlier call with the same `Idempotency-Key` made. A refused call leaves no trace, so
+ * the caller may correct the body and use the key again.
+ * @param idempotency undefined = the header was not sent
+ * @throws Refusal `idempotency_mismatch`, `sandbox_fields_require_sandbox_key`, `invalid_field`, `no_eligible_approver`,
+ *   `notify_not_linked`, `quota_exceeded`, `too_many_pending`
  */
 export async function createRequest(
   deps: FlowDeps,
   caller: Caller,
   input: CreateInput,
-  id: string,
-): Promise<ApprovalRequest> {
+  idempotency?: Idempotency,
+): Promise<Created> {
+  if (idempotency === undefined) return makeRequest(deps, caller, input)
+  const marks = {
+    idempotency_sha256: sha256Hex(`${caller.key.id}:${idempotency.key}`),
+    body_sha256: sha256Hex(canonicalize(idempotency.body)),
+  }
+  // A call sent twice at once must not take the allowance twice, or the last one of a quota would be refused to both.
+  const call = `${marks.idempotency_sha256}:${marks.body_sha256}`
+  const same = deps.creating.get(call)
+  if (same !== undefined) return { request: (await same).request, replayed: true }
+  const made = makeOnce(deps, caller, input, marks).finally(() => deps.creating.delete(call))
+  deps.creating.set(call, made)
+  return made
+}
+
+async function makeOnce(deps: FlowDeps, caller: Caller, input: CreateInput, marks: Marks): Promise<Created> {
+  const earlier = await findEarlier(deps, marks)
+  return earlier === undefined
+    ? makeRequest(deps, caller, input, marks)
+    : { request: earlier, replayed: true }
+}
+
+/** Milliseconds for which an `Idempotency-Key` belongs to the request that was made with it. */
+const KEPT_MS = 24 * 3600 * 1000
+
+/**
+ * Finds the request that was made with this `Idempotency-Key`; one made too long ago gives the key up.
+ * @throws Refusal `idempotency_mismatch`
+ */
+async function findEarlier(
+  { requests, clock }: Pick<FlowDeps, 'requests' | 'clock'>,
+  { idempotency_sha256, body_sha256 }: Marks,
+): Promise<ApprovalRequest | undefined> {
+  const earlier = await requests.findByIdempotencyKey(idempotency_sha256)
+  if (earlier === undefined) return undefined
+  if (clock.now().getTime() - earlier.created_at.getTime() >= KEPT_MS) {
+    await requests.giveUpIdempotencyKey(earlier.id)
+    return undefined
+  }
+  if (earlier.body_sha256 !== body_sha256) throw refusal('idempotency_mismatch')
+  return earlier
+}
+
+/**
+ * Makes a request: sandbox fields → callback → context → account, policy and chat → quota → one insert that carries its own
+ * event and audit entry. The unique `idempotency_sha256` determines which of two calls makes it.
+ */
+async function makeRequest(
+  deps: FlowDeps,
+  caller: Caller,
+  input: CreateInput,
+  marks?: Marks,
+): Promise<Created> {
   refuseSandboxFields(caller, input)
   const callback = readCallbackUrl(deps, input)
   const context = fixContext(input.context)
@@ -70,12 +137,16 @@ export async function createRequest(
   const policy = policyOf(caller, account)
   const { requirement, people } = await whoDecides(deps, caller, account, owner, policy)
   const notify = input.notify && (await findTarget(deps, account, input.notify))
-  const parts = { id, callback, context, account, owner, policy, requirement, notify, created_at }
-  const request = buildRequest(deps, caller, input, parts)
+  const parts = { callback, context, account, owner, policy, requirement, notify, created_at }
+  const request = { ...buildRequest(deps, caller, input, parts), ...marks }
   await takeAllowance(deps, request, account.monthly_quota)
-  const saved = await save(deps, request, hasNoListeners(account, people))
-  tellLink(deps, saved)
-  return saved
+  if (await save(deps, request, hasNoListeners(account, people))) {
+    tellLink(deps, request)
+    return { request, replayed: false }
+  }
+  const faster = marks && (await findEarlier(deps, marks))
+  if (faster === undefined) throw new Error('the id or the Idempotency-Key of a new request is taken')
+  return { request: faster, replayed: true }
 }
 
 /** Returns the parsed form of the callback's URL; only this form is stored and used (T1, T6, T11). */
@@ -147,7 +218,6 @@ function hasNoListeners(account: Account, people: readonly User[]): boolean {
 }
 
 interface Parts {
-  id: string
   callback: string | undefined
   context: ReturnType<typeof fixContext>
   account: Account
@@ -159,10 +229,10 @@ interface Parts {
 }
 
 function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts: Parts): ApprovalRequest {
-  const { id, account, owner, context, created_at } = parts
+  const { account, owner, context, created_at } = parts
   const ttl = input.ttl_seconds ?? owner.default_ttl_seconds
   const facts = {
-    id,
+    id: drawId(deps, 'req'),
     action: input.action,
     created_at,
     expires_at: new Date(created_at.getTime() + ttl * 1000),
@@ -210,23 +280,10 @@ function sandboxPlan(
   return { decision: input.sandbox_decision ?? 'approved', due_at, approver: owner.approver }
 }
 
-/** Finds the request that an attempt which died had made: it is the answer, whatever quota and policy say by now. */
-export async function findMade(
-  deps: Pick<FlowDeps, 'requests'>,
-  caller: Caller,
-  id: string,
-): Promise<ApprovalRequest | undefined> {
-  const made = await deps.requests.find(id)
-  return made?.api_key_id === caller.key.id ? made : undefined
-}
-
-async function save(
-  deps: FlowDeps,
-  request: ApprovalRequest,
-  noListeners: boolean,
-): Promise<ApprovalRequest> {
+/** @returns false when another call with the same `Idempotency-Key` was faster */
+async function save(deps: FlowDeps, request: ApprovalRequest, noListeners: boolean): Promise<boolean> {
   try {
-    if (await deps.requests.insert(request, { noListeners })) return request
+    if (await deps.requests.insert(request, { noListeners })) return true
   } catch (error) {
     const settled = giveBackUnlessMade(deps, request).catch((cause: unknown) =>
       deps.log.warn({ error: cause, request_id: request.id }, 'releasing the quota of a request failed'),
@@ -235,11 +292,8 @@ async function save(
     if (!deps.storeIsDown(error)) await settled
     throw error
   }
-  // An earlier attempt made the request; its reservations have the same id and stay, so only the quota is given back.
-  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
-  const earlier = await deps.requests.find(request.id)
-  if (earlier?.api_key_id !== request.api_key_id) throw new Error('a new request id is taken by another key')
-  return earlier
+  await giveBackAllowance(deps, request)
+  return false
 }
 
 /** Keeps what was taken if the request was made although the connection was lost: its retry is answered with it (T24). */

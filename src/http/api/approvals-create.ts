@@ -233,7 +233,6 @@ export const createOperations = operations('Approvals', {
       'no_eligible_approver',
       'notify_not_linked',
       'idempotency_mismatch',
-      'idempotency_in_progress',
       'quota_exceeded',
       'too_many_pending',
     ],

@@ -1,18 +1,12 @@
 import { type ErrorRequestHandler, type Request, Router } from 'express'
 import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
-import { drawId, isId } from '../../domain/identifier.ts'
+import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
-import {
-  createRequest,
-  findMade,
-  refuseBlankAction,
-  refuseSandboxFields,
-} from '../../flow/requests/create-request.ts'
+import { createRequest, refuseBlankAction, refuseSandboxFields } from '../../flow/requests/create-request.ts'
 import { listOwnRequests, readOwnRequest } from '../../flow/requests/read-request.ts'
-import { runOnce } from '../../flow/requests/run-once.ts'
 import {
   logRefusedVerification,
   verifyByDecisionId,
@@ -78,20 +72,12 @@ const createApproval: Endpoint = (deps) =>
     refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
     const input = parseInput(createBody, request.body)
     refuseBlankAction(input.action)
-    const claim = {
-      scope: `${caller.key.id}:create`,
-      key: idempotencyKeyOf(request),
-      body: request.body,
-      subject: drawId(deps, 'req'),
-    }
-    const answer = await runOnce(deps, claim, async ({ id, resumed }) => {
-      const earlier = resumed ? await findMade(deps, caller, id) : undefined
-      const made = earlier ?? (await createRequest(deps, caller, input, id))
-      const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
-      return { status: 201, body: JSON.stringify({ ...shown, ...ignoredIn(createBody, request.body) }) }
-    })
-    if (answer.replayed) response.setHeader('Idempotency-Replayed', 'true')
-    response.status(answer.status).type('application/json').send(answer.body)
+    const key = idempotencyKeyOf(request)
+    const idempotency = key === undefined ? undefined : { key, body: request.body }
+    const { request: made, replayed } = await createRequest(deps, caller, input, idempotency)
+    if (replayed) response.setHeader('Idempotency-Replayed', 'true')
+    const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+    response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
   }
 
 function idempotencyKeyOf(request: Request): string | undefined {

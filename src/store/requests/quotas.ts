@@ -55,7 +55,7 @@ export function createQuotaStore(connection: StoreConnection) {
   const reservations = (accountId: string, userId: string) => ({ _id: `${accountId}:${userId}` })
   return {
     /**
-     * Takes the reservations, then one unit of the quota. A request that has a reservation already is refused a second one.
+     * Takes the reservations, then one unit of the quota.
      * @returns `full`: the people without room for a reservation (then no quota was taken); `usedUp`: the quota is used up
      */
     async take(taken: Taken): Promise<{ full: string[]; usedUp: boolean }> {
@@ -196,16 +196,9 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
     const room = quota === 0 ? {} : { used: { $lte: quota - times } }
     return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
   }
-  const held = new Map(
-    takings.flatMap((one) => ('person' in one ? [[one.id, { id: one.id, at: one.at }]] : [])),
-  )
+  const held = takings.flatMap((one) => ('person' in one ? [{ id: one.id, at: one.at }] : []))
   return {
-    filter: {
-      _id,
-      [`held.${MOST_PENDING - times}`]: { $exists: false },
-      'held.id': { $nin: [...held.keys()] },
-    },
-    // The `Map` makes one reservation of two for the same request.
-    update: { $push: { held: { $each: [...held.values()] } } },
+    filter: { _id, [`held.${MOST_PENDING - times}`]: { $exists: false } },
+    update: { $push: { held: { $each: held } } },
   }
 }

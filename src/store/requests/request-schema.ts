@@ -29,6 +29,8 @@ export const requestSchema = new Schema<RequestDocument>(
     callback_url: String,
     callback_secret_version: Number,
     asked_from: String,
+    idempotency_sha256: String,
+    body_sha256: String,
     created_at: date,
     expires_at: date,
     sandbox_plan: part,
@@ -67,5 +69,9 @@ requestSchema.index(
   { partialFilterExpression: { 'votes.user_id': { $exists: true } }, name: 'by_voter' },
 )
 requestSchema.index({ moved_at: 1 }, { sparse: true })
+requestSchema.index(
+  { idempotency_sha256: 1 },
+  { unique: true, partialFilterExpression: { idempotency_sha256: { $exists: true } } },
+)
 requestSchema.index({ 'decision.id': 1 }, { partialFilterExpression: { 'decision.id': { $exists: true } } })
 addOutbox(requestSchema)

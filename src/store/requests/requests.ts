@@ -62,13 +62,18 @@ export function createRequestStore(
 ) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   const lookup = createLookup(model)
+  const byIdempotencyKey = createLookup(model, { field: 'idempotency_sha256' })
   const insert = createInserter(model)
   return {
     ...reads(model, lookup, clock),
     ...attentionReads(model),
     ...dueReads(model),
     ...writes(connection, model, wake),
-    /** @returns false when the id exists already. */
+    /** Finds the request that has this `idempotency_sha256`. */
+    async findByIdempotencyKey(sha256: string): Promise<ApprovalRequest | undefined> {
+      return recordIn(await byIdempotencyKey(sha256))
+    },
+    /** @returns false when its id or its `Idempotency-Key` is taken */
     async insert(request: ApprovalRequest, hint?: OutboxHint): Promise<boolean> {
       const document = documentOf(request)
       const inserted = await insert(document)
@@ -311,6 +316,10 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
       const hasRoom = { [`seen.${MOST_SEEN - 1}`]: trusted({ $exists: false }) }
       const first = { 'seen.approver': trusted({ $ne: seen.approver }), ...hasRoom }
       await model.updateOne({ _id: id, status: 'pending', ...first }, { $push: { seen } })
+    },
+    /** Frees the request's `Idempotency-Key` for another request. No reader waits for it, so the version stays. */
+    async giveUpIdempotencyKey(id: string): Promise<void> {
+      await model.updateOne({ _id: id }, { $unset: { idempotency_sha256: 1, body_sha256: 1 } })
     },
     /** Approved and never used → used. */
     consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { drawId } from '../../../src/domain/identifier.ts'
 import { startBootstrap } from '../../../src/flow/bootstrap/start-bootstrap.ts'
 import { createRequest } from '../../../src/flow/requests/create-request.ts'
 import { waitUntil } from '../../support/chat-platform.ts'
@@ -15,7 +14,7 @@ async function ask(
 ): Promise<string> {
   const { deps } = worker
   const body = { action: 'Deploy', context: {}, requires_individual_decision: false, ...fields }
-  return (await createRequest(deps, requester.caller, body, drawId(deps, 'req'))).id
+  return (await createRequest(deps, requester.caller, body)).request.id
 }
 
 const pushesOf = async ({ worker }: PushSetting) => {
