@@ -3,7 +3,7 @@ import { div, el, hint, p } from '../../webauthn-page/kit/dom/element.ts'
 import { MAX_BYTES } from './read-subject.ts'
 
 /** The content of a drop, or of a file from the file chooser. */
-export interface Brought {
+export interface DroppedContent {
   /** The file's name; undefined for text that was dragged here. */
   name?: string
   text: string
@@ -15,7 +15,7 @@ export interface Brought {
  */
 export function dropZone(
   signal: AbortSignal,
-  taken: (brought: Brought) => Promise<void>,
+  taken: (dropped: DroppedContent) => Promise<void>,
   refused: (sentence: string) => void,
 ): HTMLElement {
   const take = async (file: File): Promise<void> => {

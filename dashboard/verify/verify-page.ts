@@ -18,7 +18,7 @@ import { receiptFile } from '../../webauthn-page/kit/request/receipt-file.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView, PublicVisit } from '../shell/page-entry.ts'
 import { checkReceipts, type Report } from './check-receipts.ts'
-import { type Brought, dropZone } from './drop-zone.ts'
+import { type DroppedContent, dropZone } from './drop-zone.ts'
 import { readSubject, type Subject } from './read-subject.ts'
 import { noneView, resultView } from './result-view.ts'
 import { type NameOf, nameless } from './verdict.ts'
@@ -80,7 +80,7 @@ class Bench {
   /** The names that a signed-in reader knows; undefined when signed out. */
   readonly #nameOf: NameOf | undefined
   #pinned: VerificationKey[] | undefined
-  #last: Brought | undefined
+  #last: DroppedContent | undefined
   #turn = 0
 
   constructor(signal: AbortSignal, draft: Draft, nameOf: NameOf | undefined) {
@@ -127,7 +127,7 @@ class Bench {
     const check = (): Promise<void> => this.#check({ text: this.#text.input.value })
     const zone = dropZone(
       this.#signal,
-      (brought) => this.#check(brought),
+      (dropped) => this.#check(dropped),
       (sentence) => this.#refuse(sentence),
     )
     const entry = folded(
@@ -145,7 +145,7 @@ class Bench {
     })
   }
 
-  async #check(brought: Brought, { focus = true } = {}): Promise<void> {
+  async #check(dropped: DroppedContent, { focus = true } = {}): Promise<void> {
     this.#turn += 1
     const turn = this.#turn
     this.#slot.clear()
@@ -153,7 +153,7 @@ class Bench {
     announce('Checking')
     const pinned = this.#pinned
     const whole = this.#nameOf === undefined ? undefined : wholeAnswer
-    const subject = readSubject(brought.text, location.origin)
+    const subject = readSubject(dropped.text, location.origin)
     const outcome = await verifySubject(subject, pinned, whole).finally(() => {
       this.#checking.remove()
       this.#card.hidden = false
@@ -163,16 +163,16 @@ class Bench {
     if (outcome.kind === 'problem') {
       this.#refuse(outcome.sentence)
       // Mark the field only if the typed text is wrong: it is not the cause of any other problem.
-      if (subject.kind === 'problem' && brought.name === undefined && focus) {
+      if (subject.kind === 'problem' && dropped.name === undefined && focus) {
         this.#text.input.setAttribute('aria-invalid', 'true')
         this.#text.input.focus({ preventScroll: true })
       }
       return
     }
-    if (brought !== this.#last) this.#entry.open = false
-    this.#last = brought
-    this.#draft.text = brought.text
-    this.#show(outcome, brought.name, pinned !== undefined, focus)
+    if (dropped !== this.#last) this.#entry.open = false
+    this.#last = dropped
+    this.#draft.text = dropped.text
+    this.#show(outcome, dropped.name, pinned !== undefined, focus)
   }
 
   #another(): void {

@@ -194,7 +194,7 @@ describeInBrowser('the public page for receipts, with the real service', () => {
     await page.getByRole('heading', { name: 'Verify a receipt' }).waitFor()
   })
 
-  it('does not believe the service: an answer with another receipt, or with a key it brings along, is refused', async () => {
+  it('does not believe the service: an answer with another receipt, or with a key of its own, is refused', async () => {
     const { page } = await open()
     const seed = new Uint8Array(32).fill(7)
     const other = Object(

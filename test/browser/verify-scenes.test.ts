@@ -94,7 +94,7 @@ describeInBrowser('the public page for everybody', () => {
     expect(incidents).toEqual([])
   })
 
-  it('has the result beside what was brought, prints it on one page, and asks for nothing in letters that a phone would zoom into', async () => {
+  it('has the result beside the receipt, prints it on one page, and asks for nothing in letters that a phone would zoom into', async () => {
     suite.server().state.signedIn = false
     const { page } = await suite.visit({ viewport: { width: 390, height: 844 } })
     await page.route('**/.well-known/jwks.json', (route) => route.fulfill({ json: JWKS }))

@@ -6,7 +6,7 @@ import { usePageSuite } from '../support/page-suite.ts'
 
 const SECOND = 'req_00000000000000000000000002'
 
-describeInBrowser('what waits for a person', () => {
+describeInBrowser('pending requests', () => {
   const suite = usePageSuite()
   let visitor: Visitor
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { limitSubject } from '../../src/domain/limits.ts'
 
-describe('what limits are counted by', () => {
+describe('the subject of a limit', () => {
   it.each(['192.0.2.7', 'unknown', ''])('is %j itself', (address) => {
     expect(limitSubject(address)).toBe(address)
   })

@@ -28,7 +28,7 @@ function card(more: Partial<Card> = {}): Card {
   }
 }
 
-describe('what happens to a card after a call that was not accepted', () => {
+describe('a card after a refused call', () => {
   const delays = (most: number, { misleads = false, luck = 0 }) =>
     Array.from({ length: most }, (_, tries) => {
       const step = cardStepAfter('timeout', { tries, misleads, luck })

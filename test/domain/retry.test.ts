@@ -7,7 +7,7 @@ import {
   RETRY_DELAYS_MS,
 } from '../../src/domain/retry.ts'
 
-describe('what follows an attempt', () => {
+describe('the state after an attempt', () => {
   it.each<[OutcomeClass, boolean]>([
     ['http_200', true],
     ['http_202', true],

@@ -154,7 +154,7 @@ describe('the key in a message is never trusted', () => {
   const forger = testKey('decision', 66)
   const forged = signPayload({ ...payload, decision: 'approved' }, forger)
 
-  it('refuses an answer signed with the key it brings along', () => {
+  it('refuses an answer signed with a key of its own', () => {
     const json = { ...answer, signature: forged.signature, public_key: toBase64(forger.publicKey) }
     expect(verifyReceiptJson(json, pinned)).toMatchObject({ valid: false, code: 'receipt_key_unknown' })
   })
@@ -177,7 +177,7 @@ describe('the key in a message is never trusted', () => {
   })
 })
 
-describe('what surrounds a receipt may not contradict it', () => {
+describe('fields around a receipt may not contradict it', () => {
   const rid = 'req_0000000000000000000000zzzz'
   const did = 'dec_0000000000000000000000zzzz'
   const later = '2026-06-01T12:00:01.000Z'

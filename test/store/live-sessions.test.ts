@@ -30,15 +30,15 @@ async function session(userId: string, usedAt = 0) {
 }
 
 describe('the live sessions of a person', () => {
-  it('are those that neither ended nor fell asleep nor ran out, the latest used first', async () => {
+  it('are neither signed out nor idle nor expired, and the latest used is first', async () => {
     const { sessions } = stores()
-    const [asleep, early, late] = [await session('ann'), await session('ann', 3), await session('ann', 5)]
+    const [idle, early, late] = [await session('ann'), await session('ann', 3), await session('ann', 5)]
     const ended = await session('ann', 9)
     await session('bob', 9)
     await sessions.end(ended, hoursIn(10), entryNumber(900, { type: 'session.ended', subject: ended }))
     const listed = async (hours: number, limit = 10) =>
       (await sessions.liveOf('ann', hoursIn(hours), limit)).map(({ id }) => id)
-    expect(await listed(10)).toEqual([late, early, asleep])
+    expect(await listed(10)).toEqual([late, early, idle])
     expect(await listed(12)).toEqual([late, early])
     expect(await listed(12, 1)).toEqual([late])
     expect(await listed(101)).toEqual([])
@@ -46,9 +46,9 @@ describe('the live sessions of a person', () => {
 
   it('are told apart from the others among any that are asked about', async () => {
     const { sessions } = stores()
-    const [live, asleep, ended] = [await session('cid', 5), await session('cid'), await session('cid', 5)]
+    const [live, idle, ended] = [await session('cid', 5), await session('cid'), await session('cid', 5)]
     await sessions.end(ended, hoursIn(6), entryNumber(901, { type: 'session.ended', subject: ended }))
-    const asked = [live, asleep, ended, 'ses_unknown']
+    const asked = [live, idle, ended, 'ses_unknown']
     expect(await sessions.liveAmong(asked, hoursIn(13))).toEqual([live])
     expect(await sessions.liveAmong([], hoursIn(13))).toEqual([])
     const many = await Promise.all(Array.from({ length: 150 }, () => session('dan', 5)))

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { newCaller, stored } from '../support/caller.ts'
 import { useService } from '../support/service.ts'
 
-it('lists what waits for a person even behind more old requests than a page holds: lapsed ones, dry-runs and those with their vote', async () => {
+it('lists a person’s pending requests even behind more old requests than a page holds: lapsed ones, dry-runs and those with their vote', async () => {
   const service = await useService()
   const caller = await newCaller(service)
   const { requests } = service.composition.deps

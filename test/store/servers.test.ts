@@ -36,7 +36,7 @@ const server = (hello: Document, version: string): Part => ({
   },
 })
 
-describe('what a store says it is', () => {
+describe('the kind of a store', () => {
   it.each<[string, Document, string, object]>([
     ['a replica set', { setName: 'rs0' }, '8.0.26', { kind: 'replica set', name: 'rs0', version: '8.0.26' }],
     ['a mongos', { msg: 'isdbgrid' }, '7.0.5', { kind: 'mongos', version: '7.0.5' }],
@@ -107,7 +107,7 @@ it('in production a single server is used, and warned of', async () => {
   ])
 })
 
-describe('what a store refuses at the start', () => {
+describe('stores that are refused at the start', () => {
   it.each<[number, string]>([
     [
       13,

@@ -94,7 +94,7 @@ describe('commands to the store', () => {
   })
 })
 
-describe('what moved', () => {
+describe('requests that changed', () => {
   const hour = 3_600_000
   const around = (time: number) => [new Date(time - hour), new Date(time + hour)] as const
 

@@ -139,7 +139,7 @@ describe('switching off and on', () => {
     expect(await trail(id)).toEqual(['webhook.created', 'webhook.disabled', 'webhook.enabled'])
   })
 
-  it('never brings a deleted one back', async () => {
+  it('never restores a deleted one', async () => {
     const { id, account_id } = await inserted()
     expect(await store.remove(id, 'acc_other', entry('webhook.deleted', id))).toBeUndefined()
     expect(await store.remove(id, account_id, entry('webhook.deleted', id))).toMatchObject({

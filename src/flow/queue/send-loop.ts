@@ -99,7 +99,7 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
     if (!sent) free()
     if (attempts === MOST_ATTEMPTS - 1 && left) wake()
   }
-  const hands: Hands<R> = {
+  const leasing: Leasing<R> = {
     lease: () => leaseFrom(clock.now(), leaseMs),
     take(record) {
       const fits = !stopped && attempts < MOST_ATTEMPTS && slots.fits(record)
@@ -117,14 +117,14 @@ export function createSendLoop<R extends Leasable, Busy extends object>(
   const claimAll = coalesce(async () => {
     left = true
     for (let more = true; more && !stopped && slots.room() > 0 && attempts < MOST_ATTEMPTS; )
-      ({ more, left } = await claimSome(sending, hands))
+      ({ more, left } = await claimSome(sending, leasing))
   })
   const trouble = warnSeldom(log, `claiming ${name.many} failed; the next sweep tries again`)
   const wake = (): void => void claimAll().then(trouble.worked, trouble.failed)
   return {
     wake,
     async enter(records, store) {
-      const { complete, freed } = await track(enter(hands, records, store))
+      const { complete, freed } = await track(enter(leasing, records, store))
       if (!complete || (freed && left)) wake()
     },
     async drain() {
@@ -147,7 +147,7 @@ function leaseFrom(now: Date, leaseMs: number): Lease {
 }
 
 /** The operations that claiming and entering share. */
-interface Hands<R> {
+interface Leasing<R> {
   /** Returns a lease that begins now. */
   lease(): Lease
   /** Takes a slot. @returns false when there is none for this record */
@@ -169,9 +169,9 @@ const MOST_ATTEMPTS = 128
 /** Claims a batch. @returns `more`: more may be due for which there is room; `left`: a due record may wait for room */
 async function claimSome<R extends Leasable, Busy extends object>(
   { slots, claim }: Sending<R, Busy>,
-  hands: Hands<R>,
+  leasing: Leasing<R>,
 ): Promise<{ more: boolean; left: boolean }> {
-  const { now, leaseEnds } = hands.lease()
+  const { now, leaseEnds } = leasing.lease()
   const limit = Math.min(slots.room(), MOST_CLAIMED)
   const busy = slots.busy(now)
   const taken = new Map<string, R>()
@@ -179,7 +179,7 @@ async function claimSome<R extends Leasable, Busy extends object>(
   let passed = 0
   let stolen = false
   const choose = (records: readonly R[]): R[] => {
-    const chosen = records.filter(hands.take)
+    const chosen = records.filter(leasing.take)
     for (const record of chosen) taken.set(record.id, record)
     found = records.length
     passed = found - chosen.length
@@ -188,12 +188,12 @@ async function claimSome<R extends Leasable, Busy extends object>(
   try {
     for (const claimed of await claim({ ...busy, now, leaseEnds, limit, choose })) {
       taken.delete(claimed.record.id)
-      hands.begin(claimed, true)
+      leasing.begin(claimed, true)
     }
     stolen = taken.size > 0
   } finally {
     // Another process has claimed these.
-    for (const record of taken.values()) hands.free(record)
+    for (const record of taken.values()) leasing.free(record)
   }
   // What another process took leaves room for what was passed over.
   const more = found === limit || (stolen && passed > 0)
@@ -202,14 +202,14 @@ async function claimSome<R extends Leasable, Busy extends object>(
 
 /** Stores new records. @returns `complete`: room was there for every one; `freed`: some existed already and left their room */
 async function enter<R extends Leasable>(
-  hands: Hands<R>,
+  leasing: Leasing<R>,
   records: readonly R[],
   store: (records: readonly R[]) => Promise<ReadonlySet<string>>,
 ): Promise<{ complete: boolean; freed: boolean }> {
-  const { leaseEnds } = hands.lease()
+  const { leaseEnds } = leasing.lease()
   const leased = new Map<string, R>()
   const all = records.map((record) => {
-    if (!hands.take(record)) return record
+    if (!leasing.take(record)) return record
     const mine: R = { ...record, state: 'leased', next_at: leaseEnds, fence: record.fence + 1 }
     leased.set(mine.id, mine)
     return mine
@@ -219,11 +219,11 @@ async function enter<R extends Leasable>(
     const stored = await store(all)
     for (const record of [...leased.values()].filter(({ id }) => stored.has(id))) {
       leased.delete(record.id)
-      hands.begin({ record, interrupted: false }, false)
+      leasing.begin({ record, interrupted: false }, false)
     }
     return { complete, freed: leased.size > 0 }
   } finally {
-    for (const record of leased.values()) hands.free(record)
+    for (const record of leased.values()) leasing.free(record)
   }
 }
 

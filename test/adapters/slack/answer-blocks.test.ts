@@ -28,7 +28,7 @@ const pending = (rows: PendingRow[], more = 0): ChatAnswer & { kind: 'pending' }
   open: 'https://approve.example.com/approvals',
 })
 
-describe('what waits', () => {
+describe('pending requests', () => {
   it('shows each request with its link, time, key and action', () => {
     const message = drawn(pending([row(), row({ high_impact: true, action: 'Pay 300 EUR' })]))
     const shown = shownText(message.blocks)

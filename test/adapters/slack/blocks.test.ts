@@ -156,7 +156,7 @@ describe('buttons', () => {
   })
 })
 
-describe('what stands where', () => {
+describe('the layout', () => {
   it('shows arguments as preformatted JSON, findings with severity in words, other fields as the caller’s', () => {
     const { blocks } = renderCard(viewCard(sampleRequest(), TO_ANA))
     const placed = placedTexts(blocks)

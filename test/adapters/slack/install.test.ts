@@ -124,7 +124,7 @@ describe('an installation', () => {
       expect(everywhere).not.toContain(secret)
   })
 
-  it('brings what was asked before, and what was asked while the app was gone', async () => {
+  it('sends requests from before the installation and from the time without the app', async () => {
     const { deps } = service.composition
     const live = { service, owner: ana, key: await keyOf(service, ana.userId) }
     const early = await ask(live)

@@ -76,7 +76,7 @@ describe('a one-time link', () => {
   )
 })
 
-describe('what waits', () => {
+describe('pending requests', () => {
   it('is a list with a button for each, and one for all', () => {
     const look_alike = '“раураl” mixes Latin and Cyrillic letters, which can look alike.'
     const rows = [row({ high_impact: true, look_alike }), row({ action: '{{DATE(2026-09-14T14:15:00Z)}}' })]

@@ -4,7 +4,7 @@ import { isAddressed, readCommand } from '../../../adapters/teams/activity.ts'
 const BOT = { id: '28:bot', name: 'Countersign' }
 const mention = (text: string, id = BOT.id) => ({ type: 'mention', text, mentioned: { id } })
 
-describe('what somebody typed', () => {
+describe('the typed text', () => {
   it.each([
     ['verify req_1', 'verify req_1'],
     ['/verify req_1', 'verify req_1'],

@@ -225,7 +225,7 @@ describe('other things Teams tells of', () => {
   )
 })
 
-describe('what is logged', () => {
+describe('the log', () => {
   it('holds no secret and no token', async () => {
     const logged = JSON.stringify(setting.service.logged)
     expect(logged).not.toContain(TEAMS_PASSWORD)

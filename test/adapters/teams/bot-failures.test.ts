@@ -260,7 +260,7 @@ describe('the bot’s own token', () => {
   })
 })
 
-describe('what is not sent at all', () => {
+describe('calls that are not sent', () => {
   it.each([
     ['to another tenant', () => port().post({ ...to(1), tenant: 'another' }, VIEW)],
     [

@@ -191,7 +191,7 @@ describe('the answer to More details', () => {
   })
 })
 
-describe('what stands where', () => {
+describe('the layout', () => {
   it('frames what the caller wrote, and nothing else', () => {
     const lines = cardLines(drawn(sampleRequest(), TO_ANA))
     const ground = (part: string) => lines.find(({ text }) => text.includes(part))?.ground

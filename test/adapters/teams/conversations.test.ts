@@ -50,7 +50,7 @@ describe('what the directory says of a person', () => {
     expect(await known()).toEqual({ ...rest, name: 'Bea' })
   })
 
-  it('does not bring back whoever left while it was asked, whenever that was', async () => {
+  it('does not restore a member who left while it was asked, whenever that was', async () => {
     const { conversations, told, source, met, known } = await somebodyWhoWrote(
       '0a0a0a0a-1b1b-4c4c-8d8d-000000000002',
     )

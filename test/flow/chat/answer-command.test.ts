@@ -309,7 +309,7 @@ describe('somebody who is linked', () => {
     expect(await say(service, speaker, 'pending')).toMatchObject({ kind: 'pending' })
   })
 
-  it('sees what waits for them, ten at most, and how many more', async () => {
+  it('lists the speaker’s pending requests, ten at most, and how many more', async () => {
     const setting = await setUpOwner(service, 'busy@example.com')
     const speaker = newSpeaker()
     await linkTo(service, setting.owner, speaker)

@@ -67,7 +67,7 @@ it.each([
   expect(setting.chat.of('U9')).toEqual([])
 })
 
-it('brings a card to a delegate who was named after the request was made, with the next reminder', async () => {
+it('sends a card with the next reminder to a delegate who was named after the request was made', async () => {
   const setting = await useCardSetting({ approvers: 1 })
   const { worker, requester, chat } = setting
   const delegate = await useDelegate(setting, { until: -1_000 })

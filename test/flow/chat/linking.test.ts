@@ -47,7 +47,7 @@ async function link({ worker: { deps } }: CardSetting, person: User, user: strin
 
 const first = ({ people }: CardSetting): User => people[0] ?? expect.unreachable()
 
-it('brings somebody who links late what waits for them and found nobody before', async () => {
+it('sends pending requests, which had reached nobody, to an approver who links late', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester } = setting
   chat.members.clear()
@@ -104,7 +104,7 @@ async function untilConsentRests({ deps }: Pick<Worker, 'deps'>, id: string): Pr
   })
 }
 
-it('brings an owner who links late the agents that wait for a key and found nobody before', async () => {
+it('sends pending bootstraps, which had reached nobody, to an owner who links late', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, people } = setting
   chat.members.clear()

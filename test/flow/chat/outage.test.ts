@@ -72,7 +72,7 @@ function safely(chat: CardSetting['chat'], to: string, request: string) {
   return chat.of(to).find(({ shown }) => shown[0]?.request_id === request)
 }
 
-it('is over with any card that is accepted: one of a new request brings the others at once', async () => {
+it('is over with any card that is accepted: one of a new request has the others sent at once', async () => {
   const outage = await useOutage({ approvers: 2 })
   const { worker, chat, requester } = outage
   chat.behave(() => AWAY)

@@ -110,7 +110,7 @@ it('counts the card as the message when both come together, and does not remind 
   expect(chat.one('U1', id)).toMatchObject({ shown: [{ version: 2 }], replies: [] })
 })
 
-it('brings a card to who had no chat when the request was made', async () => {
+it('sends a card to an approver who had no chat when the request was made', async () => {
   const setting = await useCardSetting({ approvers: 2 })
   const { worker, chat, requester } = setting
   chat.tenants = []

@@ -149,7 +149,7 @@ describe('hidden and look-alike characters', () => {
   })
 })
 
-describe('what became of the request', () => {
+describe('the outcome of the request', () => {
   it('knows the six states', () => {
     const kinds = [
       sampleRequest(),

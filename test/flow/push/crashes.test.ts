@@ -121,7 +121,7 @@ describe('a connection to a push service', () => {
   })
 })
 
-describe('whether a reminder was accepted', () => {
+describe('the outcome of a reminder', () => {
   it('is true when a push service accepted it, false when it refused, or nobody has a browser', async () => {
     const setting = await usePushSetting()
     const { worker, push, requester } = setting

@@ -157,7 +157,7 @@ describe('a new request', () => {
   })
 })
 
-describe('what the push service says', () => {
+describe('the push service’s answer', () => {
   it('410 removes the subscription, with an entry that says why', async () => {
     const setting = await usePushSetting()
     const { worker, requester, browserOf } = setting

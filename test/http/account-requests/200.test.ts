@@ -258,7 +258,7 @@ describe('the requests of an account as a file', () => {
   })
 })
 
-describe('what was asked before', () => {
+describe('earlier similar requests', () => {
   it('is of the same key and tool, newest first, as far as a person may see it, with what differs now', async () => {
     const setting = await freshOwner()
     const accountId = await accountOf(setting.owner)

@@ -130,7 +130,7 @@ describe('T18: a batch in which one request', () => {
   })
 })
 
-describe('what is no change', () => {
+describe('unchanged requests', () => {
   it('a reminder, and another policy for later requests', async () => {
     const ids = [await ask(own), await ask(own)]
     const [first = ''] = ids

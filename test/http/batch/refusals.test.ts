@@ -87,7 +87,7 @@ describe('who may decide a batch', () => {
   }
 })
 
-describe('what cannot be in a batch', () => {
+describe('requests that no batch may hold', () => {
   it('a dry run', async () => {
     const user = await service.composition.deps.users.find(setting.owner.userId)
     const { raw_key } = await addKey(service, user ?? expect.unreachable(), { sandbox: true })
@@ -134,7 +134,7 @@ describe('what cannot be in a batch', () => {
   })
 })
 
-describe('what the gesture was made for', () => {
+describe('the subject of the proof', () => {
   it('T33: counts once, one after the other and at the same time', async () => {
     const [first, second] = [await ask(setting), await ask(setting)]
     const proven = await proveBatch(service, setting.owner, approve(first, second))
@@ -234,7 +234,7 @@ describe('what the gesture was made for', () => {
   })
 })
 
-describe('what must come with it', () => {
+describe('required fields', () => {
   it('the batch, exactly one proof, and a comment that fits', async () => {
     const id = await ask(setting)
     const { batch_id, passkey } = await proveBatch(service, setting.owner, approve(id))

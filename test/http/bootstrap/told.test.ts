@@ -37,7 +37,7 @@ async function allHeard(path: string, type: EventType, count: number) {
   return bodies().map(({ data }) => data)
 }
 
-describe('what is told of a bootstrap', () => {
+describe('notices of a bootstrap', () => {
   it('webhooks of the account hear who asks, that the owner consented, and who collected', async () => {
     const made = await owner.browser.post('/api/v1/account/webhooks', { url: receiver.url('/owner') })
     receiver.trust('/owner', expectStatus(made, 201).secret)

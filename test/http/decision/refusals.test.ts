@@ -117,7 +117,7 @@ describe('who may decide', () => {
   })
 })
 
-describe('what the proof was given for', () => {
+describe('the subject of the proof', () => {
   it('T16: an assertion for one request decides no other', async () => {
     const [first, second] = [await ask(setting), await ask(setting, { action: 'Delete everything' })]
     const passkey = await proofFor(setting, first, 'approved')

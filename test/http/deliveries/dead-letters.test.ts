@@ -29,7 +29,7 @@ async function givenUp(owner: WebhookOwner, events: number): Promise<string[]> {
   return ids
 }
 
-describe('what was given up', () => {
+describe('deliveries that were given up', () => {
   it('is listed for the account alone, newest first, page by page', async () => {
     const owner = await newWebhookOwner(service)
     const [third, second, first] = await givenUp(owner, 3)

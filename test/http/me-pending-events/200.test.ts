@@ -87,7 +87,7 @@ describe('a stream of the inbox', () => {
     stream.close()
   })
 
-  it('tells a delegate what waits for whom they stand in for, and of the end of that', async () => {
+  it('tells a delegate of the pending requests of their principal, and when the delegation ends', async () => {
     const principal = await newCaller(service)
     const delegate = await newCaller(service)
     const stream = await watchInbox(service, await tokenOf(delegate))
@@ -122,7 +122,7 @@ describe('a stream of the inbox', () => {
     stream.close()
   })
 
-  it('says nothing of what waits for others, nor of dry-runs', async () => {
+  it('says nothing of the requests of other approvers, nor of dry-runs', async () => {
     const watcher = await newCaller(service)
     const dry = await newCaller(service, { user: watcher.user, sandbox: true })
     const stranger = await newCaller(service)

@@ -67,7 +67,7 @@ describe('during the stream', () => {
   it.each([
     ['was ended', { ended_at: new Date() }],
     ['ran out', { expires_at: new Date(0) }],
-    ['fell asleep', { last_seen_at: new Date(0) }],
+    ['was idle for too long', { last_seen_at: new Date(0) }],
   ])('ends soon after the session %s, though no request came to this process', async (_what, change) => {
     const { session, sessionToken } = await person()
     const stream = await watchInbox(service, sessionToken)

@@ -221,7 +221,7 @@ describe('PATCH /api/v1/account/members/:id and …/remove', () => {
   })
 })
 
-describe('what the invited person says', () => {
+describe('the invited person’s answer', () => {
   it('accepts, once or twice, and may leave again', async () => {
     const person = await enrolWithPasskey(service, fresh())
     const { link } = await inviteMember(service, owner, person.email)

@@ -142,7 +142,7 @@ describe.each([
   })
 })
 
-describe('what is no asset', () => {
+describe('addresses of no asset', () => {
   let names: Record<string, string>
   beforeAll(async () => {
     names = await namesIn(BUILT_PAGE)

@@ -49,7 +49,7 @@ async function hooked(owner: WebhookOwner, events?: string[]) {
 
 const typeOf = (body: Buffer): unknown => Object(JSON.parse(String(body))).type
 
-describe('what a webhook is told', () => {
+describe('the events of a webhook', () => {
   it('when a request is made, reminded and runs out', async () => {
     const owner = await newWebhookOwner(service)
     const hook = await hooked(owner)

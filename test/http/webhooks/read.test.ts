@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-describe('what an owner reads of a webhook', () => {
+describe('a webhook as its owner reads it', () => {
   it('says that nothing happened yet, in the list and alone', async () => {
     const { made, list, call } = await newWebhookOwner(service)
     const { id, path } = await made(nobody)

@@ -32,7 +32,7 @@ function drop(
   )
 }
 
-describeInBrowser('bringing a receipt to the public page', () => {
+describeInBrowser('giving a receipt to the public page', () => {
   const suite = usePageSuite()
 
   async function open(): Promise<{ page: Page; calls: Request[]; incidents: string[] }> {
