@@ -9,7 +9,7 @@ import { date, flag, neededPart, number, part, text } from './mongo/fields.ts'
 import { OLDEST_FIRST } from './mongo/filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './mongo/outbox.ts'
 import { documentOf, recordIn, recordOf, replacing } from './mongo/record.ts'
-import { createLookup } from './mongo/shared-trips.ts'
+import { createLookup } from './mongo/shared-commands.ts'
 import { insertInSlot } from './mongo/slots.ts'
 import { createWriter } from './mongo/writer.ts'
 

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { text } from '../mongo/fields.ts'
 import { addOutbox, noWake, type OutboxToken, outboxToken, type Wake } from '../mongo/outbox.ts'
-import { createInserter } from '../mongo/shared-trips.ts'
+import { createInserter } from '../mongo/shared-commands.ts'
 
 type InboxDocument = { _id: string; audit: AuditEntry[] } & OutboxToken
 

@@ -9,7 +9,7 @@ import type { StoreConnection } from '../mongo/connect.ts'
 import { damageTold } from '../mongo/failures.ts'
 import { date, number, text } from '../mongo/fields.ts'
 import { addOutbox, type OutboxToken, withOutbox } from '../mongo/outbox.ts'
-import { shareTrips } from '../mongo/shared-trips.ts'
+import { shareCommands } from '../mongo/shared-commands.ts'
 import { findSound, leanSound, PASSED_OVER } from '../mongo/sound-reads.ts'
 
 const { trusted } = mongoose
@@ -110,7 +110,7 @@ export function createQueue<D extends QueueDocument, R>(
   const model = connection.model<QueueDocument>(modelName)
   const collection = connection.collection<{ _id: string }>(model.collection.name)
   // Results written at the same moment share one command.
-  const finish = shareTrips((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
+  const finish = shareCommands((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
   const damaged = passDamaged(connection)
   const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
     const due = { ...which, ...damaged.others(), state: OPEN, next_at: { $lte: now } }

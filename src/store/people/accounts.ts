@@ -8,7 +8,7 @@ import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { date, neededPart, number, part, text } from '../mongo/fields.ts'
 import { mergeNewest } from '../mongo/filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
-import { createLookup } from '../mongo/shared-trips.ts'
+import { createLookup } from '../mongo/shared-commands.ts'
 import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose

@@ -1,7 +1,7 @@
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import type { ApiKeyStore } from '../api-keys.ts'
-import { shareTrips } from '../mongo/shared-trips.ts'
+import { shareCommands } from '../mongo/shared-commands.ts'
 import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
 
@@ -210,7 +210,7 @@ function createSharedLook({
   requests,
   apiKeys,
 }: Stores): (of: Pick<Watcher, 'requestId' | 'keyId'>) => Promise<News> {
-  return shareTrips(
+  return shareCommands(
     async (batch) => {
       const [found, revoked] = await Promise.all([
         requests.findMany([...new Set(batch.map((one) => one.requestId))]),

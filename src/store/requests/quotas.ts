@@ -3,7 +3,7 @@ import { MOST_PENDING } from '../../domain/attention.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { part, text } from '../mongo/fields.ts'
-import { shareTrips } from '../mongo/shared-trips.ts'
+import { shareCommands } from '../mongo/shared-commands.ts'
 
 /** A request that has reserved some of an approver's attention. */
 export interface Reservation {
@@ -140,7 +140,7 @@ function createTaker(connection: StoreConnection): (takings: Takings) => Promise
       groups = takings.filter((taking) => outcomes.get(taking) === 'taken').map((taking) => [taking])
     }
   }
-  const takeShared = shareTrips(async (asks: readonly Takings[]) => {
+  const takeShared = shareCommands(async (asks: readonly Takings[]) => {
     const outcomes = new Map<Taking, Outcome>()
     const all = [asks.flatMap(({ first }) => first), asks.map(({ last }) => last)] as const
     const groups = all.flatMap(groupsOf)

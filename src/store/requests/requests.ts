@@ -20,7 +20,7 @@ import {
 } from '../mongo/filters.ts'
 import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
-import { createInserter, createLookup } from '../mongo/shared-trips.ts'
+import { createInserter, createLookup } from '../mongo/shared-commands.ts'
 import { leanSound } from '../mongo/sound-reads.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 

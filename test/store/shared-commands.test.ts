@@ -11,7 +11,7 @@ import { createPushStore } from '../../src/store/delivery/pushes.ts'
 import { outcomesOf } from '../../src/store/mongo/bulk-writes.ts'
 import { connectStore } from '../../src/store/mongo/connect.ts'
 import { isUnavailable } from '../../src/store/mongo/failures.ts'
-import { shareTrips } from '../../src/store/mongo/shared-trips.ts'
+import { shareCommands } from '../../src/store/mongo/shared-commands.ts'
 import { createQuotaStore } from '../../src/store/requests/quotas.ts'
 import { createRequestStore } from '../../src/store/requests/requests.ts'
 import { decidedId, newCaller, send, stored, type TestCaller } from '../support/caller.ts'
@@ -291,13 +291,13 @@ it('of two requests under one id, one is made and the other is told so, whoever 
 })
 
 it('a command that never comes back holds up only those whom it carries', async () => {
-  const trips: (readonly number[])[] = []
-  const ask = shareTrips(async (asks: readonly number[]) => {
-    trips.push(asks)
-    return trips.length === 1 ? new Promise<readonly number[]>(() => undefined) : asks
+  const sent: (readonly number[])[] = []
+  const ask = shareCommands(async (asks: readonly number[]) => {
+    sent.push(asks)
+    return sent.length === 1 ? new Promise<readonly number[]>(() => undefined) : asks
   })
   void ask(1)
-  await expect.poll(() => trips.length).toBe(1)
+  await expect.poll(() => sent.length).toBe(1)
   const answered: number[] = []
   await expect
     .poll(() => {

@@ -18,52 +18,53 @@ interface Waiting<Ask, Answer> {
 const STUCK_MS = 500
 
 /**
- * Lets concurrent asks share one command (a "trip"). Nothing is cached: a command is always sent after its asks were made, so
- * it sees every write acknowledged before them. While a command is under way, further asks wait for the next one, so trips
+ * Lets concurrent asks share one command. Nothing is cached: a command is always sent after its asks were made, so
+ * it sees every write acknowledged before them. While a command is under way, further asks wait for the next one, so commands
  * grow as the store slows down, and a lone ask goes at once. A stuck command holds up only the asks it carries.
- * @param trip answers in the order of the asks; when it throws, every ask of the trip fails with that error
+ * @param send answers in the order of the asks; when it throws, every ask of the command fails with that error
  */
-export function shareTrips<Ask, Answer>(
-  trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+export function shareCommands<Ask, Answer>(
+  send: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
   { most = 128, alone = false }: Sharing = {},
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = []
+  /** The run that took up asks last; another begins beside it when its command is stuck. */
   let newest: { since: number } | undefined
-  const travel = async (traveller: { since: number }): Promise<void> => {
+  const run = async (runner: { since: number }): Promise<void> => {
     while (waiting.length > 0) {
-      traveller.since = performance.now()
-      await answer(waiting.splice(0, most), trip, alone)
+      runner.since = performance.now()
+      await answer(waiting.splice(0, most), send, alone)
     }
-    if (newest === traveller) newest = undefined
+    if (newest === runner) newest = undefined
   }
   return (ask) =>
     new Promise((resolve, reject) => {
       waiting.push({ ask, resolve, reject })
       const now = performance.now()
       if (newest !== undefined && now - newest.since < STUCK_MS) return
-      const traveller = { since: now }
-      newest = traveller
+      const runner = { since: now }
+      newest = runner
       // All asks made in this turn of the event loop go together.
-      setImmediate(travel, traveller)
+      setImmediate(run, runner)
     })
 }
 
 async function answer<Ask, Answer>(
   batch: readonly Waiting<Ask, Answer>[],
-  trip: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
+  send: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
   alone: boolean,
 ): Promise<void> {
   try {
-    const answers = await trip(batch.map(({ ask }) => ask))
+    const answers = await send(batch.map(({ ask }) => ask))
     for (const [index, { resolve, reject }] of batch.entries()) {
       const mine = answers[index]
-      if (mine === undefined) reject(new Error('a shared trip came back without an answer'))
+      if (mine === undefined) reject(new Error('a shared command returned no answer to one of its asks'))
       else resolve(mine)
     }
   } catch (error) {
     const isShared = new Set(batch.map(({ ask }) => ask)).size > 1
     if (alone && isShared && damageTold(error) !== undefined)
-      await Promise.all(batch.map((one) => answer([one], trip, alone)))
+      await Promise.all(batch.map((one) => answer([one], send, alone)))
     else for (const { reject } of batch) reject(error)
   }
 }
@@ -80,7 +81,7 @@ export function createLookup<Document extends object>(
     const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
     return values.map((value) => ({ document: byValue.get(value) }))
   }
-  const look = shareTrips(find, { alone: true })
+  const look = shareCommands(find, { alone: true })
   // A value of another type would be an operator, or match documents without the field (T61, T62).
   return async (value) => (await look(String(value))).document
 }
@@ -89,7 +90,7 @@ export function createLookup<Document extends object>(
 export function createInserter<Document extends mongo.Document>({
   collection,
 }: Model<Document>): (document: Document) => Promise<boolean> {
-  const insert = shareTrips((documents: readonly Document[]) =>
+  const insert = shareCommands((documents: readonly Document[]) =>
     outcomesOf(documents.length, () =>
       collection.insertMany([...documents], { ordered: false, ignoreUndefined: true }),
     ),
