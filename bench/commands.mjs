@@ -77,8 +77,17 @@ async function run() {
       action: `Bench ${turn}`,
       sandbox_auto_decide_seconds: 0,
     })
+  const keyed = (turn) =>
+    call(
+      'POST',
+      '/api/v1/approvals/request',
+      live[turn % live.length],
+      { action: `Bench ${turn}` },
+      { 'Idempotency-Key': `bench-${turn}` },
+    )
   await create(0)
   const made = await alone('create', () => create(0))
+  await alone('create, Idempotency-Key', keyed)
   const dry = await alone('create in the sandbox', sandbox)
   const path = (turn) => `/api/v1/approvals/${dry[turn].request_id}`
   await alone('read that decides and signs', (turn) => call('GET', path(turn), person.sandbox))
@@ -262,13 +271,14 @@ function assertion(challenge, id, privateKey) {
 }
 
 /** An address of its own each time: the limits are not what is measured here. */
-async function call(method, path, token, body) {
+async function call(method, path, token, body, headers = {}) {
   address += 1
   const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
     method,
     headers: {
       ...(token ? { Authorization: `Bearer ${token}` } : {}),
       ...(body ? { 'Content-Type': 'application/json' } : {}),
+      ...headers,
       'X-Forwarded-For': `10.0.${address >> 8}.${address & 255}`,
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
