@@ -100,7 +100,7 @@ async function answerFallback(parts: AnsweringParts, click: BotClick): Promise<v
 }
 
 /**
- * Stores the conversation, and brings a person what waits: that they write is the only sign that they no longer block the app.
+ * Stores the conversation, and retries the person's unreachable cards: that they write is the only sign that they no longer block the app.
  * First asks the directory for their address if it is unknown or old, or if they add the app again.
  */
 async function meet(
@@ -118,12 +118,12 @@ async function meet(
       if (found.ok) email = found.value
       else deps.log.warn({ reason: found.code }, 'finding the e-mail address of a person in Teams failed')
     }
-    await bringWhatWaits(deps, { ...met, email })
+    await retryUnreachableCards(deps, { ...met, email })
   }, 'queueing the cards that wait for a person in Teams failed')
 }
 
 /** Retries a person's cards that could not be posted or edited, because the app can reach the person now. */
-async function bringWhatWaits(
+async function retryUnreachableCards(
   { users, cards, clock }: FlowDeps,
   { tenant, who, email }: Pick<ChatConversation, 'tenant' | 'who'> & { email: string | undefined },
 ): Promise<void> {

@@ -8,7 +8,7 @@ import { proven } from '../../webauthn-page/kit/passkey/step-up.ts'
 import { callerText } from '../../webauthn-page/kit/show/caller-text.ts'
 import type { RowPanel } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
-import { showWhatWaits } from '../requests/withdraw.ts'
+import { showPendingRequests } from '../requests/withdraw.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Key, keysShape, newKeyShape, secretsShape } from './key-shapes.ts'
 import { namedKey } from './key-words.ts'
@@ -29,7 +29,7 @@ export async function revokeKey(
   if (!sure) return
   await slot.attempt(async () => {
     await remove(`/account/api-keys/${key.id}`, okShape)
-    await showWhatWaits(context, ['key', key.id], 'The API key is revoked.')
+    await showPendingRequests(context, ['key', key.id], 'The API key is revoked.')
   })
 }
 

@@ -25,7 +25,7 @@ import { type ChoiceField, choiceField } from '../parts/fields.ts'
 import { ENDS, entry, type RowPanel, rowPanel, tag } from '../parts/rows.ts'
 import { secretBox } from '../parts/secret-box.ts'
 import { section } from '../parts/section.ts'
-import { showWhatWaits } from '../requests/withdraw.ts'
+import { showPendingRequests } from '../requests/withdraw.ts'
 import { policyWarnings } from '../settings/policy-warnings.ts'
 import { type Policy, policyShape } from '../settings/settings-shapes.ts'
 import { ROLES, roleName } from '../shell/account-view.ts'
@@ -179,7 +179,7 @@ function roleForm(member: Member, policy: Policy, panel: RowPanel, context: Page
     const purpose = roleChange(member, wanted, keeps)
     if ((await confirmed(purpose, send, 'member.change', member.user_id)) === undefined) return
     if (wanted === 'approver') return context.done('The role is changed.')
-    await showWhatWaits(context, ['person', member.user_id], 'The role is changed.')
+    await showPendingRequests(context, ['person', member.user_id], 'The role is changed.')
   }
   return form(
     { class: 'panel-form', 'aria-label': 'Change the role' },
@@ -225,7 +225,7 @@ async function remove(member: Member, policy: Policy, context: PageContext): Pro
   const send = (proof?: Proof) => post(`/account/members/${member.user_id}/remove`, { proof }, okShape)
   if ((await confirmed(purpose, send, 'member.change', member.user_id)) === undefined) return
   if (invited) return context.done('The invitation is withdrawn.')
-  await showWhatWaits(context, ['person', member.user_id], 'The member is removed.')
+  await showPendingRequests(context, ['person', member.user_id], 'The member is removed.')
 }
 
 /** The invitation link, shown only once: the service sends no e-mail, so the account's owner hands it over. */

@@ -43,7 +43,7 @@ function said(count: number, wanted: number): string {
 }
 
 /** After a key is revoked or a person removed, shows the key's or the person's pending requests, if there are any. */
-export async function showWhatWaits(
+export async function showPendingRequests(
   context: PageContext,
   whose: readonly ['key' | 'person', string],
   message: string,

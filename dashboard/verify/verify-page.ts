@@ -88,7 +88,7 @@ class Bench {
     this.#draft = draft
     this.#text.input.value = draft.text
     this.#text.input.addEventListener('input', () => (draft.text = this.#text.input.value))
-    this.#entry = this.#bringing()
+    this.#entry = this.#receiptEntry()
     this.#nameOf = nameOf
     this.scene = div(
       'verify',
@@ -123,7 +123,7 @@ class Bench {
   }
 
   /** The form for a receipt, folded after a check: then the verdict matters. */
-  #bringing(): HTMLDetailsElement {
+  #receiptEntry(): HTMLDetailsElement {
     const check = (): Promise<void> => this.#check({ text: this.#text.input.value })
     const zone = dropZone(
       this.#signal,

@@ -137,12 +137,12 @@ export function runRevokeSigningKey(kid: string, options: { since?: string }): P
     if (done.refused !== undefined) throw whyNotRevoked(kid, done)
     return {
       value: { ok: true, kid, purpose: done.key.purpose, revoked_at: since.toISOString() },
-      text: `Revoked. ${done.key.purpose === 'session' ? VOID_TOKENS : `${whatIsVoid(done.key, since)} ${FETCH_AGAIN}`}`,
+      text: `Revoked. ${done.key.purpose === 'session' ? VOID_TOKENS : `${voidedBy(done.key, since)} ${FETCH_AGAIN}`}`,
     }
   })
 }
 
-function whatIsVoid({ createdAt }: PublicKeyRecord, since: Date): string {
+function voidedBy({ createdAt }: PublicKeyRecord, since: Date): string {
   return since < createdAt
     ? `That is before the key was made, at ${createdAt.toISOString()}: none of its signatures is valid any more.`
     : `Its signatures from ${since.toISOString()} on are no longer valid.`

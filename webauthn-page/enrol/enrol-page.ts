@@ -147,7 +147,7 @@ async function answerInvitation(token: string, invitation: Invitation): Promise<
 function showSignIn(token: string, invitation: Invitation): void {
   show(
     invitation,
-    p('The invitation is for ', whoIsMeant(invitation), '. Sign in as that person to answer it.'),
+    p('The invitation is for ', inviteeOf(invitation), '. Sign in as that person to answer it.'),
     signInPanel(() => void answerInvitation(token, invitation), completeLink(token)),
     note(
       'Not signed up yet? You have an earlier invitation from another owner: finish that one first, then open this link again.',
@@ -179,7 +179,7 @@ function showOtherUser(user: User, invitation: Invitation): void {
     invitation,
     p(
       'The invitation is for ',
-      whoIsMeant(invitation),
+      inviteeOf(invitation),
       ', and you are signed in as ',
       callerName(user.email),
       '. Sign out there first, then open the link again.',
@@ -188,7 +188,7 @@ function showOtherUser(user: User, invitation: Invitation): void {
   )
 }
 
-function whoIsMeant({ email }: Invitation): HTMLElement {
+function inviteeOf({ email }: Invitation): HTMLElement {
   return callerName(email ?? '')
 }
 

@@ -15,7 +15,7 @@ import { accessTo, type Owner } from '../people/accounts.ts'
 import { personAudit, undoIfReset } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { proveFactor } from '../people/step-up.ts'
-import { beginTrouble, bringToAccount, endTrouble, standingIn } from '../tell/trouble.ts'
+import { beginTrouble, endTrouble, queueForAccount, standingIn } from '../tell/trouble.ts'
 import { ownerAudit } from '../webhooks/manage-webhooks.ts'
 import { useUp } from './chat-links.ts'
 import type { LinkUse } from './link-identity.ts'
@@ -139,7 +139,7 @@ export async function addInstallation(
     )
   try {
     await endTrouble(deps, fresh)
-    await bringToAccount(deps, accountId, fresh.platform)
+    await queueForAccount(deps, accountId, fresh.platform)
   } catch (error) {
     deps.log.warn({ error, account_id: accountId }, 'queueing the cards that wait for a workspace failed')
   }

@@ -4,7 +4,7 @@ import type { FlowDeps } from '../deps.ts'
 import { changeFresh, changeOwn, personAudit } from '../people/person.ts'
 import type { SignedIn } from '../people/sessions.ts'
 import { checkOperation, type Proof, proveFactor } from '../people/step-up.ts'
-import { bringToPerson } from '../tell/trouble.ts'
+import { queueForPerson } from '../tell/trouble.ts'
 import { useUp } from './chat-links.ts'
 
 /** What a signed-in person presents to use a one-time link. */
@@ -39,7 +39,7 @@ export async function linkIdentity(
     return { fields: { chat: [...others, linked] }, audit: [audit] }
   })
   deps.log.info({ user_id: changed.id, identity: key }, 'chat identity linked')
-  await bringToPerson(deps, changed, linked.platform)
+  await queueForPerson(deps, changed, linked.platform)
   return linked
 }
 
@@ -73,5 +73,5 @@ export async function unlinkIdentity(deps: FlowDeps, input: Unlinking): Promise<
   })
   deps.log.info({ user_id: userId, identity: key }, 'chat identity unlinked')
   // Waiting cards leave that chat and go where another link or the e-mail address leads.
-  if (platform !== undefined) await bringToPerson(deps, changed, platform)
+  if (platform !== undefined) await queueForPerson(deps, changed, platform)
 }

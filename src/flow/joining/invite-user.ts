@@ -10,7 +10,7 @@ import { withoutDelegate } from '../people/delegates.ts'
 import { changeFresh, newPerson, personAudit } from '../people/person.ts'
 import { endAllSessions } from '../people/sessions.ts'
 import { removeAllDevices } from '../tell/manage-devices.ts'
-import { bringToPerson } from '../tell/trouble.ts'
+import { queueForPerson } from '../tell/trouble.ts'
 
 /**
  * Makes a person with an account of their own, and a link by which they enrol within seven days.
@@ -94,7 +94,7 @@ export async function resetPerson(
   const sessions = await endAllSessions(deps, user, actor, 'reset')
   const pushDevices = await removeAllDevices(deps, user, actor, 'reset')
   for (const platform of new Set(before.chat.map((identity) => identity.platform)))
-    await bringToPerson(deps, user, platform)
+    await queueForPerson(deps, user, platform)
   deps.log.info({ user_id: user.id }, 'reset')
   return { before, sessions, links, pushDevices }
 }

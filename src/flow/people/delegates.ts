@@ -211,12 +211,12 @@ export async function inboxScopeOf(
 }
 
 /**
- * Whom a pending request waits for at `at`: all approvers named whose vote is missing, and the delegates who stand in for one of
+ * Returns those who may still decide a pending request at `at`: all approvers named whose vote is missing, and the delegates who stand in for one of
  * them and decide in that account (`deciderFor` says the same of one person). A person who has voted, for any approver, is
  * not asked again.
  * @returns user ids
  */
-export async function whomItWaitsFor(
+export async function pendingApprovers(
   deps: PeopleDeps,
   request: ApprovalRequest,
   at: Date,

@@ -105,7 +105,7 @@ const KEPT_MS = 24 * 3600 * 1000
  * @throws Refusal `idempotency_mismatch`
  */
 async function findEarlier(
-  { requests, clock }: Pick<FlowDeps, 'requests' | 'clock'>,
+  { requests, clock }: FlowDeps,
   { idempotency_sha256, body_sha256 }: Marks,
 ): Promise<ApprovalRequest | undefined> {
   const earlier = await requests.findByIdempotencyKey(idempotency_sha256)
@@ -150,7 +150,7 @@ async function makeRequest(
 }
 
 /** Returns the parsed form of the callback's URL; only this form is stored and used (T1, T6, T11). */
-function readCallbackUrl({ targets }: Pick<FlowDeps, 'targets'>, input: CreateInput): string | undefined {
+function readCallbackUrl({ targets }: FlowDeps, input: CreateInput): string | undefined {
   if (input.callback_url === undefined) return undefined
   const target = targets.read(input.callback_url)
   if ('problem' in target) throw invalidField('callback_url', target.problem)

@@ -8,7 +8,7 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { OutboxEntry } from '../../ports/ports.ts'
 import type { CardNews } from '../../store/chat/cards.ts'
 import type { FlowDeps } from '../deps.ts'
-import { whomItWaitsFor } from '../people/delegates.ts'
+import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
 import { cardsThatTell } from './tell-requester.ts'
@@ -201,7 +201,7 @@ async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Ca
   const cards = asked.map(async ({ request, quiet }) => {
     const platforms = served.get(request.account_id) ?? []
     if (platforms.length === 0) return []
-    const people = (await whomToTell(deps, request)).filter((id) => !quiet.has(id))
+    const people = (await approversToNotify(deps, request)).filter((id) => !quiet.has(id))
     const approvers = people.map((user_id) => ({ kind: 'approver' as const, user_id }))
     return platforms.flatMap(({ platform, channels }) =>
       [...approvers, ...channels].map((recipient) => newCard(deps, request, platform, recipient)),
@@ -211,9 +211,9 @@ async function addressCards(deps: FlowDeps, asked: readonly Asked[]): Promise<Ca
 }
 
 /** Returns all approvers named and the delegates that the request waits for. */
-async function whomToTell(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
+async function approversToNotify(deps: FlowDeps, request: ApprovalRequest): Promise<string[]> {
   const named = request.requirement.approvers.map(({ user_id }) => user_id)
-  return [...new Set([...named, ...(await whomItWaitsFor(deps, request, deps.clock.now()))])]
+  return [...new Set([...named, ...(await pendingApprovers(deps, request, deps.clock.now()))])]
 }
 
 /** Returns the platforms that serve the account, with its channels there. */

@@ -5,7 +5,7 @@ import { NOTICE_PUSH_DAYS, type Push, type PushDevice, type PushSubject } from '
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { OutboxEntry } from '../../ports/ports.ts'
 import type { FlowDeps } from '../deps.ts'
-import { whomItWaitsFor } from '../people/delegates.ts'
+import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
 
@@ -98,7 +98,7 @@ async function newsOfRequest(
   const news = events.map(async (event): Promise<News[]> => {
     const kind = KINDS[event.type]
     if (kind === undefined) return []
-    const people = await whomItWaitsFor(deps, request, deps.clock.now())
+    const people = await pendingApprovers(deps, request, deps.clock.now())
     return [
       {
         event_id: event.id,

@@ -9,7 +9,7 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Reminder } from '../../domain/views.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { whomItWaitsFor } from '../people/delegates.ts'
+import { pendingApprovers } from '../people/delegates.ts'
 import { auditEntry } from '../requests/close-request.ts'
 import { findReadableRequest } from '../requests/read-request.ts'
 import { expireIfLapsed, settleDue } from '../requests/settle-request.ts'
@@ -116,7 +116,7 @@ async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId:
 
 /** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
 async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
-  const people = await whomItWaitsFor(deps, request, deps.clock.now())
+  const people = await pendingApprovers(deps, request, deps.clock.now())
   if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(request.id)).some(

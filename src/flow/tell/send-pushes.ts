@@ -16,7 +16,7 @@ import { sha256Hex } from '../../signing/digest.ts'
 import type { Busy } from '../../store/delivery/deliveries.ts'
 import type { PushResult } from '../../store/delivery/pushes.ts'
 import type { FlowDeps } from '../deps.ts'
-import { whomItWaitsFor } from '../people/delegates.ts'
+import { pendingApprovers } from '../people/delegates.ts'
 import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 import { openSubscription } from './push-secrets.ts'
@@ -188,7 +188,7 @@ export async function drawPush(deps: FlowDeps, push: Push): Promise<PushPayload 
     case 'reminder': {
       const request = await deps.requests.find(about.request_id)
       if (request?.status !== 'pending' || request.expires_at <= now) return undefined
-      if (!(await whomItWaitsFor(deps, request, now)).includes(user_id)) return undefined
+      if (!(await pendingApprovers(deps, request, now)).includes(user_id)) return undefined
       return requestPush(request, about.kind)
     }
   }

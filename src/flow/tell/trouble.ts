@@ -37,7 +37,7 @@ export async function endTrouble(deps: FlowDeps, place: ChatPlace): Promise<void
     const told = tell(deps, 'chat.restored', account, trouble, at)
     if (!(await deps.accounts.endTrouble(account.id, trouble, told))) continue
     deps.log.info({ account_id: account.id, ...place }, 'a chat workspace or channel accepts cards again')
-    await bringTo(deps, account.id, place)
+    await queueAt(deps, account.id, place)
   }
 }
 
@@ -64,7 +64,7 @@ async function isServed(
 }
 
 /** Makes the cards due that failed in the workspace or channel. */
-async function bringTo(
+async function queueAt(
   { cards, clock }: FlowDeps,
   accountId: string,
   { platform, tenant, channel }: ChatPlace,
@@ -107,7 +107,7 @@ export async function noteChannels(
       if (!here) await beginTrouble(deps, id, { ...place, reason: 'app_removed' })
       else {
         await endTrouble(deps, place)
-        await bringTo(deps, id, place)
+        await queueAt(deps, id, place)
       }
     }
   }
@@ -200,10 +200,10 @@ export function createTroubleWatch(deps: FlowDeps) {
 const MOST = 500
 
 /**
- * Brings the waiting requests of an account to a workspace that has just been connected: makes missing cards and retries those
+ * Queues the pending requests of an account for a workspace that has just been connected: makes missing cards and retries those
  * that had no address.
  */
-export async function bringToAccount(
+export async function queueForAccount(
   deps: FlowDeps,
   accountId: string,
   platform: ChatPlatform,
@@ -215,14 +215,14 @@ export async function bringToAccount(
   await deps.cards.hurry(accountId, platform, deps.clock.now())
 }
 
-/** The most cards brought to one person at once, the soonest deadline first. */
+/** The most cards queued for one person at once, the soonest deadline first. */
 const MOST_CARDS = 100
 
 /**
- * Brings a person who has just become reachable their waiting cards: unposted ones are posted, those addressed by e-mail no
+ * Queues the cards of a person who has just become reachable: unposted ones are posted, those addressed by e-mail no
  * longer ask to link, and edits that failed are made. Never throws, since the change that made them reachable stands anyway.
  */
-export async function bringToPerson(deps: FlowDeps, person: User, platform: ChatPlatform): Promise<void> {
+export async function queueForPerson(deps: FlowDeps, person: User, platform: ChatPlatform): Promise<void> {
   const { cards, requests, clock, log } = deps
   const { id } = person
   try {
