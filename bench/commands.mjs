@@ -81,7 +81,7 @@ async function run() {
     call(
       'POST',
       '/api/v1/approvals/request',
-      live[turn % live.length],
+      live[0],
       { action: `Bench ${turn}` },
       { 'Idempotency-Key': `bench-${turn}` },
     )
