@@ -81,7 +81,7 @@ async function run() {
     call(
       'POST',
       '/api/v1/approvals/request',
-      live[0],
+      live[1],
       { action: `Bench ${turn}` },
       { 'Idempotency-Key': `bench-${turn}` },
     )
