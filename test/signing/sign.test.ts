@@ -23,6 +23,11 @@ describe('signPayload', () => {
     expect(signPayload(livePayload, live)).toStrictEqual(signPayload(livePayload, live))
   })
 
+  it('signs a decision of the last second', () => {
+    const payload = { ...livePayload, ts: livePayload.exp }
+    expect(signPayload(payload, live).canonical_payload).toBe(canonicalize(payload))
+  })
+
   it.each([
     ['an unknown field', { ...livePayload, note: 'x' }, live, /field note/],
     ['a missing field', { ...livePayload, nonce: undefined }, live, /field nonce/],

@@ -1,8 +1,17 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import type { HashPurpose } from '../../src/ports/ports.ts'
 import { fromBase64Url, toBase64Url } from '../../src/signing/base64.ts'
 import { equalHex } from '../../src/signing/digest.ts'
-import { hkdf, hmacSha256, open, SealError, seal, webhookSecret } from '../../src/signing/vault.ts'
+import {
+  createVault,
+  hkdf,
+  hmacSha256,
+  open,
+  SealError,
+  seal,
+  webhookSecret,
+} from '../../src/signing/vault.ts'
 import { bytes, hex, vectors } from './fixtures.ts'
 
 interface Group<T> {
@@ -51,6 +60,53 @@ describe('derivation', () => {
     )
     expect(() => webhookSecret(master, 'key_a', -1)).toThrow(/whole number/)
     expect(() => webhookSecret(master, 'key_a', 0.5)).toThrow(RangeError)
+  })
+})
+
+describe('the vault', () => {
+  const secret = (fill: number) => new Uint8Array(32).fill(fill)
+  const vault = createVault({
+    API_KEY_PEPPER: secret(1),
+    TOKEN_SECRET: secret(2),
+    SEALING_KEY: secret(3),
+    WEBHOOK_MASTER_SECRET: secret(4),
+  })
+  const derived = (fill: number, label: string, info: string, size: number) =>
+    Buffer.from(hkdfSync('sha256', secret(fill), label, info, size))
+  const PURPOSES: HashPurpose[] = [
+    'session',
+    'device',
+    'enrollment',
+    'backup-code',
+    'approver',
+    'internal-token',
+    'chat-link',
+    'bootstrap',
+    'bootstrap-email',
+    'push-endpoint',
+  ]
+
+  it('hashes under one key per purpose, with the labels that every store was written with', () => {
+    const hashed = (key: Buffer) => createHmac('sha256', key).update('value').digest('hex')
+    expect(vault.hash('api-key', 'value')).toBe(hashed(derived(1, 'human-approval/api-key/v1', '', 32)))
+    for (const purpose of PURPOSES)
+      expect(vault.hash(purpose, 'value'), purpose).toBe(
+        hashed(derived(2, 'human-approval/token/v1', purpose, 32)),
+      )
+    expect(new Set(PURPOSES.map((purpose) => vault.hash(purpose, 'value'))).size).toBe(PURPOSES.length)
+  })
+
+  it('seals and fingerprints with the labels that every store was written with', () => {
+    const sealed = vault.seal(Buffer.from('seed'), 'usr_1')
+    expect(hex(open(sealed, derived(3, 'human-approval/seal/v1', '', 32), 'usr_1'))).toBe(
+      hex(Buffer.from('seed')),
+    )
+    const print = (fill: number) => derived(fill, 'human-approval/fingerprint/v1', '', 8).toString('hex')
+    expect(vault.fingerprints()).toEqual({
+      API_KEY_PEPPER: print(1),
+      TOKEN_SECRET: print(2),
+      WEBHOOK_MASTER_SECRET: print(4),
+    })
   })
 })
 
