@@ -75,9 +75,9 @@ export async function timelineSection(
 function stepsOf(entries: readonly AuditEntry[], reading: Reading): Step[] {
   const alike = new Map<unknown, AuditEntry[]>()
   const outcome = entries.find(({ type }) => type === 'approval.approved' || type === 'approval.rejected')
-  const deciding = entries.findLast(
-    ({ type, actor }) => type === 'approval.voted' && actor.id === outcome?.actor.id,
-  )
+  const deciding = entries
+    .filter(({ type, actor }) => type === 'approval.voted' && actor.id === outcome?.actor.id)
+    .at(-1)
   for (const entry of entries) {
     if (entry === deciding) continue
     const { type, actor, detail } = entry
