@@ -25,9 +25,9 @@ export async function tellPerson(
   const about = { kind: incoming.kind, tenant: incoming.tenant, user: incoming.user, said: notice.heading }
   try {
     const told = await reply.give(acknowledgement(incoming, message))
-    const whispers = incoming.kind === 'action' || incoming.kind === 'shortcut'
-    if (whispers && reply.tells()) await whisper(parts, incoming, message)
-    else if (whispers || !told) parts.log.info(about, 'an answer to Slack was already sent')
+    const ephemeral = incoming.kind === 'action' || incoming.kind === 'shortcut'
+    if (ephemeral && reply.tells()) await postEphemeral(parts, incoming, message)
+    else if (ephemeral || !told) parts.log.info(about, 'an answer to Slack was already sent')
   } catch (error) {
     logUnanswered(parts.log, error, about)
   }
@@ -59,7 +59,7 @@ function modal({ blocks }: SlackMessage): types.ModalView {
 }
 
 /** Posts the message in the channel of the click, visible to this person alone; without a channel, as a direct message. */
-async function whisper(
+async function postEphemeral(
   { workspaces }: TellParts,
   { tenant, user, channel }: Incoming,
   message: SlackMessage,

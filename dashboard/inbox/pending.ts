@@ -3,7 +3,7 @@ import { get, getTimed } from '../../webauthn-page/kit/api/request.ts'
 import { el, hint, mono } from '../../webauthn-page/kit/dom/element.ts'
 import { whileVisible } from '../../webauthn-page/kit/dom/while-visible.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
-import { readOn } from '../parts/read-on.ts'
+import { readPages } from '../parts/read-pages.ts'
 
 /** The waiting requests as the service lists them, in the order in which they end. */
 export type Pending = Awaited<ReturnType<typeof loadPending>>
@@ -15,7 +15,7 @@ export const LISTED = 1000
 export async function loadPending() {
   const { value, clock } = await getTimed('/me/pending', pendingShape)
   const load = (cursor: string) => get(`/me/pending?cursor=${encodeURIComponent(cursor)}`, pendingShape)
-  return { ...(await readOn(value, load, LISTED)), clock }
+  return { ...(await readPages(value, load, LISTED)), clock }
 }
 
 /** States for whom the person would vote as a delegate; undefined when the vote is their own. */

@@ -13,14 +13,14 @@ import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
 import { callerName } from '../../webauthn-page/kit/show/caller-text.ts'
-import { askedBefore } from '../requests/asked-before.ts'
+import { similarSection } from '../requests/similar-requests.ts'
 import { canDecide, pageOf } from './inbox-row.ts'
 import { forWhom } from './pending.ts'
 
 /** Loads everything about a request, to be shown beside the list. @throws RequestFailure, ShapeError */
 export async function readingOf(request: PendingRequest): Promise<HTMLElement[]> {
   try {
-    const [checked, before] = await Promise.all([loadReview(request.id), askedBefore(request.id)])
+    const [checked, before] = await Promise.all([loadReview(request.id), similarSection(request.id)])
     return [...reading(request, checked), ...(before === undefined ? [] : [before])]
   } catch (error) {
     if (!(error instanceof MismatchError)) throw error

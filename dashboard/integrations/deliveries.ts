@@ -5,7 +5,7 @@ import { ago } from '../../webauthn-page/kit/dom/moment.ts'
 import type { NoticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
 import { attemptList, DELIVERY_STATES, outcomeWord, stateTag } from '../parts/delivery-words.ts'
 import { type Filters, withFilters } from '../parts/filters.ts'
-import { readOn } from '../parts/read-on.ts'
+import { readPages } from '../parts/read-pages.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import { type Delivery, type DeliveryPage, deliveryPageShape, deliveryShape } from './integration-shapes.ts'
 
@@ -120,7 +120,11 @@ export async function loadNewestDeliveries(
 ): Promise<{ all: Delivery[]; more: boolean }> {
   const load = (...place: [string, string][]): Promise<DeliveryPage> =>
     loadDeliveries(id, new Map([...filters, ['limit', '100'], ...place]))
-  const { data, complete } = await readOn(await load(), (cursor) => load(['cursor', cursor]), MOST_IN_A_FILE)
+  const { data, complete } = await readPages(
+    await load(),
+    (cursor) => load(['cursor', cursor]),
+    MOST_IN_A_FILE,
+  )
   return { all: data, more: !complete }
 }
 

@@ -10,7 +10,7 @@ import { replaceAddress } from '../shell/shown-address.ts'
 import type { ChoiceField } from './fields.ts'
 import { downloadWords } from './file-buttons.ts'
 import { type Filters, filtersIn, forService, withFilters } from './filters.ts'
-import type { ListPage } from './read-on.ts'
+import type { ListPage } from './read-pages.ts'
 import { shortcuts } from './shortcuts.ts'
 import { showMore } from './show-more.ts'
 

@@ -1,7 +1,7 @@
 import { button } from '../../webauthn-page/kit/dom/button.ts'
 import { announce, div } from '../../webauthn-page/kit/dom/element.ts'
 import { noticeSlot } from '../../webauthn-page/kit/dom/notice.ts'
-import type { ListPage } from './read-on.ts'
+import type { ListPage } from './read-pages.ts'
 
 interface MoreOptions<T> {
   load(cursor: string): Promise<ListPage<T>>

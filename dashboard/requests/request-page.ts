@@ -32,14 +32,14 @@ import {
   RECIPIENTS,
   stateTag,
 } from '../parts/delivery-words.ts'
-import { readOn } from '../parts/read-on.ts'
+import { readPages } from '../parts/read-pages.ts'
 import { entry, tag } from '../parts/rows.ts'
 import { section } from '../parts/section.ts'
 import { moreRows } from '../parts/show-more.ts'
 import { isOwned } from '../shell/account-view.ts'
 import type { PageContext, PageView } from '../shell/page-entry.ts'
-import { askedBefore } from './asked-before.ts'
 import { type Card, type Delivery, type RequestLog, requestLogShape } from './request-shapes.ts'
+import { similarSection } from './similar-requests.ts'
 import { timelineSection } from './timeline.ts'
 import { withdrawButton } from './withdraw.ts'
 
@@ -79,7 +79,7 @@ async function aboutThePast(
   person: WritePerson,
 ): Promise<HTMLElement[]> {
   const parts = await Promise.all([
-    askedBefore(review.id),
+    similarSection(review.id),
     allSent(review.id, log)
       .then((sent) => timelineSection(review, sent, context, person))
       .catch(() => undefined),
@@ -89,7 +89,7 @@ async function aboutThePast(
 
 /** Reads all deliveries for the timeline; the list begins with the first page. @throws RequestFailure, ShapeError */
 async function allSent(id: string, log: RequestLog | undefined): Promise<RequestLog | undefined> {
-  return log && { ...log, ...(await readOn(log, (cursor) => loadLog(id, cursor))) }
+  return log && { ...log, ...(await readPages(log, (cursor) => loadLog(id, cursor))) }
 }
 
 /** Loads deliveries; undefined for another account's request that names this person. @throws RequestFailure, ShapeError */

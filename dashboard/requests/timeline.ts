@@ -7,7 +7,7 @@ import { type Reading, readingOf, sentenceOf } from '../audit/audit-sentence.ts'
 import { type AuditEntry, type AuditPage, auditPageShape } from '../audit/audit-shapes.ts'
 import { type Attempt, PLATFORMS, RECIPIENTS } from '../parts/delivery-words.ts'
 import { withFilters } from '../parts/filters.ts'
-import { readOn } from '../parts/read-on.ts'
+import { readPages } from '../parts/read-pages.ts'
 import { section } from '../parts/section.ts'
 import type { PageContext } from '../shell/page-entry.ts'
 import type { RequestLog } from './request-shapes.ts'
@@ -39,7 +39,7 @@ export async function timelineSection(
     reading.learn(page)
     return page
   }
-  const trail = await readOn(await load(''), (cursor) => load(`&cursor=${encodeURIComponent(cursor)}`))
+  const trail = await readPages(await load(''), (cursor) => load(`&cursor=${encodeURIComponent(cursor)}`))
   // The log is newest first, even within one instant: reversed, a vote comes before the outcome that it brings about.
   const audited = stepsOf(trail.data.reverse(), reading)
   const opened = seen.map(

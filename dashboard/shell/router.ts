@@ -11,8 +11,8 @@ import { idleParts } from '../parts/section.ts'
 import { type AccountView, accountsOf, currentSessionShape, isOwned } from './account-view.ts'
 import { matchPath, ofAccount, pageHref } from './addresses.ts'
 import { isOpenTo, type PageEntry, type PageView, type Visit } from './page-entry.ts'
+import { retryWhenOnline } from './retry-when-online.ts'
 import { isShown, noteShown } from './shown-address.ts'
-import { retryWhenBack } from './when-back.ts'
 
 /** The way in which a page is opened; it decides the focus and the scroll position. */
 interface Opening {
@@ -244,7 +244,7 @@ function failureView(
   return stopped(
     'This page could not be loaded',
     notice('failed', sentenceOf(error)),
-    retryWhenBack({ away, failed, retry: () => void retry(), signal }),
+    retryWhenOnline({ away, failed, retry: () => void retry(), signal }),
     button('Try again', 'primary', retry),
   )
 }

@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { FlowDeps } from '../flow/deps.ts'
 import { createRelay, type Relay, type SendLoops } from '../flow/relay/relay.ts'
-import { CARD_LEASE_MS } from '../flow/tell/record-card.ts'
-import { createCardLoop } from '../flow/tell/send-cards.ts'
+import { createCardLoop } from '../flow/tell/cards/send-cards.ts'
 import { createPushLoop } from '../flow/tell/send-pushes.ts'
 import { createDeliveryLoop } from '../flow/webhooks/send-deliveries.ts'
 import { createJobs, type Jobs } from '../jobs/start-jobs.ts'
@@ -29,7 +28,7 @@ const DELIVERIES = { total: 64, perHost: 4, perAccount: 32 }
 const PUSHES = { total: 32, perHost: 16, perAccount: 16 }
 
 /** The most concurrent cards of one process; each recipient gets one at a time. */
-const CARDS = { total: 32, perAccount: 16, leaseMs: CARD_LEASE_MS }
+const CARDS = { total: 32, perAccount: 16 }
 
 /** How much longer the lease of an attempt lasts than the attempt itself may. */
 const LEASE_MARGIN_MS = 20_000

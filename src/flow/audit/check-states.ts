@@ -3,7 +3,7 @@ import type { AuditTrail } from '../../ports/ports.ts'
 import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/audit/state-survey.ts'
-import { ASKED_FIELDS, askedSha256 } from '../requests/asked.ts'
+import { DIGESTED_FIELDS, requestSha256 } from '../requests/request-digest.ts'
 import { alteredPart, type SignedPart } from '../requests/verify-receipt.ts'
 import { WITNESSES, type Witness } from './witnesses.ts'
 
@@ -125,7 +125,7 @@ async function checkAsked(
   report: (finding: StateFinding) => void,
 ): Promise<void> {
   const type = 'approval.created'
-  for await (const page of pagesOf({ survey }, 'requests', ASKED_FIELDS)) {
+  for await (const page of pagesOf({ survey }, 'requests', DIGESTED_FIELDS)) {
     const told = await survey.told(
       type,
       page.map(({ id }) => id),
@@ -149,7 +149,7 @@ async function checkAsked(
 
 function askedNow(facts: StateDocument['facts']): string | undefined {
   try {
-    return askedSha256(facts)
+    return requestSha256(facts)
   } catch {
     // Everything that the service writes has a canonical form.
     return undefined

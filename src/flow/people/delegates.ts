@@ -114,7 +114,7 @@ function delegateAudit(
 }
 
 /** Returns who stands in for the person now or later; undefined when there is no delegate, or their time is over. */
-export async function standInOf(
+export async function delegateOf(
   deps: PeopleDeps,
   { delegate }: Pick<User, 'delegate'>,
 ): Promise<StandIn | undefined> {

@@ -21,10 +21,10 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { askedSha256 } from './asked.ts'
 import { giveBackAllowance, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
 import { findTarget, type NotifyInput } from './notify-target.ts'
+import { requestSha256 } from './request-digest.ts'
 
 /** A create body after its fields were checked one by one. */
 export interface CreateInput {
@@ -266,7 +266,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
     votes: [],
     outbox: [drawEvent(deps, 'approval.created', created_at, createdData(facts))],
-    audit: [{ ...told, detail: { asked_sha256: askedSha256(asked) } }],
+    audit: [{ ...told, detail: { asked_sha256: requestSha256(asked) } }],
   }
 }
 

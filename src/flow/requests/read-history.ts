@@ -91,7 +91,7 @@ const SIMILAR = 3
  * person may see.
  * @throws Refusal as `reviewRequest`
  */
-export async function askedBefore(
+export async function similarRequests(
   deps: FlowDeps,
   person: User,
   id: string,

@@ -5,7 +5,7 @@ import { namesByReference } from '../../flow/people/names.ts'
 import { decide } from '../../flow/requests/decide.ts'
 import { decideBatch } from '../../flow/requests/decide-batch.ts'
 import { startDecision } from '../../flow/requests/prove-presence.ts'
-import { askedBefore } from '../../flow/requests/read-history.ts'
+import { similarRequests } from '../../flow/requests/read-history.ts'
 import { noteSeen, pendingForPerson, reviewRequest } from '../../flow/requests/review-request.ts'
 import { startBatch } from '../../flow/requests/start-batch.ts'
 import { watchInbox } from '../../flow/requests/wait-for-decision.ts'
@@ -74,7 +74,7 @@ const showReview: Endpoint<typeof reviewAnswer, WithId> = (deps) =>
 const listSimilar: Endpoint<typeof similarAnswer, WithId> = (deps) =>
   async function listSimilar(request, response) {
     const { user } = sessionOf(response)
-    const found = await askedBefore(deps, user, request.params.id, clientAddress(request))
+    const found = await similarRequests(deps, user, request.params.id, clientAddress(request))
     const references = found.earlier.flatMap(referencesIn)
     const names = await namesByReference(deps, user, found.request.account_id, references)
     response.json(presentSimilar(found.request, found.earlier, names))

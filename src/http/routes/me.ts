@@ -2,7 +2,7 @@ import { Router } from 'express'
 import { given } from '../../domain/given.ts'
 import type { User } from '../../domain/user.ts'
 import { acceptInvitation, declineInvitation, leaveAccount } from '../../flow/joining/members.ts'
-import { delegateCandidates, removeDelegate, setDelegate, standInOf } from '../../flow/people/delegates.ts'
+import { delegateCandidates, delegateOf, removeDelegate, setDelegate } from '../../flow/people/delegates.ts'
 import { addPasskey, removePasskey, startAddingPasskey } from '../../flow/people/manage-passkeys.ts'
 import { addTotp, removeTotp, renewBackupCodes, startAddingTotp } from '../../flow/people/manage-totp.ts'
 import { changeProfile } from '../../flow/people/person.ts'
@@ -190,7 +190,7 @@ const removeOwnDelegate: Endpoint<typeof profileAnswer> = (deps) =>
   }
 
 async function answer(deps: HttpDeps, user: User) {
-  return { user: presentUser(user, await standInOf(deps, user)) }
+  return { user: presentUser(user, await delegateOf(deps, user)) }
 }
 
 const joinAccount: Endpoint<typeof okAnswer, WithId> = (deps) =>

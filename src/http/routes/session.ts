@@ -9,7 +9,7 @@ import {
   startTotpEnrollment,
 } from '../../flow/joining/enroll.ts'
 import { membershipsOf } from '../../flow/people/accounts.ts'
-import { standInOf } from '../../flow/people/delegates.ts'
+import { delegateOf } from '../../flow/people/delegates.ts'
 import { proveSession } from '../../flow/people/recent-proof.ts'
 import { endOneSession, endOtherSessions, endOwnSession, listSessions } from '../../flow/people/sessions.ts'
 import {
@@ -78,7 +78,7 @@ export function sessionRoutes(deps: HttpDeps): Router {
 const showSession: Endpoint<typeof currentSessionAnswer> = (deps) =>
   async function showSession(_request, response) {
     const { session, user } = sessionOf(response)
-    const [standIn, memberships] = await Promise.all([standInOf(deps, user), membershipsOf(deps, user)])
+    const [standIn, memberships] = await Promise.all([delegateOf(deps, user), membershipsOf(deps, user)])
     response.json({
       user: presentUser(user, standIn),
       expires_at: session.expires_at.toISOString(),
@@ -104,7 +104,7 @@ const refreshSession: Endpoint<typeof sessionAnswer> = (deps) =>
   async function refreshSession(_request, response) {
     const { session, user } = sessionOf(response)
     const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
-    response.json(presentGrant(grant, await standInOf(deps, user)))
+    response.json(presentGrant(grant, await delegateOf(deps, user)))
   }
 
 const proveAgain: Endpoint<typeof provenAnswer> = (deps) =>
@@ -124,7 +124,7 @@ const signInByPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
     const { credential } = parseInput(passkeySignInBody, request.body)
     const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
+    response.json(presentGrant(grant, await delegateOf(deps, grant.user)))
   }
 
 function signInByCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
@@ -133,7 +133,7 @@ function signInByCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<ty
     const device = readCookie(request, 'device', deps.settings.baseUrl)
     const grant = await signIn(deps, { email, code, device }, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant, await standInOf(deps, grant.user)))
+    response.json(presentGrant(grant, await delegateOf(deps, grant.user)))
   }
 }
 
@@ -200,7 +200,7 @@ const enrolPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
     const body = parseInput(passkeyEnrollmentBody, request.body)
     const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    response.status(201).json(presentGrant(grant, await standInOf(deps, grant.user)))
+    response.status(201).json(presentGrant(grant, await delegateOf(deps, grant.user)))
   }
 
 const enrolTotpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) =>
@@ -214,6 +214,6 @@ const enrolTotp: Endpoint<typeof totpEnrolledAnswer> = (deps) =>
     const body = parseInput(totpEnrollmentBody, request.body)
     const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
     setGrantCookies(response, deps, grant)
-    const granted = presentGrant(grant, await standInOf(deps, grant.user))
+    const granted = presentGrant(grant, await delegateOf(deps, grant.user))
     response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
   }

@@ -17,7 +17,7 @@ afterEach(() => slack.behave(() => undefined))
 const accepted = { answer: { ok: true, message_ts: '1.1', ts: '1.1', channel: 'C0' } }
 
 /** Takes ephemeral and other messages without looking at the conversation; names those sent since. */
-function hearWhispers() {
+function watchPosts() {
   const from = slack.calls.length
   slack.behave(({ method }) => (method.startsWith('chat.post') ? accepted : undefined))
   return () => slack.calls.slice(from).filter(({ method }) => method.startsWith('chat.post'))
@@ -33,11 +33,11 @@ const button = { type: 'button', action_id: 'somebody_elses', block_id: 'b', val
 describe('chat.md §4: nothing is swallowed silently', () => {
   it('acknowledges an unknown button with nothing, and tells the person beside it', async () => {
     const { driver, logged } = await useSlackService(slack)
-    const whispers = hearWhispers()
+    const posts = watchPosts()
     const answer = await driver.interact({ type: 'block_actions', ...who(), ...place, actions: [button] })
     expect([answer.status, answer.text]).toEqual([200, ''])
-    await waitUntil(() => expect(whispers()).toHaveLength(1))
-    const [call] = whispers()
+    await waitUntil(() => expect(posts()).toHaveLength(1))
+    const [call] = posts()
     expect(call).toMatchObject({
       method: 'chat.postEphemeral',
       args: { channel: 'C0DEPLOYS', user: 'U0ANA' },
@@ -53,7 +53,7 @@ describe('chat.md §4: nothing is swallowed silently', () => {
 
   it('answers buttons of the old kind, shortcuts and forms that it does not know', async () => {
     const { driver, logged } = await useSlackService(slack)
-    const whispers = hearWhispers()
+    const posts = watchPosts()
     const answers = [
       await driver.interact({
         type: 'interactive_message',
@@ -69,9 +69,9 @@ describe('chat.md §4: nothing is swallowed silently', () => {
       await driver.post('{"hello":"world"}', { contentType: 'application/json' }),
     ]
     expect(answers.map(({ status, text }) => [status, text])).toEqual(answers.map(() => [200, '']))
-    await waitUntil(() => expect(whispers()).toHaveLength(3))
+    await waitUntil(() => expect(posts()).toHaveLength(3))
     expect(
-      whispers()
+      posts()
         .map(({ method, args }) => [method, args.channel])
         .sort(),
     ).toEqual([
@@ -242,14 +242,14 @@ describe('T38: addresses out of a request', () => {
     const address: AddressInfo | string | null = trap.address()
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
     const { driver } = await useSlackService(slack)
-    const whispers = hearWhispers()
+    const posts = watchPosts()
     const fields = { response_url: `${url}/answer` }
     const urls = { ...fields, response_urls: [{ response_url: `${url}/form` }] }
     await driver.command('/countersign', 'help', { fields })
     await driver.command('/deploy', '', { fields })
     await driver.interact({ type: 'block_actions', ...who(), ...place, actions: [button], ...urls })
     await driver.interact({ type: 'view_submission', view: { callback_id: 'f' }, ...who(), ...urls })
-    await waitUntil(() => expect(whispers()).toHaveLength(1))
+    await waitUntil(() => expect(posts()).toHaveLength(1))
     expect(calls).toEqual([])
   })
 })

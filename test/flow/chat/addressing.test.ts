@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
 import type { User } from '../../../src/domain/user.ts'
-import { createLookup } from '../../../src/flow/tell/find-addresses.ts'
+import { createLookup } from '../../../src/flow/tell/cards/find-addresses.ts'
 import { remindApprovers } from '../../../src/flow/tell/remind-approvers.ts'
 import { createChatPlatform, letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { clockOf } from '../../support/clock.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ChatIdentity } from '../../../src/domain/chat.ts'
-import { createLookup } from '../../../src/flow/tell/find-addresses.ts'
+import { createLookup } from '../../../src/flow/tell/cards/find-addresses.ts'
 import type { ChatPort } from '../../../src/ports/ports.ts'
 import { createChatPlatform } from '../../support/chat-platform.ts'
 import { clockOf } from '../../support/clock.ts'

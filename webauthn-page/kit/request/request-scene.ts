@@ -141,7 +141,7 @@ export function signedFacts(review: Review): HTMLElement {
       ['High impact', review.high_impact ? 'Yes' : 'No'],
       ...callersWord(review),
       ...whoDecides(review),
-      ...yourPart(review),
+      ...signerRows(review),
     ),
   )
 }
@@ -184,7 +184,7 @@ function inLine(texts: readonly string[]): Child[] {
 }
 
 /** Rows that say in whose name the person signs, or has signed. */
-function yourPart({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
+function signerRows({ approver, on_behalf_of: other, votes }: Review): [string, ...Child[]][] {
   if (other !== undefined && other !== null)
     return [
       ['You decide for', callerText(other.name), ' ', mono(other.approver)],

@@ -40,7 +40,7 @@ export function watchUnseen(floor: () => number) {
   element.addEventListener('click', () => {
     // Clears the request to read on, so that it no longer covers the page.
     goOn()
-    const turned = seeNext(parts, floor)
+    const turned = scrollToNext(parts, floor)
     look()
     // While the same part continues, the focus stays on this button for the next press.
     if (turned === undefined || (turned.paged && parts.size > 0)) return
@@ -139,7 +139,7 @@ function isReadToItsEnd(part: HTMLElement): boolean {
 }
 
 /** Scrolls on by up to a screen, and opens the folded parts on it. @returns undefined when nothing is left */
-function seeNext(parts: Parts, floor: () => number): { part: HTMLElement; paged: boolean } | undefined {
+function scrollToNext(parts: Parts, floor: () => number): { part: HTMLElement; paged: boolean } | undefined {
   const [next] = parts
   if (next === undefined) return undefined
   const [part, { start }] = next

@@ -19,7 +19,7 @@ interface Trying {
  * service answers, the retry is left to the person: it would fail the same way.
  * @returns the hint that tells the person
  */
-export function retryWhenBack({ away, failed, retry, signal }: Trying): HTMLElement {
+export function retryWhenOnline({ away, failed, retry, signal }: Trying): HTMLElement {
   const said = hint()
   const pauses = PAUSES.slice(failed)
   let wasAway = away

@@ -1,9 +1,12 @@
-import type { Card, CardAttempt, MessageRef } from '../../domain/chat.ts'
-import { NOT_INSTALLED, UNKNOWN_PERSON } from '../../domain/chat-trouble.ts'
-import { given } from '../../domain/given.ts'
-import type { ChatAddress, ChatOutcome, ChatPort } from '../../ports/ports.ts'
-import type { ClaimedCard } from '../../store/chat/cards.ts'
-import { type FoundAddresses, findAddresses, findInstead, isTheirs, type Lookup } from './find-addresses.ts'
+import { isTheirs } from '../../../domain/card-state.ts'
+import type { Card, CardAttempt, MessageRef } from '../../../domain/chat.ts'
+import { NOT_INSTALLED, UNKNOWN_PERSON } from '../../../domain/chat-trouble.ts'
+import { given } from '../../../domain/given.ts'
+import type { ChatAddress, ChatOutcome, ChatPort } from '../../../ports/ports.ts'
+import type { ClaimedCard } from '../../../store/chat/cards.ts'
+import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from '../show-card.ts'
+import { standingIn } from '../trouble.ts'
+import { type FoundAddresses, findAddresses, findInstead, type Lookup } from './find-addresses.ts'
 import {
   type Answer,
   type AttemptDeps,
@@ -20,8 +23,6 @@ import {
   recordCard,
   stepAfter,
 } from './record-card.ts'
-import { findSubject, isOthers, isOver, type Showing, showReply, showSubject } from './show-card.ts'
-import { standingIn } from './trouble.ts'
 
 /** The most replies posted in one claim; further ones keep the card due. */
 const MOST_REPLIES = 5

@@ -1,6 +1,6 @@
-import type { Card, ChatPlatform } from '../../domain/chat.ts'
-import { type CardStep, PROBE_MS, probeStep } from '../../domain/chat-retry.ts'
-import type { FlowDeps } from '../deps.ts'
+import type { Card, ChatPlatform } from '../../../domain/chat.ts'
+import { type CardStep, PROBE_MS, probeStep } from '../../../domain/chat-retry.ts'
+import type { FlowDeps } from '../../deps.ts'
 
 /** What this process knows of an account's cards that fail on one platform. */
 interface Outage {

@@ -3,7 +3,7 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 
 /** Fields that are fixed when a request is made and that no later write changes; not when a sandbox request decides itself. */
-export const ASKED_FIELDS = [
+export const DIGESTED_FIELDS = [
   'account_id',
   'api_key_id',
   'requested_by',
@@ -27,8 +27,8 @@ export const ASKED_FIELDS = [
  * Returns the hex SHA-256 of what was asked for. `approval.created` holds it, so that the check finds a request that was changed
  * in the store before anyone signed any part of it (T86).
  */
-export function askedSha256(request: Partial<Record<(typeof ASKED_FIELDS)[number], unknown>>): string {
-  const asked = Object.fromEntries(ASKED_FIELDS.map((field) => [field, request[field]]))
+export function requestSha256(request: Partial<Record<(typeof DIGESTED_FIELDS)[number], unknown>>): string {
+  const asked = Object.fromEntries(DIGESTED_FIELDS.map((field) => [field, request[field]]))
   // Times become text, and undefined fields are dropped.
   return sha256Hex(canonicalize(JSON.parse(JSON.stringify(asked))))
 }

@@ -8,7 +8,7 @@ export interface ListPage<T> {
 const MOST = 1000
 
 /** Reads a list on from its first page, to its end or until `most` entries are read. @throws as `load` */
-export async function readOn<T>(
+export async function readPages<T>(
   first: ListPage<T>,
   load: (cursor: string) => Promise<ListPage<T>>,
   most = MOST,

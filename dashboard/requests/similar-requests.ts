@@ -18,7 +18,7 @@ const similarShape = answer<Similar>()
  * Earlier requests of the same key for the same tool, their outcomes, and how this request differs; undefined if there are
  * none. An earlier approval says nothing about this request: it only helps to see what is new in it.
  */
-export async function askedBefore(id: string): Promise<HTMLElement | undefined> {
+export async function similarSection(id: string): Promise<HTMLElement | undefined> {
   // The comparison helps to decide, but the page is complete without it.
   const found = await get(`/approvals/${encodeURIComponent(id)}/similar`, similarShape).catch(() => undefined)
   if (found === undefined || found.data.length === 0) return undefined

@@ -1,23 +1,24 @@
-import { type Card, identityKey, recipientKey } from '../../domain/chat.ts'
-import { type FactorNotice, noticePath } from '../../domain/factor-notice.ts'
-import { NOTICE_PUSH_DAYS } from '../../domain/push.ts'
-import type { ChatPort } from '../../ports/ports.ts'
-import type { ClaimedCard } from '../../store/chat/cards.ts'
-import type { FlowDeps } from '../deps.ts'
-import { createSendLoop, type SendLoop } from '../queue/send-loop.ts'
-import { createCount } from '../queue/send-slots.ts'
+import { type Card, identityKey, recipientKey } from '../../../domain/chat.ts'
+import { type FactorNotice, noticePath } from '../../../domain/factor-notice.ts'
+import { NOTICE_PUSH_DAYS } from '../../../domain/push.ts'
+import type { ChatPort } from '../../../ports/ports.ts'
+import type { ClaimedCard } from '../../../store/chat/cards.ts'
+import type { FlowDeps } from '../../deps.ts'
+import { createSendLoop, type SendLoop } from '../../queue/send-loop.ts'
+import { createCount } from '../../queue/send-slots.ts'
+import { createTroubleWatch } from '../trouble.ts'
 import { attemptCard } from './attempt-card.ts'
 import { createLookup } from './find-addresses.ts'
 import { createOutageWatch } from './outage.ts'
 import {
   type AttemptDeps,
+  CARD_LEASE_MS,
   type CardProgress,
   type CardReport,
   note,
   recordCard,
   stepAfter,
 } from './record-card.ts'
-import { createTroubleWatch } from './trouble.ts'
 
 /**
  * Creates the loop that posts and edits due cards. It handles one card per recipient and platform at a time, so a slow recipient
@@ -25,7 +26,7 @@ import { createTroubleWatch } from './trouble.ts'
  */
 export function createCardLoop(
   deps: FlowDeps,
-  limits: { total: number; perAccount: number; leaseMs: number },
+  limits: { total: number; perAccount: number },
 ): SendLoop<Card> {
   const platforms = new Map(deps.chats.map((chat) => [chat.platform, chat]))
   const watches = { troubles: createTroubleWatch(deps), outages: createOutageWatch(deps) }
@@ -35,7 +36,7 @@ export function createCardLoop(
     {
       name: { one: 'card', many: 'cards' },
       slots,
-      leaseMs: limits.leaseMs,
+      leaseMs: CARD_LEASE_MS,
       claim: (query) => deps.cards.claim({ ...query, platforms: [...platforms.keys()] }),
       async attempt(claimed) {
         const { notice, platform } = claimed.record
