@@ -2,8 +2,8 @@ import type { ApprovalRequest } from '../../domain/request.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import type { ApiKeyStore } from '../api-keys.ts'
 import { shareCommands } from '../mongo/shared-commands.ts'
-import { createLooker, nothing, sleepFor } from './looker.ts'
 import type { RequestStore } from './requests.ts'
+import { createSignal, newWatcher, tell, type Watcher } from './signal.ts'
 
 /** What a read for a waiter finds: the request, and whether the waiter's key has been revoked. */
 interface News {
@@ -21,14 +21,12 @@ export interface Watch {
   close(): void
 }
 
-/** `version`: the version the watcher knows while it waits. `looked`: when it was last compared. `told`: a read is due. */
-interface Watcher {
+/** `version`: the version that the watcher knows, undefined before its first wait. `looked`: when that was last compared. */
+interface RequestWatcher extends Watcher {
   requestId: string
   keyId: string
-  version: number
+  version?: number
   looked: number
-  told: boolean
-  wake: () => void
 }
 
 /** Milliseconds between polls for other processes' changes, and the longest pause that a slow store gets. */
@@ -58,78 +56,59 @@ export type ChangeSignal = ReturnType<typeof createChangeSignal>
 /**
  * Wakes those who wait for a request: at once for changes made by this process, by polling for changes by others. One poller
  * per process serves all waiters (T67): two commands every tenth of a second to find changes, two for each 200 waiters every
- * ten seconds, and none while nobody waits.
+ * ten seconds, and none while nobody watches.
  */
 export function createChangeSignal(stores: Stores, clock: Pick<Clock, 'now'>, log: Log) {
-  const watchers = createWatchers()
-  const look = createSharedLook(stores)
-  const poller = createLooker({
-    wanted: () => watchers.waiting.size > 0,
-    look: createLook(stores, watchers, clock),
+  const byId = createIndex()
+  const read = createSharedRead(stores)
+  const signal = createSignal<RequestWatcher>({
+    look: createLook(stores, byId, clock),
     failed: (error) => log.warn({ error }, 'looking for changes failed'),
     pollMs: POLL_MS,
     gapMs: 0,
     longestPauseMs: LONGEST_PAUSE_MS,
   })
-  let stopped = false
-
-  const sleep = async (watcher: Watcher, version: number, ms: number, signal: AbortSignal) => {
-    Object.assign(watcher, { version, looked: performance.now() })
-    watchers.waiting.add(watcher)
-    poller.start()
-    await sleepFor(watcher, ms, signal)
-    watchers.waiting.delete(watcher)
-  }
-  const watch = (requestId: string, keyId: string): Watch => {
-    const watcher: Watcher = { requestId, keyId, version: 0, looked: 0, told: false, wake: nothing }
-    watchers.add(watcher)
-    return {
-      async next(version, ms, signal) {
-        if (!watcher.told && !stopped && !signal.aborted) await sleep(watcher, version, ms, signal)
-        // Reset before the read: a change during the read must lead to another read.
-        watcher.told = false
-        return signal.aborted ? undefined : look(watcher)
-      },
-      close: () => watchers.remove(watcher),
-    }
-  }
   return {
     /** Tells waiters in this process that a request changed or a key was revoked. */
-    changed: (id: string): void => watchers.of(id).forEach(tell),
-    /** True from shutdown on: waiting any longer is of no use. */
-    stopped: () => stopped,
+    changed: (id: string): void => byId.of(id).forEach(tell),
+    stopped: signal.stopped,
     /** Begins a watch: open it before the first read of the request, and close it afterwards. */
-    watch,
-    /** Wakes all waiters, for good. */
-    stop(): void {
-      stopped = true
-      poller.stop()
-      for (const watcher of watchers.waiting) tell(watcher)
+    watch(requestId: string, keyId: string): Watch {
+      const watcher: RequestWatcher = { requestId, keyId, looked: performance.now(), ...newWatcher() }
+      byId.add(watcher)
+      signal.add(watcher)
+      return {
+        async next(version, ms, gone) {
+          Object.assign(watcher, { version, looked: performance.now() })
+          await signal.wait(watcher, ms, gone)
+          return gone.aborted ? undefined : read(watcher)
+        },
+        close() {
+          byId.remove(watcher)
+          signal.remove(watcher)
+        },
+      }
     },
+    stop: signal.stop,
   }
-}
-
-function tell(watcher: Watcher): void {
-  watcher.told = true
-  watcher.wake()
 }
 
 /**
  * Tells the waiters whose request changed or whose key was revoked. Two queries read what changed since the last poll; then
  * waiters not compared for long are compared one by one, or all of them when too much has changed.
  */
-function createLook(stores: Stores, watchers: Watchers, clock: Pick<Clock, 'now'>): () => Promise<void> {
+function createLook(stores: Stores, byId: Index, clock: Pick<Clock, 'now'>) {
   let last = Number.NEGATIVE_INFINITY
   // By the monotonic clock: `clock` follows the database's, which may also go backwards.
   let lastBegun = Number.NEGATIVE_INFINITY
   let lastFar = Number.NEGATIVE_INFINITY
-  return async () => {
+  return async (watchers: ReadonlySet<RequestWatcher>): Promise<void> => {
     const [now, begun] = [clock.now().getTime(), performance.now()]
     const rested = begun - lastBegun > WHOLE_MS
     const isFar = begun - lastFar >= FAR_LOOK_MS
     const times = { from: last - (isFar ? VERY_LATE_MS : LATE_MS), to: now + LATE_MS }
-    const isTold = !rested && (await tellNews(stores, watchers, times))
-    await tellWhoIsBehind(stores, isTold ? longestUnseen(watchers, begun) : [...watchers.waiting])
+    const isTold = !rested && (await tellNews(stores, byId, times))
+    await tellWhoIsBehind(stores, isTold ? longestUnseen(watchers, begun) : [...watchers])
     last = now
     lastBegun = begun
     if (isFar) lastFar = begun
@@ -137,9 +116,9 @@ function createLook(stores: Stores, watchers: Watchers, clock: Pick<Clock, 'now'
 }
 
 /** Returns the waiters due for a comparison, at most a batch, so that the next poll need not wait for thousands. */
-function longestUnseen({ waiting }: Watchers, now: number): Watcher[] {
-  const due: Watcher[] = []
-  for (const watcher of waiting) {
+function longestUnseen(watchers: ReadonlySet<RequestWatcher>, now: number): RequestWatcher[] {
+  const due: RequestWatcher[] = []
+  for (const watcher of watchers) {
     if (due.length === BATCH) break
     if (now - watcher.looked >= WHOLE_MS) due.push(watcher)
   }
@@ -149,7 +128,7 @@ function longestUnseen({ waiting }: Watchers, now: number): Watcher[] {
 /** Tells watchers of changes, also those not waiting now: their next wait reads at once. @returns false if too much has moved */
 async function tellNews(
   { requests, apiKeys }: Stores,
-  watchers: Watchers,
+  byId: Index,
   { from, to }: { from: number; to: number },
 ): Promise<boolean> {
   // With no end, a write made while the database's clock was ahead would stay news until time caught up with it.
@@ -158,14 +137,18 @@ async function tellNews(
     requests.movedBetween(since, until),
     apiKeys.revokedBetween(since, until),
   ])
-  for (const id of revoked) watchers.of(id).forEach(tell)
+  for (const id of revoked) byId.of(id).forEach(tell)
   for (const { id, version } of moved ?? [])
-    for (const watcher of watchers.of(id)) if (watcher.version !== version) tell(watcher)
+    for (const watcher of byId.of(id)) if (watcher.version !== version) tell(watcher)
   return moved !== undefined
 }
 
 /** Compares waiters' requests and keys, in batches: thousands of answers at once would survive the cheap garbage collection. */
-async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly Watcher[]): Promise<void> {
+async function tellWhoIsBehind(
+  { requests, apiKeys }: Stores,
+  watchers: readonly RequestWatcher[],
+): Promise<void> {
+  const waiting = watchers.filter(({ version }) => version !== undefined)
   for (let first = 0; first < waiting.length; first += BATCH) {
     const some = waiting.slice(first, first + BATCH)
     const [versions, revoked] = await Promise.all([
@@ -180,20 +163,19 @@ async function tellWhoIsBehind({ requests, apiKeys }: Stores, waiting: readonly 
   }
 }
 
-type Watchers = ReturnType<typeof createWatchers>
+type Index = ReturnType<typeof createIndex>
 
-/** All watchers by the ids they watch, and the set of those that wait now. */
-function createWatchers() {
-  const byId = new Map<string, Set<Watcher>>()
+/** All watchers by the ids they watch. */
+function createIndex() {
+  const byId = new Map<string, Set<RequestWatcher>>()
   return {
-    waiting: new Set<Watcher>(),
-    of: (id: string): Watcher[] => [...(byId.get(id) ?? [])],
-    add(watcher: Watcher): void {
+    of: (id: string): RequestWatcher[] => [...(byId.get(id) ?? [])],
+    add(watcher: RequestWatcher): void {
       for (const id of [watcher.requestId, watcher.keyId]) {
         byId.set(id, (byId.get(id) ?? new Set()).add(watcher))
       }
     },
-    remove(watcher: Watcher): void {
+    remove(watcher: RequestWatcher): void {
       for (const id of [watcher.requestId, watcher.keyId]) {
         byId.get(id)?.delete(watcher)
         if (byId.get(id)?.size === 0) byId.delete(id)
@@ -206,10 +188,10 @@ function createWatchers() {
  * Reads for many waiters together: a thousand woken by one poll cost a handful of commands, not two thousand. A waiter's key
  * is read at the same moment as its request (T54).
  */
-function createSharedLook({
+function createSharedRead({
   requests,
   apiKeys,
-}: Stores): (of: Pick<Watcher, 'requestId' | 'keyId'>) => Promise<News> {
+}: Stores): (of: Pick<RequestWatcher, 'requestId' | 'keyId'>) => Promise<News> {
   return shareCommands(
     async (batch) => {
       const [found, revoked] = await Promise.all([

@@ -2,7 +2,7 @@ import type { Clock, Log } from '../../ports/ports.ts'
 import { damageTold } from '../mongo/failures.ts'
 import type { SessionStore } from '../people/sessions.ts'
 import type { InboxStore } from './inbox.ts'
-import { createLooker, nothing, sleepFor } from './looker.ts'
+import { createSignal, newWatcher, tell, type Watcher } from './signal.ts'
 
 /** Milliseconds between polls for changes by other processes, and the least between two looks, whatever changes here. */
 const POLL_MS = 1_000
@@ -26,28 +26,23 @@ interface Stores {
   sessions: Pick<SessionStore, 'liveAmong'>
 }
 
-interface Watcher {
+interface InboxWatcher extends Watcher {
   userId: string
   sessionId: string
   /** What the last look found; undefined before the first. */
-  seen: string | undefined
-  news: InboxNews | undefined
-  wake: () => void
+  seen?: string
+  sessionOver: boolean
 }
 
 export type InboxSignal = ReturnType<typeof createInboxSignal>
 
 /**
- * Wakes those who watch an inbox: at once for changes made by this process, by polling for changes by others. One looker per
- * process: each look takes four queries for all streams together (T67), five where one person stands in for another, and none
- * while no inbox is watched.
+ * Wakes those who watch an inbox: at once for changes made by this process, by polling for changes by others. Each look takes
+ * four queries for all streams together (T67), five where one person stands in for another, and none while no inbox is watched.
  */
 export function createInboxSignal(stores: Stores, clock: Pick<Clock, 'now'>, log: Log) {
-  const watchers = new Set<Watcher>()
-  let stopped = false
-  const looker = createLooker({
-    wanted: () => watchers.size > 0,
-    look: () => lookForEach(stores, clock, [...watchers]),
+  const signal = createSignal<InboxWatcher>({
+    look: (watchers) => lookForEach(stores, clock, [...watchers]),
     failed: (error) => log.warn({ error }, 'looking for changes of inboxes failed'),
     pollMs: POLL_MS,
     gapMs: GAP_MS,
@@ -55,33 +50,29 @@ export function createInboxSignal(stores: Stores, clock: Pick<Clock, 'now'>, log
   })
   return {
     /** Call it after a write that may concern an inbox or a session. */
-    wake: looker.wake,
+    wake: signal.wake,
     watch(userId: string, sessionId: string): InboxWatch {
-      const watcher: Watcher = { userId, sessionId, seen: undefined, news: undefined, wake: nothing }
-      watchers.add(watcher)
-      looker.wake()
+      const watcher: InboxWatcher = { userId, sessionId, sessionOver: false, ...newWatcher() }
+      signal.add(watcher)
+      signal.wake()
       return {
-        async next(ms, signal) {
-          const waits = watcher.news === undefined && !stopped && !signal.aborted
-          if (waits) await sleepFor(watcher, ms, signal)
-          const { news } = watcher
-          watcher.news = undefined
-          return news
+        async next(ms, gone) {
+          if (!(await signal.wait(watcher, ms, gone))) return undefined
+          return watcher.sessionOver ? 'session_over' : 'changed'
         },
-        close: () => void watchers.delete(watcher),
+        close: () => signal.remove(watcher),
       }
     },
-    /** Wakes all watchers, for good. */
-    stop(): void {
-      stopped = true
-      looker.stop()
-      for (const watcher of watchers) watcher.wake()
-    },
+    stop: signal.stop,
   }
 }
 
 /** Looks for all watchers together; if it meets damage, for each alone, so that the unaffected ones are told. */
-async function lookForEach(stores: Stores, clock: Pick<Clock, 'now'>, watchers: Watcher[]): Promise<void> {
+async function lookForEach(
+  stores: Stores,
+  clock: Pick<Clock, 'now'>,
+  watchers: InboxWatcher[],
+): Promise<void> {
   try {
     await lookFor(stores, clock, watchers)
   } catch (error) {
@@ -95,7 +86,7 @@ async function lookForEach(stores: Stores, clock: Pick<Clock, 'now'>, watchers: 
 async function lookFor(
   { inbox, sessions }: Stores,
   clock: Pick<Clock, 'now'>,
-  watchers: Watcher[],
+  watchers: InboxWatcher[],
 ): Promise<void> {
   const userIds = [...new Set(watchers.map(({ userId }) => userId))]
   const sessionIds = [...new Set(watchers.map(({ sessionId }) => sessionId))]
@@ -106,7 +97,10 @@ async function lookFor(
   ])
   const alive = new Set(live)
   // Before the inboxes are read: an unreadable inbox must not keep the stream of an ended session open.
-  for (const watcher of watchers) if (!alive.has(watcher.sessionId)) tell(watcher, 'session_over')
+  for (const watcher of watchers) {
+    watcher.sessionOver = !alive.has(watcher.sessionId)
+    if (watcher.sessionOver) tell(watcher)
+  }
   const delegates = [...new Set(standIns.map(({ delegate }) => delegate))]
   const [marks, seats] = await Promise.all([
     inbox.marks([...new Set([...userIds, ...standIns.map(({ principal }) => principal)])]),
@@ -115,14 +109,9 @@ async function lookFor(
   const markOf = marksByPerson(marks, standIns, seats)
   for (const watcher of watchers) {
     const mark = markOf(watcher.userId)
-    if (alive.has(watcher.sessionId) && mark !== watcher.seen) tell(watcher, 'changed')
+    if (mark !== watcher.seen) tell(watcher)
     watcher.seen = mark
   }
-}
-
-function tell(watcher: Watcher, news: InboxNews): void {
-  watcher.news = news
-  watcher.wake()
 }
 
 /** Builds a person's mark from all groups that name them or someone they stand in for, and from their own seats in accounts. */
