@@ -43,6 +43,7 @@ export const FLOORS = {
     'clock.ts',
     'api-keys.ts',
     'signing-keys.ts',
+    'restores.ts',
     'audit',
     'delivery',
     'people',

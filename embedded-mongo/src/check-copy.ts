@@ -3,9 +3,18 @@ import { DurableFile } from './engine/durable-file.ts'
 import { StoreDamageError, StoreFileError } from './engine/file-errors.ts'
 import { StoreEngine } from './engine/store-engine.ts'
 
-/** Opens a copy, which checkpoints its log and checks its pages, and reads its documents. @throws StoreFileError */
-export function openToCheck(dataDir: string, to: string): void {
-  const damage = findDamage(to)
+/** A document to add to a copy, in each of its databases. */
+export interface CopyMark {
+  collection: string
+  document: Readonly<Record<string, string | Date>>
+}
+
+/**
+ * Opens a copy, which checkpoints its log and checks its pages, reads its documents and adds the mark.
+ * @throws StoreFileError
+ */
+export function finishCopy(dataDir: string, to: string, mark?: CopyMark): void {
+  const damage = readWhole(to, mark)
   if (damage === undefined) return
   const { database } = storeFiles(dataDir)
   throw new StoreFileError(
@@ -16,11 +25,12 @@ export function openToCheck(dataDir: string, to: string): void {
 const PAGE = 100
 
 /** @returns a description of the first damaged page or document, or undefined */
-function findDamage(to: string): string | undefined {
+export function readWhole(directory: string, mark?: CopyMark): string | undefined {
   let engine: StoreEngine | undefined
   try {
-    engine = new StoreEngine(new DurableFile(storeFiles(to).database))
+    engine = new StoreEngine(new DurableFile(storeFiles(directory).database))
     readAll(engine)
+    if (mark !== undefined) addMark(engine, mark)
     return undefined
   } catch (error) {
     if (error instanceof StoreDamageError) return error.what
@@ -28,6 +38,12 @@ function findDamage(to: string): string | undefined {
   } finally {
     engine?.close()
   }
+}
+
+function addMark(engine: StoreEngine, { collection, document }: CopyMark): void {
+  for (const database of engine.databases())
+    engine.ensureCollection(`${database}.${collection}`).insert(new Map(Object.entries(document)))
+  engine.commit()
 }
 
 function readAll(engine: StoreEngine): void {

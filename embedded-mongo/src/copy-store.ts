@@ -1,27 +1,39 @@
 import { existsSync } from 'node:fs'
-import { copyFile, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { makeDirectory, refuseLink, storeFiles } from './data-directory.ts'
 import { explainFileError, StoreFileError } from './engine/file-errors.ts'
 import { partOf } from './engine/open-file.ts'
-import { logOf } from './engine/seal.ts'
+import { logOf, sealOf } from './engine/seal.ts'
 
 /** A checkpoint writes page after page: a file that nobody wrote for this long is not in the middle of one. */
 const RESTED_MS = 50
 const TRIES = 40
 const GAP_MS = 250
 
+/** What is done besides copying the files of the store. */
+interface CopyOptions {
+  /** Names of files of the data directory to copy, too, if they exist. */
+  beside?: readonly string[]
+  /** Works on the directory with the copied files before the copy gets its name. */
+  finish?: (directory: string) => void
+}
+
 /**
- * Copies the files of a store, even while another process serves it, into an empty or new directory, with those files of `beside`
- * that exist. Everything acknowledged before is in the copy: only a checkpoint writes the file, and the log restarts only after
- * one. If neither happened while both were copied, the copy is what a crash at that moment would have left. The seal is left out,
- * since it covers later writes. Never call this in the process that serves the store: closing a file there would release its
- * locks. The file gets its name last, when everything else is durable, so that an interrupted copy is not taken for a complete
- * one. A failed copy leaves nothing in the directory.
+ * Copies the files of a store, even while another process serves it, into an empty or new directory. Everything acknowledged
+ * before is in the copy: only a checkpoint writes the file, and the log restarts only after one. If neither happened while both
+ * were copied, the copy is what a crash at that moment would have left. The seal is left out, since it covers later writes. Never
+ * call this in the process that serves the store: closing a file there would release its locks. The file gets its name last, when
+ * it is finished and everything is durable, so that an interrupted copy is not taken for a complete one. A failed copy leaves
+ * nothing in the directory.
  * @throws StoreFileError
  */
-export async function copyStore(dataDir: string, to: string, beside: readonly string[] = []): Promise<void> {
+export async function copyStore(
+  dataDir: string,
+  to: string,
+  { beside = [], finish }: CopyOptions = {},
+): Promise<void> {
   const from = storeFiles(dataDir)
   const target = storeFiles(to)
   if ((await sizeOf(from.database)) === 0) throw new StoreFileError(`there is no store in ${from.directory}`)
@@ -34,18 +46,31 @@ export async function copyStore(dataDir: string, to: string, beside: readonly st
   }
   if (!(await stat(target.directory)).isDirectory())
     throw new StoreFileError(`${target.directory} is not a directory; name a new one`)
-  const part = partOf(target.database)
-  await reserve(part)
+  const part = storeFiles(partOf(target.database))
+  await reserve(part.directory)
   try {
-    await copyAtRest(from.database, part, logOf(target.database))
+    await copyAtRest(from.database, part.database, logOf(part.database))
     for (const name of beside) await copyIfThere(join(from.directory, name), join(target.directory, name))
-    for (const name of await readdir(target.directory)) await makeDurable(join(target.directory, name))
-    await rename(part, target.database)
+    finish?.(part.directory)
+    const copied = [part.directory, ...(await filesIn(part.directory)), ...(await filesIn(target.directory))]
+    for (const path of copied) await makeDurable(path)
+    for (const of of [logOf, sealOf]) await renameIfThere(of(part.database), of(target.database))
+    await rename(part.database, target.database)
+    await rm(part.directory, { recursive: true })
     if (process.platform !== 'win32') for (const directory of entered) await makeDurable(directory)
   } catch (error) {
     await emptyDirectory(target.directory)
     throw explainFileError(error, target.database)
   }
+}
+
+async function filesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => join(directory, name))
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  if (existsSync(from)) await rename(from, to)
 }
 
 /** Bytes of a file, 0 if there is none. */
@@ -58,17 +83,17 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** Takes the directory for one copy: of two that begin at once, one fails here. @throws StoreFileError unless it is empty */
+/** Takes the directory for one copy, made in the folder `part`: of two that begin at once, one fails here. @throws StoreFileError unless it is empty */
 async function reserve(part: string): Promise<void> {
   const directory = dirname(part)
   try {
-    await (await open(part, 'wx', 0o600)).close()
+    await mkdir(part, { mode: 0o700 })
   } catch (error) {
     if (!existsSync(part)) throw explainFileError(error, part)
     throw new StoreFileError(notEmpty(directory))
   }
   if ((await readdir(directory)).length === 1) return
-  await rm(part)
+  await rm(part, { recursive: true })
   throw new StoreFileError(notEmpty(directory))
 }
 
@@ -77,7 +102,7 @@ function notEmpty(directory: string): string {
 }
 
 /** Removes the content of a directory, not the directory itself: it may be a mount point. */
-export async function emptyDirectory(directory: string): Promise<void> {
+async function emptyDirectory(directory: string): Promise<void> {
   for (const name of await readdir(directory))
     await rm(join(directory, name), { recursive: true, force: true })
 }

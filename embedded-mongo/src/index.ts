@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { copyStore, emptyDirectory } from './copy-store.ts'
+import type { CopyMark } from './check-copy.ts'
+import { copyStore } from './copy-store.ts'
 import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
 import { StoreFileError } from './engine/file-errors.ts'
 import type { PlanReport } from './engine/store-engine.ts'
 import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
+export type { CopyMark } from './check-copy.ts'
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
 export { StoreFileError } from './engine/file-errors.ts'
 export type { PlanReport } from './engine/store-engine.ts'
@@ -84,26 +86,31 @@ export async function runStoreProcess(options: {
 }
 
 /**
- * Copies a store into a new directory, with those files of `beside` that exist, opens the copy and reads every document: a backup
- * of data that the disk has damaged would replace a sound one. Never call this in the process that serves the store. A failed
- * backup leaves nothing in the directory.
+ * Copies a store into a new directory, with those files of `beside` that exist, opens the copy, reads every document, since a
+ * backup of data that the disk has damaged would replace a sound one, and adds the mark: a copy has it, or no name. Never call this
+ * in the process that serves the store. A failed backup leaves nothing in the directory.
  * @throws StoreFileError
  */
 export async function backUpStore(options: {
   dataDir: string
   to: string
   beside: readonly string[]
+  mark?: CopyMark
 }): Promise<void> {
-  const { dataDir, to, beside } = options
-  await copyStore(dataDir, to, beside)
-  try {
-    // Imported only here: a process that serves a store opens its file in a separate thread.
-    const { openToCheck } = await import('./check-copy.ts')
-    openToCheck(dataDir, to)
-  } catch (error) {
-    await emptyDirectory(to)
-    throw error
-  }
+  const { dataDir, to, beside, mark } = options
+  // Imported only here: a process that serves a store opens its file in a separate thread.
+  const { finishCopy } = await import('./check-copy.ts')
+  await copyStore(dataDir, to, { beside, finish: (directory) => finishCopy(dataDir, directory, mark) })
+}
+
+/**
+ * Reads every page and document of a store that no process serves. Opening writes: give it a copy.
+ * @returns a description of the first damaged one, or undefined
+ * @throws StoreFileError when it is no store
+ */
+export async function findDamage(dataDir: string): Promise<string | undefined> {
+  const { readWhole } = await import('./check-copy.ts')
+  return readWhole(dataDir)
 }
 
 /** Milliseconds that an exiting process waits at most for its store to close. */

@@ -2,7 +2,7 @@ import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { expect, it, onTestFinished } from 'vitest'
-import { openToCheck } from '../src/check-copy.ts'
+import { finishCopy } from '../src/check-copy.ts'
 import { openStore, temporaryDirectory } from './support.ts'
 
 it('what is not as it was written is found by reading every document of a copy', async () => {
@@ -12,7 +12,7 @@ it('what is not as it was written is found by reading every document of a copy',
   const items = Array.from({ length: 250 }, (_, at) => ({ _id: `item${at}` }))
   await store.db.collection<{ _id: string }>('items').insertMany(items)
   await store.close()
-  openToCheck('/live', copy)
+  finishCopy('/live', copy)
   rmSync(join(copy, 'store.seal'))
   const db = new Database(join(copy, 'store.db'))
   db.exec(
@@ -22,11 +22,11 @@ it('what is not as it was written is found by reading every document of a copy',
   const message = expect.stringMatching(
     /^the store file \/live\/store\.db is damaged: document "item230" of .*items does not match its checksum\. The copy was removed/,
   )
-  expect(() => openToCheck('/live', copy)).toThrow(
+  expect(() => finishCopy('/live', copy)).toThrow(
     expect.objectContaining({ name: 'StoreFileError', message }),
   )
   truncateSync(join(copy, 'store.db'), 20_000)
-  expect(() => openToCheck('/live', copy)).toThrow(
+  expect(() => finishCopy('/live', copy)).toThrow(
     expect.objectContaining({
       name: 'StoreFileError',
       message: expect.stringMatching(

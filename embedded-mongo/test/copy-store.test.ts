@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { copyStore } from '../src/copy-store.ts'
+import { backUpStore } from '../src/index.ts'
 import { openStore, temporaryDirectory } from './support.ts'
 
 it.runIf(process.platform === 'linux')(
@@ -21,9 +22,14 @@ it.runIf(process.platform === 'linux')(
       await this.datasync()
     })
     await probe.close()
-    await copyStore(dataDir, copy, ['secrets.json'])
+    await copyStore(dataDir, copy, { beside: ['secrets.json'] })
     sync.mockRestore()
-    const files = ['secrets.json', 'store.db-part', 'store.db-wal'].map((name) => join(copy, name))
+    const files = [
+      'secrets.json',
+      'store.db-part',
+      'store.db-part/store.db',
+      'store.db-part/store.db-wal',
+    ].map((name) => join(copy, name))
     expect(new Set(synced.filter(([, isNamed]) => !isNamed).map(([path]) => path))).toEqual(new Set(files))
     // Its name, and those of the directories that were made for it.
     const directories = [copy, dirname(copy), dataDir]
@@ -51,10 +57,34 @@ it('of two into one directory one is made, and the other takes nothing from it',
   const dataDir = await useStore()
   writeFileSync(join(dataDir, 'secrets.json'), '')
   const copy = join(dataDir, 'copy')
-  const both = await Promise.allSettled([1, 2].map(() => copyStore(dataDir, copy, ['secrets.json'])))
+  const both = await Promise.allSettled(
+    [1, 2].map(() => copyStore(dataDir, copy, { beside: ['secrets.json'] })),
+  )
   const refused = both.flatMap((one) => (one.status === 'rejected' ? [one.reason.message] : []))
   expect(refused).toEqual([`${copy} is not empty; name a new directory`])
   expect(readdirSync(copy).sort()).toEqual(['secrets.json', 'store.db'])
   await expect(copyStore(dataDir, copy)).rejects.toThrow('is not empty')
   expect(readdirSync(copy).sort()).toEqual(['secrets.json', 'store.db'])
+})
+
+it('has its mark before it has its name, in each of its databases; the store it is made of never has it', async () => {
+  const dataDir = temporaryDirectory()
+  onTestFinished(() => rmSync(dataDir, { recursive: true }))
+  const store = await openStore(dataDir, { keep: true })
+  const { client, dbName } = { client: store.client, dbName: store.db.databaseName }
+  await client.db('other').collection('items').insertOne({ n: 1 })
+  await store.db.collection('items').insertOne({ n: 1 })
+  await store.close()
+  const document = { _id: 'mark', at: new Date(0) }
+  const copy = join(dataDir, 'copy')
+  await backUpStore({ dataDir, to: copy, beside: [], mark: { collection: 'marks', document } })
+  for (const [directory, marks] of [
+    [copy, [document]],
+    [dataDir, []],
+  ] as const) {
+    const opened = await openStore(directory, { keep: true })
+    for (const name of [dbName, 'other'])
+      expect(await opened.client.db(name).collection('marks').find().toArray()).toEqual(marks)
+    await opened.close()
+  }
 })

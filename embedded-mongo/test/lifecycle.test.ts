@@ -263,7 +263,7 @@ describe('a copy', () => {
     // Who copies it waits until something is written to it.
     execFileSync('mkfifo', [join(dataDir, 'late')])
     const copy = join(dataDir, 'copy')
-    const copying = copyStore(dataDir, copy, ['late'])
+    const copying = copyStore(dataDir, copy, { beside: ['late'] })
     await expect.poll(() => existsSync(join(copy, 'store.db-part'))).toBe(true)
     await expect(start(copy)).rejects.toThrow('store.db-part shows that there was one')
     await (await openFile(join(dataDir, 'late'), 'w')).close()

@@ -121,7 +121,8 @@ function advise({ firstBad }: TrailReport): string {
   return `${trusted}. Copy the store before anything else writes to it, find out who could, and compare with a backup.`
 }
 
-function headText({ seq, hash }: ChainHead): string {
+/** Writes a head as `<number>:<64 hex>`. */
+export function headText({ seq, hash }: ChainHead): string {
   return `${seq}:${hash}`
 }
 

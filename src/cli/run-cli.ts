@@ -5,6 +5,7 @@ import { buildInfo } from '../config/package-path.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
 import type { AuditListOptions } from './audit.ts'
+import type { BackupOptions } from './backup.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
 import type { ResetOptions } from './reset-user.ts'
@@ -27,6 +28,7 @@ const load = {
   service: () => import('../main.ts'),
   store: () => import('embedded-mongo'),
   backup: () => import('./backup.ts'),
+  verifyBackup: () => import('./verify-backup.ts'),
   doctor: () => import('./doctor/doctor.ts'),
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
@@ -171,12 +173,7 @@ function addServiceCommands(program: Command, json: boolean): void {
     .description('run the embedded store as a separate process and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action(() => runStore(json))
-  answers(
-    program
-      .command('backup <folder>')
-      .description('copy the embedded store into a new folder, even while it is in use, and check the copy'),
-    async (_options, folder) => (await load.backup()).runBackup(folder),
-  )
+  addBackupCommands(program.command('backup'))
   const doctor = program.command('doctor')
   examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
   answers(
@@ -190,6 +187,35 @@ function addServiceCommands(program: Command, json: boolean): void {
   answers(
     doctor.command('teams').description('check the connection to Teams: secret, keys, addresses'),
     async () => (await load.teamsDoctor()).runTeamsDoctor(),
+  )
+}
+
+function addBackupCommands(backup: Command): void {
+  examples(
+    backup,
+    'countersign backup --to /backups/today',
+    'countersign backup --to /backups --keep 14',
+    'countersign backup verify /backups/today',
+  )
+  answers<BackupOptions>(
+    backup
+      .argument('[folder]', 'the same as --to')
+      .description('copy the embedded store, even while it is in use, and check the copy')
+      .option(
+        '--to <path>',
+        'a new folder, with the secrets beside the store; or a new file that ends in .db',
+      )
+      .option(
+        '--keep <n>',
+        'for schedules: add the time to the name, and remove all but the newest n of these',
+      ),
+    async (options, folder) => (await load.backup()).runBackup(options, folder),
+  )
+  answers(
+    backup
+      .command('verify <path>')
+      .description('check a backup: every document, the audit trail, and whether the secrets open it'),
+    async (_options, path) => (await load.verifyBackup()).runVerifyBackup(path),
   )
 }
 

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import { loadSecrets, rememberedOf } from '../config/secrets.ts'
 import type { ChatPlatform } from '../domain/chat.ts'
 import type { ChatTrouble } from '../domain/chat-trouble.ts'
+import type { Restore } from '../domain/restore.ts'
 import type { TrailDeps } from '../flow/audit/check-states.ts'
 import { createKeyKeeper, KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
@@ -16,6 +17,7 @@ import { connectStore, type StoreConnection } from '../store/mongo/connect.ts'
 import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../store/mongo/server.ts'
 import { isThere } from '../store/mongo/sound-reads.ts'
 import { createAccountStore } from '../store/people/accounts.ts'
+import { createRestoreStore } from '../store/restores.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { openStore } from './open-store.ts'
 
@@ -116,6 +118,11 @@ export function withTrail<Result>(
       survey: createStateSurvey(connection),
     })
   })
+}
+
+/** Lists the restores of a store, and the marks of a copy that was not started yet. @throws what `lookAt` throws */
+export function inspectRestores(config: StoreSettings): Promise<Restore[]> {
+  return lookAt(config, (connection) => createRestoreStore(connection).all())
 }
 
 /** Counts the people and channels of a Teams tenant that can be written to. @throws what `lookAt` throws */

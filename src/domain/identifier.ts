@@ -16,6 +16,7 @@ export type IdPrefix =
   | 'bst'
   | 'psd'
   | 'psh'
+  | 'cpy'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 

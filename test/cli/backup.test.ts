@@ -1,4 +1,14 @@
-import { readFile, rename, symlink, truncate, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, useDataDir } from '../support/cli.ts'
@@ -24,22 +34,33 @@ it('says what it holds, and what is wrong with its name or its place', async () 
   const file = join(dataDir, 'store.db')
   const name = 'n'.repeat(300)
   await symlink('nowhere', join(dataDir, '..', 'link'))
-  expect([await backup(''), await backup('data/store.db'), await backup(name), await backup('link')]).toEqual(
-    [
-      { code: 2, error: 'usage', message: 'Name the folder to copy into.' },
-      { code: 1, error: 'store_unusable', message: `${file} is not a directory; name a new one` },
-      {
-        code: 1,
-        error: 'store_unusable',
-        message: expect.stringMatching(/^ENAMETOOLONG: .* Choose a shorter name\.$/),
-      },
-      {
-        code: 1,
-        error: 'store_unusable',
-        message: expect.stringMatching(/^EEXIST: .*link'\. Choose another name\.$/),
-      },
-    ],
-  )
+  expect([
+    await backup(''),
+    await backup('data/secrets.json'),
+    await backup(name),
+    await backup('link'),
+  ]).toEqual([
+    {
+      code: 2,
+      error: 'usage',
+      message: 'Name one place for the copy, with --to: a folder, or a file that ends in .db.',
+    },
+    {
+      code: 1,
+      error: 'store_unusable',
+      message: `${join(dataDir, 'secrets.json')} is not a directory; name a new one`,
+    },
+    {
+      code: 1,
+      error: 'store_unusable',
+      message: expect.stringMatching(/^ENAMETOOLONG: .* Choose a shorter name\.$/),
+    },
+    {
+      code: 1,
+      error: 'store_unusable',
+      message: expect.stringMatching(/^EEXIST: .*link'\. Choose another name\.$/),
+    },
+  ])
   await rename(join(dataDir, 'secrets.json'), join(dataDir, '..', 'elsewhere.json'))
   const missing = Object.keys(TEST_SECRETS)
   expect(await backup('bare')).toMatchObject({ secrets: false, secrets_missing: missing })
@@ -106,5 +127,81 @@ it('tries the secrets that would count on the copy, and says when a service woul
     code: 1,
     stdout: expect.stringMatching(/ and its secrets\.json\.\n$/),
     stderr: expect.stringMatching(/^error: no service would start from the copy .* this SEALING_KEY/),
+  })
+})
+
+it('keeps the newest of a series, removes what interrupted ones left, and touches nothing else', async () => {
+  const { folder, env } = await useDataDir()
+  await cli(['user', 'invite', 'a@example.com'], { env })
+  const run = async (to: string, ...more: string[]) => {
+    const { code, stdout, stderr } = await cli(['backup', '--to', join(folder, to), ...more, '--json'], {
+      env,
+    })
+    return code === 0 ? JSON.parse(stdout) : { code, ...JSON.parse(stderr) }
+  }
+  expect(await run('x', '--keep', '0')).toMatchObject({ code: 2, error: 'usage' })
+  expect(await run('one.db')).toMatchObject({ file: join(folder, 'one.db'), secrets: false })
+  expect(await run('one.db')).toMatchObject({ code: 1, error: 'backup_exists' })
+  expect((await readdir(folder)).sort()).toEqual(['data', 'one.db'])
+
+  const series = join(folder, 'series')
+  const old = ['20260101T000000Z', '20260102T000000Z'].map((time) => `countersign-${time}`)
+  for (const name of [
+    ...old,
+    'countersign-20250101T000000Z',
+    'countersign-20250102T000000Z',
+    'countersign-mine',
+  ])
+    await mkdir(join(series, name), { recursive: true })
+  for (const name of [...old, 'countersign-mine']) await writeFile(join(series, name, 'store.db'), '')
+  // Interrupted two days ago, while the other of its kind may be one that is being made.
+  const then = new Date(Date.now() - 2 * 86_400_000)
+  await utimes(join(series, 'countersign-20250101T000000Z'), then, then)
+  const made = await run('series', '--keep', '2')
+  expect(made.removed).toEqual([old[0], 'countersign-20250101T000000Z'])
+  expect(made.folder).toMatch(/series\/countersign-\d{8}T\d{6}Z$/)
+  const left = await readdir(series)
+  expect(left).toHaveLength(4)
+  expect(left).toEqual(expect.arrayContaining([old[1], 'countersign-20250102T000000Z', 'countersign-mine']))
+
+  await writeFile(join(folder, 'one-20260101T000000Z.db'), '')
+  const file = await run('one.db', '--keep', '1')
+  expect(file).toMatchObject({ removed: ['one-20260101T000000Z.db'], secrets: false })
+  expect((await readdir(folder)).filter((name) => name.startsWith('one'))).toHaveLength(2)
+})
+
+it('verify reads a whole backup without a change in it, and names what is wrong with it', async () => {
+  const { folder, env } = await useDataDir()
+  await cli(['user', 'invite', 'a@example.com'], { env })
+  const copy = join(folder, 'copy')
+  await cli(['backup', '--to', copy], { env })
+  const file = join(folder, 'one.db')
+  await cli(['backup', '--to', file], { env })
+  const verify = async (path: string, more: Record<string, string> = {}) => {
+    const run = await cli(['backup', 'verify', path, '--json'], { env: { ...env, ...more } })
+    return run.code === 0 ? run.json() : { code: run.code, ...run.error() }
+  }
+  const before = await readFile(join(copy, 'store.db'))
+  const whole = {
+    ok: true,
+    copied_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    copied_on: expect.stringMatching(/^.+@.+$/),
+    head: expect.stringMatching(/^0:[0-9a-f]{64}$/),
+    secrets_open: true,
+  }
+  expect(await verify(copy)).toMatchObject(whole)
+  expect(await verify(file)).toMatchObject({ ...whole, secrets_open: null })
+  expect(await verify(file, TEST_SECRETS)).toMatchObject({ code: 1, error: 'secrets_wrong' })
+  expect((await readFile(join(copy, 'store.db'))).equals(before)).toBe(true)
+  expect((await verify(join(env.DATA_DIR ?? '', 'store.db'))).copied_at).toBeNull()
+  expect(await verify(join(folder, 'nothing'))).toMatchObject({ code: 1, error: 'no_backup' })
+
+  const written = await open(join(copy, 'store.db'), 'r+')
+  await written.write(Buffer.from([255, 255, 255, 255]), 0, 4, 3 * 8192 + 4096)
+  await written.close()
+  expect(await verify(copy)).toMatchObject({
+    code: 1,
+    error: 'backup_damaged',
+    message: expect.stringContaining('page 4 does not match its checksum'),
   })
 })
