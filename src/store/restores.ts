@@ -20,8 +20,6 @@ const restoreSchema = new Schema<RestoreDocument>(
   STRICT_SCHEMA,
 )
 
-export type RestoreStore = ReturnType<typeof createRestoreStore>
-
 /** The copies that this store was restored from, on mongoose. There are none in a store that was never restored. */
 export function createRestoreStore(connection: StoreConnection) {
   const model = connection.model<RestoreDocument>('Restore', restoreSchema, RESTORES)
