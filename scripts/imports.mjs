@@ -51,6 +51,7 @@ export const FLOORS = {
     'rate-limits.ts',
     'chat',
     'requests',
+    'figures.ts',
     'stores.ts',
   ],
 }

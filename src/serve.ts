@@ -7,10 +7,10 @@ import { watchDescriptors } from './compose/descriptors.ts'
 import { listen } from './compose/listen.ts'
 import type { Metrics } from './compose/metrics.ts'
 import { startWork, type Work } from './compose/start-work.ts'
+import { type TimeWatch, watchTime } from './compose/watch-time.ts'
 import type { Config } from './config/config.ts'
 import { buildInfo } from './config/package-path.ts'
 import { inviteFirstOwner } from './flow/joining/invite-user.ts'
-import { ping } from './store/mongo/connect.ts'
 
 /** A service that answers requests. */
 export interface RunningService {
@@ -65,9 +65,10 @@ const TAKE_MS = 1_000
 /** Puts the service together and listens. @throws what `compose` throws, and ListenError */
 export async function serve(config: Config, options: ServeOptions): Promise<RunningService> {
   const composition = await compose(config, options)
-  const running: Running = { composition, servers: [], receivers: [], work: undefined }
+  const time = watchTime(composition.deps.log, options.localTime)
+  const running: Running = { composition, servers: [], receivers: [], work: undefined, time }
   try {
-    const metrics = config.metricsPort === undefined ? undefined : await measure(composition)
+    const metrics = config.metricsPort === undefined ? undefined : await measure(config, composition, time)
     running.receivers = composition.chats.map((chat) => chat.receive(composition.deps))
     const mounts = running.receivers.flatMap(({ mount }) => mount ?? [])
     const app = composeHttp(config, composition, { mounts, onAnswered: metrics?.onAnswered })
@@ -94,11 +95,12 @@ export async function serve(config: Config, options: ServeOptions): Promise<Runn
 }
 
 /** Makes the metrics, and counts what this process does from here on. */
-async function measure(composition: Composition): Promise<Metrics> {
+async function measure(config: Config, composition: Composition, time: TimeWatch): Promise<Metrics> {
   const { createMetrics } = await import('./compose/metrics.ts')
   const { deps, connection } = composition
-  const metrics = createMetrics(deps, () => ping(connection), buildInfo())
+  const metrics = createMetrics(deps, { config, connection, time, build: buildInfo() })
   deps.trail = metrics.count(deps.trail)
+  composition.onWritten(metrics.onWritten)
   return metrics
 }
 
@@ -118,6 +120,7 @@ interface Running {
   servers: Server[]
   receivers: readonly ChatReceiver[]
   work: Work | undefined
+  time: TimeWatch
   /** Ends the watch for descriptors. */
   unwatch?: () => void
 }
@@ -128,6 +131,7 @@ async function shutDown(running: Running, drainMs: number): Promise<void> {
   await undoAll([
     async () => {
       running.unwatch?.()
+      running.time.stop()
       composition.stopWaiting()
       await Promise.all(servers.map((server) => stopAnswering(server, drainMs)))
     },

@@ -16,7 +16,7 @@ const OWNERS: Record<string, RegExp> = {
   cookie: /^src\/http\//,
   mongoose: /^src\/store\//,
   pino: /^src\/compose\/log\.ts$/,
-  'prom-client': /^src\/compose\/metrics\.ts$/,
+  'prom-client': /^src\/compose\/(metrics|survey-store)\.ts$/,
   commander: /^src\/cli\//,
   fflate: /^src\/cli\//,
   libsql: /^embedded-mongo\//,

@@ -181,7 +181,8 @@ describe('the line of a request', () => {
         ...by,
         request_id: expect.any(String),
         method: 'POST',
-        path: expect.any(String),
+        route: '/api/v1/approvals/request',
+        path: '/api/v1/approvals/request',
         status: 201,
         key_id: caller.keyId,
       },
@@ -192,6 +193,7 @@ describe('the line of a request', () => {
         ...by,
         request_id: refused.headers.get('X-Request-Id'),
         method: 'GET',
+        route: '/api/v1/approvals/:id',
         path: `/api/v1/approvals/${id}`,
         status: 401,
         error: 'invalid or missing API key',
@@ -210,7 +212,9 @@ describe('the line of a request', () => {
     expect(await answer).toBe('none')
     await expect
       .poll(() => linesOf(service, path).map(({ fields }) => fields))
-      .toMatchObject([{ status: 499, cut_off: true, key_id: caller.keyId }])
+      .toMatchObject([
+        { status: 499, cut_off: true, key_id: caller.keyId, route: '/api/v1/approvals/:id/wait' },
+      ])
   })
 
   it('is part of the usual log in production, but for health checks', async () => {

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Config } from '../config/config.ts'
+import { buildInfo } from '../config/package-path.ts'
 import { redact } from '../domain/redact.ts'
 import type { Log } from '../ports/ports.ts'
 import { NoSigningKeyError } from '../signing/keys.ts'
@@ -12,7 +13,8 @@ export function createLog(config: Pick<Config, 'production' | 'logLevel'>, desti
   const logger = pino(
     {
       level: config.logLevel,
-      base: null,
+      // In a log of several processes, each line says which build wrote it.
+      base: config.production ? { build: buildInfo().commit } : null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },

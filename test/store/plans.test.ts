@@ -8,6 +8,7 @@ import type { Card } from '../../src/domain/chat.ts'
 import { EVENT_TYPES } from '../../src/domain/event.ts'
 import { REQUEST_STATUSES } from '../../src/domain/request.ts'
 import { dueNow } from '../../src/flow/queue/send-loop.ts'
+import { createFigures } from '../../src/store/figures.ts'
 import { send } from '../support/caller.ts'
 import { expectStatus } from '../support/enrolled.ts'
 import { NO_CARD_BUSY, NONE_BUSY } from '../support/first-claim.ts'
@@ -169,4 +170,32 @@ it('asks a queue for its states in the very words of the partial index that is t
   // Other work of the service goes on meanwhile, and finds by id.
   const byState = reports.filter(({ fields }) => fields.includes('state') && !fields.includes('_id'))
   expect(byState.filter(({ index }) => index === undefined || index === '_id_')).toEqual([])
+})
+
+it('counts for the metrics by the index made for it, without one more', async () => {
+  const { connection, deps } = service.composition
+  const figures = createFigures(connection)
+  const now = deps.clock.now()
+  const pending = await connection.collection('requests').countDocuments({ status: 'pending' })
+  reports.splice(0)
+  expect(await figures.pending(now)).toBe(pending)
+  await figures.oldestPending(now)
+  await figures.deadLetters()
+  expect(await figures.unsent('cards')).toBe(300)
+  await figures.unsent('deliveries')
+  const asked = ['count requests', 'find requests', 'count deliveries', 'count cards']
+  const read = reports
+    .map(({ command, namespace, index }) => ({
+      look: `${command} ${namespace.replace('plans.', '')}`,
+      index,
+    }))
+    .filter(({ look }) => asked.includes(look))
+  const indexes = new Set(read.map(({ look, index }) => `${look}: ${index}`))
+  expect([...indexes].sort()).toEqual([
+    'count cards: open_by_time',
+    'count deliveries: open_by_time_and_receiver',
+    'count deliveries: resting_by_time',
+    'count requests: status_1_expires_at_1',
+    'find requests: status_1_expires_at_1',
+  ])
 })

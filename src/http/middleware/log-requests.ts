@@ -32,11 +32,13 @@ export function noteRefused(response: Response, code: string): void {
 /** The outcome of a request, for metrics. */
 export interface Answered {
   method: string
-  /** The pattern of the route, so that the number of values stays small; `none` for a request that reached no route. */
+  /** The pattern of the route, of which there are few; `none` for a request that reached no route. */
   route: string
   /** 499: the caller hung up before there was an answer. */
   status: number
   seconds: number
+  /** The error code of a refusal. */
+  error?: string
 }
 
 interface RequestLog {
@@ -46,7 +48,7 @@ interface RequestLog {
   onAnswered?: ((answered: Answered) => void) | undefined
 }
 
-/** Logs one line per request: path without query, ids of the caller, error code of a refusal; never a header or a body. */
+/** Logs one line per request: route and path without query, ids of the caller, error code of a refusal; never a header or a body. */
 export function logRequests({ log, requestLevel, onAnswered }: RequestLog): RequestHandler {
   return function logRequests(request, response, next) {
     const started = performance.now()
@@ -56,10 +58,11 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
     response.on('close', () => {
       const seconds = (performance.now() - started) / 1000
       const status = response.headersSent ? response.statusCode : UNANSWERED
-      onAnswered?.({ method, route: routeOf(request, path), status, seconds })
-      const left = response.writableFinished ? {} : { cut_off: true }
-      const fields = { method, path, status, ms: Math.round(seconds * 1000), ...left }
+      const route = routeOf(request, path)
       const error = refused.get(response)
+      onAnswered?.({ method, route, status, seconds, ...given({ error }) })
+      const left = response.writableFinished ? {} : { cut_off: true }
+      const fields = { method, route, path, status, ms: Math.round(seconds * 1000), ...left }
       const who = { address: clientAddress(request), ...whoCalled(response) }
       const level = HEALTH.has(path) ? 'debug' : requestLevel
       log[level]({ request_id: requestIdOf(response), ...fields, ...given({ error }), ...who }, 'request')
