@@ -1,10 +1,14 @@
 import { MOST_PENDING, quietSince, quietUntil, secondsUntilRoom } from '../../domain/attention.ts'
 import { refusal } from '../../domain/errors.ts'
+import { given } from '../../domain/given.ts'
 import { monthAt } from '../../domain/limits.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import type { FlowDeps } from '../deps.ts'
 
-type Asking = Pick<ApprovalRequest, 'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at'>
+type Asking = Pick<
+  ApprovalRequest,
+  'id' | 'account_id' | 'sandbox' | 'requirement' | 'created_at' | 'idempotency_sha256'
+>
 
 /** Milliseconds for which a reservation without a request counts as one whose insert is on its way. */
 const UNDER_WAY_MS = 60_000
@@ -21,7 +25,10 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
   const month = monthAt(created_at)
   const at = deps.clock.now()
   const take = (people: readonly string[]) =>
-    deps.quotas.take({ accountId, month: month.name, quota, people, reservation: { id, at } })
+    deps.quotas.take({
+      ...{ accountId, month: month.name, quota, people, reservation: { id, at } },
+      ...given({ call: callOf(request) }),
+    })
   let refused = await take(approversOf(request))
   if (refused.full.length > 0) {
     const waits = new Map<string, number>()
@@ -47,7 +54,18 @@ export async function takeAllowance(deps: FlowDeps, request: Asking, quota: numb
 /** Gives back everything that was taken, when the request was not made after all. */
 export async function giveBackAllowance(deps: FlowDeps, request: Asking): Promise<void> {
   await freeReservations(deps, request)
-  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name)
+  await deps.quotas.giveBack(request.account_id, monthAt(request.created_at).name, callOf(request))
+}
+
+/** Checks whether a call with the same `Idempotency-Key` has taken what its request needs, so that the request may come at any moment. */
+export async function hasTwin({ quotas }: FlowDeps, request: Asking): Promise<boolean> {
+  const call = callOf(request)
+  return call !== undefined && quotas.hasTaken(request.account_id, monthAt(request.created_at).name, call)
+}
+
+/** A short name suffices: a call taken for another one's twin only waits in vain. */
+function callOf({ idempotency_sha256 }: Asking): string | undefined {
+  return idempotency_sha256?.slice(0, 16)
 }
 
 async function freeReservations({ quotas }: FlowDeps, request: Asking): Promise<void> {

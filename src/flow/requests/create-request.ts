@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Account, may, roleIn } from '../../domain/account.ts'
 import { planReminders } from '../../domain/attention.ts'
-import { fieldRequired, invalidField, refusal } from '../../domain/errors.ts'
+import { fieldRequired, invalidField, Refusal, refusal } from '../../domain/errors.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { createdData } from '../../domain/event-data.ts'
 import { given } from '../../domain/given.ts'
@@ -21,7 +22,7 @@ import { canonicalize } from '../../signing/canonical.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { FlowDeps } from '../deps.ts'
 import { type Caller, callerActor } from '../keys/authenticate-caller.ts'
-import { giveBackAllowance, takeAllowance } from './attention.ts'
+import { giveBackAllowance, hasTwin, takeAllowance } from './attention.ts'
 import { auditEntry } from './close-request.ts'
 import { findTarget, type NotifyInput } from './notify-target.ts'
 import { requestSha256 } from './request-digest.ts'
@@ -139,7 +140,8 @@ async function makeRequest(
   const notify = input.notify && (await findTarget(deps, account, input.notify))
   const parts = { callback, context, account, owner, policy, requirement, notify, created_at }
   const request = { ...buildRequest(deps, caller, input, parts), ...marks }
-  await takeAllowance(deps, request, account.monthly_quota)
+  const twin = await takeAllowanceUnlessTwin(deps, request, account.monthly_quota, marks)
+  if (twin !== undefined) return { request: twin, replayed: true }
   if (await save(deps, request, hasNoListeners(account, people))) {
     tellLink(deps, request)
     return { request, replayed: false }
@@ -147,6 +149,36 @@ async function makeRequest(
   const faster = marks && (await findEarlier(deps, marks))
   if (faster === undefined) throw new Error('the id or the Idempotency-Key of a new request is taken')
   return { request: faster, replayed: true }
+}
+
+/** Milliseconds for which a refused call waits for the request of its twin, and between two looks for it. */
+const TWIN_MS = 5_000
+const TWIN_LOOK_MS = 50
+
+/**
+ * Takes the allowance. If it is used up, but the same call has taken some of it in another process, this one waits for what becomes
+ * of that: the last of a quota would else be refused to a caller who has it.
+ * @returns the request that the other process made; undefined if this one is to make it
+ * @throws Refusal `quota_exceeded`, `too_many_pending`, `idempotency_mismatch`
+ */
+async function takeAllowanceUnlessTwin(
+  deps: FlowDeps,
+  request: ApprovalRequest,
+  quota: number,
+  marks: Marks | undefined,
+): Promise<ApprovalRequest | undefined> {
+  for (const until = deps.clock.steady() + TWIN_MS; ; await pause(TWIN_LOOK_MS)) {
+    try {
+      await takeAllowance(deps, request, quota)
+      return undefined
+    } catch (error) {
+      if (marks === undefined || !(error instanceof Refusal)) throw error
+      const underWay = await hasTwin(deps, request)
+      const made = await findEarlier(deps, marks)
+      if (made !== undefined) return made
+      if (!underWay || deps.clock.steady() > until) throw error
+    }
+  }
 }
 
 /** Returns the parsed form of the callback's URL; only this form is stored and used (T1, T6, T11). */

@@ -1,5 +1,6 @@
 import mongoose, { type mongo, Schema } from 'mongoose'
 import { MOST_PENDING } from '../../domain/attention.ts'
+import { given } from '../../domain/given.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { part, text } from '../mongo/fields.ts'
@@ -17,6 +18,8 @@ interface QuotaDocument {
   _id: string
   used?: number
   month?: string
+  /** The calls under an `Idempotency-Key` that took from it last. */
+  calls?: string[]
   held?: Reservation[]
 }
 
@@ -25,6 +28,7 @@ const quotaSchema = new Schema<QuotaDocument>(
     _id: text,
     used: Number,
     month: String,
+    calls: part,
     held: part,
   },
   STRICT_SCHEMA,
@@ -40,10 +44,17 @@ export interface Taken {
   quota: number
   people: readonly string[]
   reservation: Reservation
+  /** Names the call, if it has an `Idempotency-Key`. */
+  call?: string
 }
 
+/** The number of calls that a month's counter remembers: those of the same moment, in which another process may make the request. */
+const CALLS_KEPT = 32
+
 /** One addition to a counter: to the month's use, within the quota, or to an approver's reservations. */
-type Taking = { _id: string; month: string; quota: number } | ({ _id: string; person: string } & Reservation)
+type Taking =
+  | { _id: string; month: string; quota: number; call?: string }
+  | ({ _id: string; person: string } & Reservation)
 
 /**
  * Limits on new requests, exact across processes: how many an account makes per calendar month, and how many wait before one
@@ -59,18 +70,25 @@ export function createQuotaStore(connection: StoreConnection) {
      * @returns `full`: the people without room for a reservation (then no quota was taken); `usedUp`: the quota is used up
      */
     async take(taken: Taken): Promise<{ full: string[]; usedUp: boolean }> {
-      const { accountId, month, quota, people, reservation } = taken
+      const { accountId, month, quota, people, reservation, call } = taken
       const refused = await take({
         first: people.map((person) => ({ ...reservations(accountId, person), person, ...reservation })),
-        last: { _id: `${accountId}:${month}`, month, quota },
+        last: { _id: `${accountId}:${month}`, month, quota, ...given({ call }) },
       })
       const full = refused.flatMap((one) => ('person' in one ? [one.person] : []))
       return { full, usedUp: full.length < refused.length }
     },
     /** Gives one unit of the quota back, when the request was not made after all. */
-    async giveBack(accountId: string, month: string): Promise<void> {
+    async giveBack(accountId: string, month: string, call?: string): Promise<void> {
       const taken = { _id: `${accountId}:${month}`, used: mongoose.trusted({ $gt: 0 }) }
-      await model.updateOne(taken, { $inc: { used: -1 } })
+      await model.updateOne(taken, {
+        $inc: { used: -1 },
+        ...(call === undefined ? {} : { $pull: { calls: call } }),
+      })
+    },
+    /** Checks whether this call is among those that took from the month's quota last and gave nothing back. */
+    async hasTaken(accountId: string, month: string, call: string): Promise<boolean> {
+      return (await model.exists({ _id: `${accountId}:${month}`, calls: call })) !== null
     },
     /** Returns how much of the month's quota was taken. */
     async used(accountId: string, month: string): Promise<number> {
@@ -194,7 +212,10 @@ function upsertOf(takings: readonly [Taking, ...Taking[]]): Upsert | undefined {
     // An upsert creates a missing counter whatever the condition, so it never asks for more than the whole quota.
     if (quota !== 0 && times > quota) return undefined
     const room = quota === 0 ? {} : { used: { $lte: quota - times } }
-    return { filter: { _id, ...room }, update: { $inc: { used: times }, $setOnInsert: { month } } }
+    const calls = takings.flatMap((one) => ('quota' in one && one.call !== undefined ? [one.call] : []))
+    const remember = calls.length > 0 && { $push: { calls: { $each: calls, $slice: -CALLS_KEPT } } }
+    const update = { $inc: { used: times }, $setOnInsert: { month }, ...remember }
+    return { filter: { _id, ...room }, update }
   }
   const held = takings.flatMap((one) => ('person' in one ? [{ id: one.id, at: one.at }] : []))
   return {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { MOST_PENDING } from '../../../src/domain/attention.ts'
 import { newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { startService, type TestService, useService } from '../../support/service.ts'
 
@@ -25,6 +26,46 @@ async function taken({ user }: TestCaller): Promise<unknown[]> {
   const counters = await stored(service, 'quotas').find({}).toArray()
   const own = counters.filter(({ _id }) => _id.startsWith(user.account_id))
   return [own.find((one) => 'used' in one)?.used, own.flatMap(({ held = [] }) => held).length]
+}
+
+/**
+ * Sends the same call to two processes where only one more request is allowed. The faster one has taken that, and writes its request,
+ * or fails, only once the slower one has found nothing left.
+ */
+async function sentTwice(scarce: string, then: 'makes its request' | 'fails') {
+  const { name: database } = service.composition.connection
+  const other = await useService({ database, env: { BASE_URL: service.url } })
+  const caller = await newCaller(service)
+  const { id, account_id } = caller.user
+  if (scarce === 'quota') await limitTo(caller, 1)
+  else {
+    const held = Array.from({ length: MOST_PENDING - 1 }, (_, n) => ({ id: `req_${n}`, at: new Date() }))
+    await stored(service, 'quotas').insertOne({ _id: `${account_id}:${id}`, held })
+  }
+  const { requests } = service.composition.deps
+  const { insert } = requests
+  onTestFinished(() => {
+    requests.insert = insert
+  })
+  const { quotas } = other.composition.deps
+  const { take } = quotas
+  const refused = new Promise<void>((resolve) => {
+    quotas.take = async (wanted) => {
+      const outcome = await take(wanted)
+      if (outcome.usedUp || (outcome.full.length > 0 && wanted.people.length > 0)) resolve()
+      return outcome
+    }
+  })
+  let slower: ReturnType<typeof send> | undefined
+  requests.insert = async (...what) => {
+    const init = { method: 'POST', token: caller.token, json: { action: 'Pay' }, headers }
+    slower = send(other, '/api/v1/approvals/request', init)
+    await refused
+    if (then === 'fails') throw new Error('the store refused')
+    return insert(...what)
+  }
+  const faster = await caller.create({ action: 'Pay' }, headers)
+  return { slower: await slower, faster, caller }
 }
 
 describe('Idempotency-Key', () => {
@@ -124,6 +165,22 @@ describe('Idempotency-Key', () => {
     expect([slower.status, slower.headers.get(REPLAYED)]).toEqual([status, replayed])
     if (status === 201) expect(slower.body).toEqual(faster)
     else expect(slower.body.error).toBe('idempotency_mismatch')
+    expect([await count(caller), await taken(caller)]).toEqual([1, [1, 1]])
+  })
+
+  it.each([
+    ['has just taken the last one of a quota', 'quota'],
+    ['has just taken the last place before an approver', 'attention'],
+  ])('two processes at once: gets the request of the other one, which %s', async (_what, scarce) => {
+    const { slower, faster, caller } = await sentTwice(scarce, 'makes its request')
+    expect([slower?.status, slower?.headers.get(REPLAYED), faster.status]).toEqual([201, 'true', 201])
+    expect(slower?.text).toBe(faster.text)
+    expect(await count(caller)).toBe(1)
+  })
+
+  it('two processes at once: makes the request itself if the one with the last of a quota fails', async () => {
+    const { slower, faster, caller } = await sentTwice('quota', 'fails')
+    expect([slower?.status, slower?.headers.get(REPLAYED), faster.status]).toEqual([201, null, 500])
     expect([await count(caller), await taken(caller)]).toEqual([1, [1, 1]])
   })
 
