@@ -132,11 +132,12 @@ it(`T81: killed ${DEATHS.map(([when]) => when).join(', ')}, the one process deli
   receiver.trust('/callback', program.secret)
   await untilSettled(database)
   for (const [index, [when, command, collection, side]] of DEATHS.entries()) {
-    const killed = fleet.slots[0].killAt({ command, collection, side })
+    const died = fleet.slots[0].killAt({ command, collection, side })
+    const leased = collection === 'deliveries' && side === 'after'
+    const killed = leased ? died.then(() => endLeaseOfMaker(database)) : died
     const load = { programs: [program], callbackUrl: () => receiver.url('/callback') }
     const [id] = await Promise.all([decideOne(load, 1), killed])
     expect(fleet.kills(), when).toBe(index + 1)
-    // The dead process had claimed nothing; the one after it may have, by now.
     await freeSweeps(database)
     await untilSettled(database)
 
@@ -167,6 +168,13 @@ async function useOneProcess() {
 async function holdLeases(database: Db): Promise<void> {
   const next_at = new Date(Date.now() + 24 * 3_600_000)
   await database.collection('deliveries').updateOne({ state: 'leased' }, { $set: { next_at } })
+}
+
+/** The lease of the one that stored a delivery ends now instead of in twenty seconds; one that found it has a later fence. */
+async function endLeaseOfMaker(database: Db): Promise<void> {
+  const which = { state: 'leased', fence: 1 }
+  const ended = await database.collection('deliveries').updateOne(which, { $set: { next_at: new Date(0) } })
+  expect(ended.modifiedCount).toBe(1)
 }
 
 /** The lease of the dead ends now instead of in twenty seconds, and its hold on the sweeps, too. */

@@ -137,7 +137,6 @@ it.skipIf(!inject('storeUri').includes('.sock'))(
       })
       return { at: performance.now(), commands: sum(/^(?!hello)/), updates: sum(/^update /) }
     }
-    await nextRun()
     const before = await nextRun()
     await nextRun()
     const after = await nextRun()
