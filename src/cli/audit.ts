@@ -10,22 +10,32 @@ import { loadForStore } from './with-service.ts'
 /** The number of records or documents between two lines of progress. */
 const STEP = 20_000
 
+export interface AuditCheckOptions {
+  expect?: string
+  since?: string
+}
+
 /**
- * `countersign audit check`: recomputes every link of the trail and compares it with the states in the store. Exit code 1
- * if anything does not match.
+ * `countersign audit check`: recomputes every link of the trail and compares it with the states in the store, with `--since` from
+ * an earlier head on. Exit code 1 if anything does not match.
  */
-export function runAuditCheck(options: { expect?: string }): Promise<CommandResult> {
-  const expect = options.expect === undefined ? {} : { expect: readHead(options.expect) }
+export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult> {
+  if (options.expect !== undefined && options.since !== undefined)
+    throw usageError(
+      'Give --expect or --since, not both: --since also checks that the trail still has that head.',
+    )
+  const expect = given({ expect: readHead('expect', options), since: readHead('since', options) })
   const progress = inJson() ? {} : { onProgress: tellProgress() }
   const check = async (deps: TrailDeps): Promise<CommandResult> => {
     const report = await checkTrail(deps, { ...expect, ...progress })
     const value = presentReport(report)
-    if (report.found === 0) return { value, text: describeReport(report) }
+    const whole = options.since === undefined
+    if (report.found === 0) return { value, text: describeReport(report, whole) }
     const message = advise(report)
     return {
       value,
       text: [
-        describeReport(report),
+        describeReport(report, whole),
         '',
         ...report.findings.map(tellFinding),
         ...more(report),
@@ -35,7 +45,7 @@ export function runAuditCheck(options: { expect?: string }): Promise<CommandResu
       failure: { error: 'audit_trail_broken', message },
     }
   }
-  return withTrail(loadForStore(), check, options.expect !== undefined)
+  return withTrail(loadForStore(), check, Object.keys(expect).length > 0)
 }
 
 function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport) {
@@ -49,10 +59,15 @@ function presentReport({ head, firstBad, findings, found, ...counts }: TrailRepo
   }
 }
 
-function describeReport({ records, erased, documents, waiting, head, found, firstBad }: TrailReport): string {
+function describeReport(
+  { records, erased, documents, waiting, head, found, firstBad }: TrailReport,
+  whole: boolean,
+): string {
   const verdict =
     found === 0
-      ? 'The audit trail is intact: every record follows from the one before, and every state has its entry.'
+      ? whole
+        ? 'The audit trail is intact: every record follows from the one before, and every state has its entry.'
+        : 'The audit trail is intact since that head: each later record follows from the one before, and the documents they are about agree with them.'
       : `THE AUDIT TRAIL IS BROKEN${firstBad === undefined ? '' : ` from record ${firstBad} on`}.`
   const rest = waiting === 0 ? '' : `; ${waiting} entries wait for a running service to append them`
   return [
@@ -127,23 +142,29 @@ export function headText({ seq, hash }: ChainHead): string {
 }
 
 /** Reads `<number>:<64 hex>`. @throws CliError */
-function readHead(text: string): ChainHead {
+function readHead(
+  option: keyof AuditCheckOptions,
+  { [option]: text }: AuditCheckOptions,
+): ChainHead | undefined {
+  if (text === undefined) return undefined
   const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim())
   if (match?.[1] === undefined || match[2] === undefined)
-    throw usageError('--expect must be a head as printed by an earlier check: <number>:<64 hex digits>.')
+    throw usageError(`--${option} must be a head as printed by an earlier check: <number>:<64 hex digits>.`)
   return { seq: Number(match[1]), hash: match[2] }
 }
 
-/** Writes progress to stderr, so that stdout holds only the report. */
+/** Writes progress to stderr, so that stdout holds only the report. A check that was interrupted can go on from the head in it. */
 function tellProgress(): NonNullable<CheckOptions['onProgress']> {
   let told = 0
   return (progress) => {
     const [count, what] =
-      'records' in progress ? [progress.records, 'records'] : [progress.documents, 'documents']
+      'records' in progress
+        ? [progress.records, `records checked, up to ${headText(progress.head)}`]
+        : [progress.documents, 'documents checked']
     if (count < told) told = 0
     if (count - told < STEP) return
     told = count
-    terminal().stderr.write(`${count} ${what} checked …\n`)
+    terminal().stderr.write(`${count} ${what} …\n`)
   }
 }
 

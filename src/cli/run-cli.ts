@@ -4,7 +4,7 @@ import { loadDataDir } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
-import type { AuditListOptions } from './audit.ts'
+import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { BackupOptions } from './backup.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
@@ -348,14 +348,15 @@ function addAuditCommands(audit: Command): void {
       .option('--limit <n>', 'number of entries, at most (default: 50)'),
     async (options) => (await load.audit()).runAuditList(options),
   )
-  answers<{ expect?: string }>(
+  answers<AuditCheckOptions>(
     audit
       .command('check')
       .description('recompute the whole trail and compare it with every state in the store')
       .option(
         '--expect <head>',
         'a head printed by an earlier check: finds a trail that was cut short or rewritten',
-      ),
+      )
+      .option('--since <head>', 'check only what came after that head, as each night between whole checks'),
     async (options) => (await load.audit()).runAuditCheck(options),
   )
 }

@@ -99,6 +99,9 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
+/** How long a read of the trail may take: its pages are large, no caller waits for them, and a busy machine must not end a check. */
+const READING_MS = 30_000
+
 /**
  * Lets the work read the audit trail. Needs no secret and checks nothing first, so that a tampered store can be examined too.
  * @param mayBeEmpty a trail is known to have been there, so that an empty store is a finding
@@ -109,15 +112,18 @@ export function withTrail<Result>(
   work: (deps: TrailDeps) => Promise<Result>,
   mayBeEmpty = false,
 ): Promise<Result> {
-  return lookAt(config, async (connection) => {
-    const holds = (name: string) => isThere(connection, () => connection.collection(name).findOne())
-    if (!mayBeEmpty && !(await holds('signing_keys')) && !(await holds('audit_log')))
-      throw new EmptyStoreError(config)
-    return work({
-      trail: createAuditTrail(connection, { partial: true }),
-      survey: createStateSurvey(connection),
-    })
-  })
+  return lookAt(
+    { ...config, storeTimeoutMs: Math.max(config.storeTimeoutMs, READING_MS) },
+    async (connection) => {
+      const holds = (name: string) => isThere(connection, () => connection.collection(name).findOne())
+      if (!mayBeEmpty && !(await holds('signing_keys')) && !(await holds('audit_log')))
+        throw new EmptyStoreError(config)
+      return work({
+        trail: createAuditTrail(connection, { partial: true }),
+        survey: createStateSurvey(connection),
+      })
+    },
+  )
 }
 
 /** Lists the restores of a store, and the marks of a copy that was not started yet. @throws what `lookAt` throws */

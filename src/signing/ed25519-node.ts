@@ -78,12 +78,33 @@ export function platformAccepts(publicKey: Uint8Array, message: Uint8Array, sign
  * - The equation: node:crypto checks it without cofactor. Where it holds, it also holds times eight, which noble checks.
  */
 export function verifySignature(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (!hasLengths(publicKey, message, signature)) return false
-  if (!isReduced(signature) || hasSmallR(signature)) return false
+  const key = strictKey(publicKey, message, signature)
   try {
-    const { key, strict } = imported(publicKey)
-    return strict && platformVerify(null, message, key, signature)
+    return key !== undefined && platformVerify(null, message, key, signature)
   } catch {
     return false
+  }
+}
+
+/** Gives the verdict of `verifySignature`, computed on a thread of libuv's pool. */
+export async function verifySignatureAside(...signed: Parameters<typeof verifySignature>): Promise<boolean> {
+  const [publicKey, message, signature] = signed
+  const key = strictKey(publicKey, message, signature)
+  if (key === undefined) return false
+  return new Promise((resolve) => {
+    platformVerify(null, message, key, signature, (error, holds) => resolve(error === null && holds))
+  })
+}
+
+/** Returns the key for node:crypto; undefined when a strict check refuses the key or the signature unseen. */
+function strictKey(...signed: Parameters<typeof verifySignature>): KeyObject | undefined {
+  const [publicKey, message, signature] = signed
+  if (!hasLengths(publicKey, message, signature)) return undefined
+  if (!isReduced(signature) || hasSmallR(signature)) return undefined
+  try {
+    const { key, strict } = imported(publicKey)
+    return strict ? key : undefined
+  } catch {
+    return undefined
   }
 }

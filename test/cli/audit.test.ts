@@ -131,6 +131,11 @@ describe('countersign audit list', () => {
       ['check', '--expect', `7:${'g'.repeat(64)}`],
       /^--expect must be a head as printed by an earlier check: /,
     ],
+    [['check', '--since', 'last'], /^--since must be a head as printed by an earlier check: /],
+    [
+      ['check', '--since', `7:${'0'.repeat(64)}`, '--expect', `7:${'0'.repeat(64)}`],
+      'Give --expect or --since, not both: --since also checks that the trail still has that head.',
+    ],
   ])('is called wrongly with %j: exit code 2', async (words, message) => {
     const { run } = await useTrail(0)
     const result = await run(...words, '--json')
@@ -185,11 +190,33 @@ describe('T85: countersign audit check', () => {
     expect((await run('check', '--expect', head)).stdout).toContain('Trust no record. ')
   })
 
-  it('tells on stderr how far it is, and nothing there with --json', async () => {
-    const { run } = await useTrail(20_100)
+  it('tells on stderr how far it is, and goes on from there if it is asked to', async () => {
+    const { log, run } = await useTrail(20_100)
     const told = await run('check')
-    expect(told.stderr).toMatch(/^20\d{3} records checked …\n$/)
+    const [, count, head] = /^(20\d{3}) records checked, up to (\S+) …\n$/.exec(told.stderr) ?? []
     expect((await run('check', '--json')).stderr).toBe('')
+    const later = await run('check', '--since', String(head))
+    expect(later.stdout).toContain('The audit trail is intact since that head: ')
+    expect(later.stdout).toContain(`  Records    ${20_100 - Number(count)}\n`)
+    await log.updateOne({ _id: 20_050 }, { $set: { 'entry.detail.result': 'pending' } })
+    await log.updateOne({ _id: 7 }, { $set: { 'entry.detail.result': 'pending' } })
+    const since = (from: string) => run('check', '--json', '--since', from)
+    expect((await since(String(head))).json()).toMatchObject({
+      found: 1,
+      findings: [{ code: 'changed', seq: 20_050 }],
+    })
+    expect((await since(`${count}:${'0'.repeat(64)}`)).json()).toMatchObject({
+      findings: [
+        { code: 'rewritten', seq: Number(count) },
+        { code: 'unlinked', seq: Number(count) + 1 },
+        { code: 'changed', seq: 20_050 },
+      ],
+    })
+    expect((await since(`30000:${'0'.repeat(64)}`)).json()).toMatchObject({
+      findings: [{ code: 'truncated', seq: 30_000 }],
+    })
+    await log.deleteOne({ _id: Number(count) })
+    expect((await since(String(head))).json()).toMatchObject({ first_bad: Number(count), found: 2 })
   })
 
   it('says of an empty database that it is empty, as do other commands that read, and leaves it so', async () => {

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto'
 import { Point } from '@noble/ed25519'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { platformAccepts, publicKeyOf, verifySignature } from '../../src/signing/ed25519-node.ts'
+import {
+  platformAccepts,
+  publicKeyOf,
+  verifySignature,
+  verifySignatureAside,
+} from '../../src/signing/ed25519-node.ts'
 import { newSigningKey } from '../../src/signing/keys.ts'
 import { signBytes } from '../../src/signing/sign.ts'
 import { bytes, hex, KEY_START, nobleAccepts, testKey, vectors } from './fixtures.ts'
@@ -29,15 +34,15 @@ function identityForgery(s = 5n): Uint8Array {
 }
 
 describe('published vectors', () => {
-  it('gives the right verdict on all 151 Wycheproof cases', () => {
+  it('gives the right verdict on all 151 Wycheproof cases, on this thread and aside', async () => {
     const tests = wycheproof.flatMap(({ publicKey, tests }) =>
       tests.map((test) => ({ ...test, pk: publicKey.pk })),
     )
     expect(tests).toHaveLength(151)
     for (const { pk, msg, sig, result, tcId, comment } of tests) {
-      expect(verifySignature(bytes(pk), bytes(msg), bytes(sig)), `tcId ${tcId}: ${comment}`).toBe(
-        result === 'valid',
-      )
+      const signed = [bytes(pk), bytes(msg), bytes(sig)] as const
+      const verdicts = [verifySignature(...signed), await verifySignatureAside(...signed)]
+      expect(verdicts, `tcId ${tcId}: ${comment}`).toEqual([result === 'valid', result === 'valid'])
     }
   })
 

@@ -4,8 +4,9 @@ import { fromBase64Url } from '../../signing/base64.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { StateDocument, StateSurvey } from '../../store/audit/state-survey.ts'
 import { DIGESTED_FIELDS, requestSha256 } from '../requests/request-digest.ts'
-import { alteredPart, type SignedPart } from '../requests/verify-receipt.ts'
-import { WITNESSES, type Witness } from './witnesses.ts'
+import { alteredPart, SIGNED_FIELDS, type Signed, type SignedPart } from '../requests/verify-receipt.ts'
+import { readAhead } from './read-ahead.ts'
+import { isFilled, WITNESSES, type Witness } from './witnesses.ts'
 
 /** The trail and the documents it is checked against. */
 export interface TrailDeps {
@@ -48,16 +49,30 @@ export type Tellings = ReturnType<typeof createTellings>
 /** Collects which watched entries the trail has about each subject: one number per subject, as there can be millions. */
 export function createTellings() {
   const told = new Map<string, number>()
+  const digests = new Map<string, string>()
   return {
     add({ entry }: AuditRecord): void {
       const bit = entry && BITS.get(entry.type)
       if (entry === undefined || bit === undefined) return
-      const bits = told.get(entry.subject) ?? 0
-      if (!holds(bits, entry.type)) told.set(entry.subject, bits + bit)
+      const { subject, type, detail } = entry
+      const bits = told.get(subject) ?? 0
+      if (!holds(bits, type)) told.set(subject, bits + bit)
+      // In 32 bytes instead of 64.
+      if (type === 'approval.created' && typeof detail?.asked_sha256 === 'string')
+        digests.set(subject, Buffer.from(detail.asked_sha256, 'hex').toString('latin1'))
     },
     has: (subject: string, type: AuditType) => holds(told.get(subject) ?? 0, type),
+    /** Returns the hash of what was asked for, in hex. */
+    asked(subject: string): string | undefined {
+      const digest = digests.get(subject)
+      return digest === undefined ? undefined : Buffer.from(digest, 'latin1').toString('hex')
+    },
+    subjects: (): string[] => [...told.keys()],
     /** Drops a subject whose document was seen: the subjects left at the end have no document. */
-    drop: (subject: string) => void told.delete(subject),
+    drop(subject: string): void {
+      told.delete(subject)
+      digests.delete(subject)
+    },
     *left(): Iterable<[string, AuditType[]]> {
       for (const [subject, bits] of told) yield [subject, WATCHED.filter((type) => holds(bits, type))]
     },
@@ -66,85 +81,93 @@ export function createTellings() {
 
 const PAGE = 500
 
+/** How the documents are compared with the trail. */
+export interface StateCheck {
+  tellings: Tellings
+  report: (finding: StateFinding) => void
+  onProgress: (documents: number) => void
+  /** Compares only the documents that the tellings are about: the trail was read only in part. */
+  partial: boolean
+}
+
 /**
  * Compares every document with its entries in the trail. The trail must have been read before: a document can then only be
  * ahead of it, and the entries it is ahead by have reached the trail by now, or wait in the document.
  */
 export async function checkStates(
   deps: TrailDeps,
-  tellings: Tellings,
-  report: (finding: StateFinding) => void,
-  onProgress: (documents: number) => void,
+  check: StateCheck,
 ): Promise<{ documents: number; waiting: number }> {
+  const keys = (await deps.survey.publicKeys()).map(verificationKey)
+  const subjects = check.partial ? check.tellings.subjects() : undefined
   let documents = 0
   let waiting = 0
   for (const witness of WITNESSES) {
-    for await (const page of pagesOf(deps, witness.collection, witness.fields)) {
-      for (const document of page) await checkDocument(deps, tellings, report, witness, document)
+    for await (const page of pagesOf(deps, witness.collection, fieldsOf(witness), subjects)) {
+      const altered = witness.collection === 'requests' ? await alteredIn(deps, page, check, keys) : []
+      for (const document of page) await checkDocument(deps, check, witness, document)
+      altered.forEach(check.report)
       documents += page.length
       waiting += await countWaiting(deps, page)
-      onProgress(documents)
+      check.onProgress(documents)
     }
   }
   for await (const page of pagesOf(deps, 'audit_inbox', [])) waiting += await countWaiting(deps, page)
-  await reportVanished(deps, tellings, report)
-  await checkAsked(deps, await checkSigned(deps, report), report)
+  await reportVanished(deps, check)
   return { documents, waiting }
 }
 
-/**
- * Compares each request that people voted on with what they signed: the trail says only that they decided.
- * @returns the ids of the requests that differ from what was signed
- */
-async function checkSigned(
-  deps: TrailDeps,
-  report: (finding: StateFinding) => void,
-): Promise<ReadonlySet<string>> {
-  const keys = (await deps.survey.publicKeys()).map(verificationKey)
-  const altered = new Set<string>()
-  for (let after = ''; ; ) {
-    const page = await deps.survey.votedOn(after, PAGE)
-    for (const request of page) {
-      const part = partOf(request, keys)
-      if (part === undefined || (part === 'receipt' && (await isKeySpoilt(deps, request, keys)))) continue
-      const { id, status } = request
-      altered.add(id)
-      const type =
-        status === 'approved' || status === 'rejected' ? (`approval.${status}` as const) : 'approval.voted'
-      report({ code: 'altered', collection: 'requests', id, type, part, ...(await findTold(deps, id, type)) })
-    }
-    after = page.at(-1)?.id ?? after
-    if (page.length < PAGE) return altered
-  }
+/** Requests are read once, with all that any check looks at. */
+function fieldsOf({ collection, fields }: Witness): readonly string[] {
+  if (collection !== 'requests') return fields
+  const more = [...SIGNED_FIELDS, ...DIGESTED_FIELDS]
+  return [...new Set([...fields.filter((field) => !field.startsWith('votes.')), ...more])]
 }
 
-/** Compares each request with its `approval.created` entry, which says what was asked for even before anyone has signed. */
-async function checkAsked(
-  { survey }: TrailDeps,
-  found: ReadonlySet<string>,
-  report: (finding: StateFinding) => void,
-): Promise<void> {
+/**
+ * Compares each request with what its voters signed, and with the hash of what was asked for: the trail itself says only that it
+ * was made and decided.
+ */
+async function alteredIn(
+  deps: TrailDeps,
+  page: readonly StateDocument[],
+  { tellings }: StateCheck,
+  keys: readonly VerificationKey[],
+): Promise<StateFinding[]> {
+  const found = await Promise.all(
+    page.map(async (document): Promise<StateFinding[]> => {
+      const signed = await findAlteredSigned(deps, document, keys)
+      return signed ?? (await findAlteredAsked(deps, document, tellings.asked(document.id)))
+    }),
+  )
+  return found.flat()
+}
+
+async function findAlteredSigned(
+  deps: TrailDeps,
+  { id, facts }: StateDocument,
+  keys: readonly VerificationKey[],
+): Promise<StateFinding[] | undefined> {
+  if (!isVotedOn(facts)) return undefined
+  const { status, votes } = facts
+  const part = await partOf({ id, ...facts }, keys)
+  if (part === undefined || (part === 'receipt' && (await isKeySpoilt(deps, votes, keys)))) return undefined
+  const isDecided = status === 'approved' || status === 'rejected'
+  const type = isDecided ? (`approval.${status}` as const) : 'approval.voted'
+  return [{ code: 'altered', collection: 'requests', id, type, part, ...(await findTold(deps, id, type)) }]
+}
+
+async function findAlteredAsked(
+  deps: TrailDeps,
+  { id, facts, waiting }: StateDocument,
+  told: string | undefined,
+): Promise<StateFinding[]> {
   const type = 'approval.created'
-  for await (const page of pagesOf({ survey }, 'requests', DIGESTED_FIELDS)) {
-    const told = await survey.told(
-      type,
-      page.map(({ id }) => id),
-    )
-    for (const { id, facts, waiting } of page) {
-      const { seq, detail } = told.get(id) ?? { detail: waiting.find((entry) => entry.type === type)?.detail }
-      // The entries of the first requests hold no hash.
-      const asked = detail?.asked_sha256
-      if (asked === undefined || found.has(id) || asked === askedNow(facts)) continue
-      report({
-        code: 'altered',
-        collection: 'requests',
-        id,
-        type,
-        part: 'asked',
-        ...(seq !== undefined && { seq }),
-      })
-    }
-  }
+  // The entries of the first requests hold no hash.
+  const asked = told ?? waiting.find((entry) => entry.type === type)?.detail?.asked_sha256
+  if (asked === undefined || asked === askedNow(facts)) return []
+  const seq = told === undefined ? {} : await findTold(deps, id, type)
+  return [{ code: 'altered', collection: 'requests', id, type, part: 'asked', ...seq }]
 }
 
 function askedNow(facts: StateDocument['facts']): string | undefined {
@@ -156,9 +179,14 @@ function askedNow(facts: StateDocument['facts']): string | undefined {
   }
 }
 
-function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefined {
+/** Checks that there are votes, and no more: `partOf` finds a request that was given another form. */
+function isVotedOn(facts: StateDocument['facts']): facts is StateDocument['facts'] & Omit<Signed, 'id'> {
+  return isFilled(facts.votes)
+}
+
+async function partOf(...request: Parameters<typeof alteredPart>): Promise<SignedPart | undefined> {
   try {
-    return alteredPart(...request)
+    return await alteredPart(...request)
   } catch {
     // Everything that the service writes has the form that the checks require.
     return 'receipt'
@@ -168,10 +196,10 @@ function partOf(...request: Parameters<typeof alteredPart>): SignedPart | undefi
 /** Checks whether a vote's key is stored but damaged: then the key is reported, and the receipt is not called altered. */
 async function isKeySpoilt(
   { survey }: TrailDeps,
-  { votes }: Parameters<typeof alteredPart>[0],
+  votes: Signed['votes'],
   keys: readonly VerificationKey[],
 ): Promise<boolean> {
-  for (const { receipt } of Array.isArray(votes) ? votes : []) {
+  for (const { receipt } of votes) {
     const kid = receipt?.public_key_id
     if (typeof kid !== 'string' || keys.some((key) => key.kid === kid)) continue
     if (await survey.isDamaged('signing_keys', kid)) return true
@@ -191,8 +219,7 @@ function verificationKey({
 
 async function checkDocument(
   deps: TrailDeps,
-  tellings: Tellings,
-  report: (finding: StateFinding) => void,
+  { tellings, report }: StateCheck,
   witness: Witness,
   { id, facts, waiting }: StateDocument,
 ): Promise<void> {
@@ -209,11 +236,7 @@ async function checkDocument(
 }
 
 /** Reports subjects without a document, in those collections from which nothing is ever deleted. */
-async function reportVanished(
-  deps: TrailDeps,
-  tellings: Tellings,
-  report: (finding: StateFinding) => void,
-): Promise<void> {
+async function reportVanished(deps: TrailDeps, { tellings, report }: StateCheck): Promise<void> {
   const kept = WITNESSES.filter((witness) => witness.kept)
   for (const [id, types] of tellings.left()) {
     const witness = kept.find(({ rules: [[made]] }) => types.includes(made))
@@ -240,16 +263,22 @@ async function countWaiting({ trail }: TrailDeps, page: readonly StateDocument[]
   return eids.length === 0 ? 0 : eids.length - (await trail.known(eids)).size
 }
 
+/**
+ * Yields the documents of a collection, or those with these ids, page by page. The next page is read while this one is compared.
+ */
 async function* pagesOf(
   { survey }: Pick<TrailDeps, 'survey'>,
   collection: string,
   fields: readonly string[],
+  ids?: readonly string[],
 ): AsyncGenerator<StateDocument[]> {
-  let after: string | undefined
-  for (;;) {
-    const page = await survey.page(collection, fields, after, PAGE)
-    yield page
-    after = page.at(-1)?.id
-    if (page.length < PAGE) return
+  if (ids !== undefined) {
+    for (let at = 0; at < ids.length; at += PAGE)
+      yield await survey.some(collection, fields, ids.slice(at, at + PAGE))
+    return
   }
+  yield* readAhead(
+    (after: string | undefined) => survey.page(collection, fields, after, PAGE),
+    (page) => (page.length < PAGE ? undefined : page.at(-1)?.id),
+  )
 }

@@ -7,6 +7,7 @@ import {
   type Tellings,
   type TrailDeps,
 } from './check-states.ts'
+import { readAhead } from './read-ahead.ts'
 
 /** A flaw in the records themselves. `seq`: the first number that is affected. */
 interface ChainFinding {
@@ -45,7 +46,12 @@ export interface TrailReport {
 export interface CheckOptions {
   /** A head noted down earlier. */
   expect?: ChainHead
-  onProgress?: (progress: { records: number } | { documents: number }) => void
+  /**
+   * A head up to which an earlier check found the trail intact: only later records are checked, and the documents they are about.
+   */
+  since?: ChainHead
+  /** Called after each page; `head`: everything up to it was read. */
+  onProgress?: (progress: { records: number; head: ChainHead } | { documents: number }) => void
 }
 
 /** Findings listed one by one; the rest are only counted. */
@@ -53,8 +59,9 @@ const FINDINGS = 50
 const PAGE = 1_000
 
 /**
- * Recomputes the whole trail and compares it with the states of all documents (T85, T86). It only reads, and may run beside a
- * service: the trail is read before the documents, so a change in the meantime is no contradiction.
+ * Recomputes the trail and compares it with the states of the documents (T85, T86), all of it unless `since` says otherwise. It
+ * only reads, and may run beside a service: the trail is read before the documents, so a change in the meantime is no
+ * contradiction.
  */
 export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): Promise<TrailReport> {
   const findings: Finding[] = []
@@ -67,7 +74,9 @@ export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): P
   const chain = await checkChain(deps, options, tellings, report)
   const bad = findings.flatMap(({ seq }) => seq ?? [])
   for (const id of await deps.survey.strays(FINDINGS)) report({ code: 'stray', id })
-  const states = await checkStates(deps, tellings, report, (documents) => options.onProgress?.({ documents }))
+  const onProgress = (documents: number) => options.onProgress?.({ documents })
+  const partial = options.since !== undefined
+  const states = await checkStates(deps, { tellings, report, onProgress, partial })
   return {
     ...chain,
     ...states,
@@ -79,11 +88,11 @@ export async function checkTrail(deps: TrailDeps, options: CheckOptions = {}): P
 
 async function checkChain(
   { trail }: TrailDeps,
-  { expect, onProgress }: CheckOptions,
+  { expect, since, onProgress }: CheckOptions,
   tellings: Tellings,
   report: (finding: ChainFinding) => void,
 ): Promise<{ records: number; erased: number; head: ChainHead }> {
-  let head = GENESIS
+  let head = since ?? GENESIS
   let records = 0
   let erased = 0
   /** Reports the damaged records from `from` on. @returns the number of the first that is not damaged */
@@ -108,24 +117,42 @@ async function checkChain(
     if (isErased(record)) erased += 1
     else tellings.add(record)
   }
+  if (since !== undefined) await checkStart(trail, since, report)
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
-  for await (const page of pages(trail)) {
+  for await (const page of pages(trail, head.seq + 1)) {
     for (const record of page) await look(record)
-    onProgress?.({ records })
+    onProgress?.({ records, head })
   }
   await pass(head.seq + 1, Number.POSITIVE_INFINITY)
   if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
   return { records, erased, head }
 }
 
-async function* pages(trail: TrailDeps['trail']): AsyncGenerator<AuditRecord[]> {
-  let from = 1
-  for (;;) {
-    const page = await trail.scan(from, PAGE)
-    yield page
-    const next = Math.floor(page.at(-1)?.seq ?? 0) + 1
-    // The service never wrote a record whose number has no successor; the scan ends there.
-    if (page.length < PAGE || !(next > from)) return
-    from = next
+/** Checks that the trail still has the record with which it was found intact. */
+async function checkStart(
+  trail: TrailDeps['trail'],
+  { seq, hash }: ChainHead,
+  report: (finding: ChainFinding) => void,
+): Promise<void> {
+  if (seq === 0) {
+    if (hash !== GENESIS.hash) report({ code: 'rewritten', seq })
+    return
   }
+  const [found] = await trail.scan(seq, 1)
+  if (found?.seq === seq && found.hash === hash) return
+  if (found?.seq === seq) report({ code: 'rewritten', seq })
+  else if (await trail.isDamaged(seq)) report({ code: 'damaged', seq })
+  else report({ code: found === undefined ? 'truncated' : 'gap', seq })
+}
+
+function pages(trail: TrailDeps['trail'], first: number): AsyncGenerator<AuditRecord[]> {
+  return readAhead(
+    (from: number | undefined) => trail.scan(from ?? first, PAGE),
+    (page) => {
+      const last = page.at(-1)?.seq ?? Number.NaN
+      const next = Math.floor(last) + 1
+      // The service never wrote a record whose number has no successor; the scan ends there.
+      return page.length < PAGE || !(next > last) ? undefined : next
+    },
+  )
 }

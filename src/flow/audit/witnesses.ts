@@ -164,6 +164,7 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-function isFilled(value: unknown): boolean {
+/** Checks for a list that is not empty. */
+export function isFilled(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0
 }

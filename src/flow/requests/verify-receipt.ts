@@ -10,7 +10,7 @@ import { actionHash, nonceOf } from '../../signing/commitment.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { VerificationKey } from '../../signing/key-record.ts'
 import type { VerifyResult } from '../../signing/verify-core.ts'
-import { verifyReceiptJson } from '../../signing/verify-node.ts'
+import { verifyReceiptAside, verifyReceiptJson } from '../../signing/verify-node.ts'
 import { disagreement, problemOfVotes } from '../../signing/votes.ts'
 import type { FlowDeps } from '../deps.ts'
 import { expireIfLapsed } from './settle-request.ts'
@@ -169,16 +169,26 @@ function undecided({ status, cancelled, sandbox }: ApprovalRequest): Verdict {
 /** A part of a decided request that people and programs rely on. */
 export type SignedPart = 'action' | 'context' | 'intent' | 'receipt'
 
-type Signed = Pick<
-  ApprovalRequest,
-  'id' | 'status' | 'sandbox' | 'action' | 'context_json' | 'context_sha256' | 'votes' | 'decision'
->
+/** The fields of a request that its voters signed, or that the service signed for them. */
+export const SIGNED_FIELDS = [
+  'status',
+  'sandbox',
+  'action',
+  'context_json',
+  'context_sha256',
+  'votes',
+  'decision',
+] as const satisfies readonly (keyof ApprovalRequest)[]
+export type Signed = Pick<ApprovalRequest, 'id' | (typeof SIGNED_FIELDS)[number]>
 
 /**
  * Recomputes what the votes of a request commit to, and checks the signatures of the votes that have one.
  * @returns the part that differs from what was signed; undefined when none does
  */
-export function alteredPart(request: Signed, keys: readonly VerificationKey[]): SignedPart | undefined {
+export async function alteredPart(
+  request: Signed,
+  keys: readonly VerificationKey[],
+): Promise<SignedPart | undefined> {
   const { decision, votes, sandbox } = request
   for (const vote of votes) {
     const { receipt } = vote
@@ -188,7 +198,7 @@ export function alteredPart(request: Signed, keys: readonly VerificationKey[]): 
       continue
     }
     const shown = { decision_id: vote.decision_id, decision: vote.decision, ...receipt }
-    const result = verifyReceiptJson(shown, keys, { allowSandbox: sandbox })
+    const result = await verifyReceiptAside(shown, keys, { allowSandbox: sandbox })
     if (!result.valid) return 'receipt'
     const part = departsFromPayload(request, vote, result.payload)
     if (part !== undefined) return part

@@ -56,7 +56,12 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
   const read: typeof readSound = partial ? readSound : (_connection, ask) => ask({})
   const find: Find = async (filter, sort, limit) => {
     const found = await read(connection, (sound) =>
-      collection.find(filter, sound).sort(sort).limit(limit).toArray(),
+      // One batch: the default of 101 would take two commands.
+      collection
+        .find(filter, { ...sound, batchSize: limit + 1 })
+        .sort(sort)
+        .limit(limit)
+        .toArray(),
     )
     return found.map(toRecord)
   }

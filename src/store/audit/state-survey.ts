@@ -1,5 +1,4 @@
-import type { AuditEntry, AuditType } from '../../domain/audit.ts'
-import type { ApprovalRequest } from '../../domain/request.ts'
+import type { AuditEntry } from '../../domain/audit.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { WITH_OUTBOX } from '../mongo/outbox.ts'
 import { findSound, isDamaged } from '../mongo/sound-reads.ts'
@@ -22,19 +21,24 @@ interface OutboxDocument {
 
 export type StateSurvey = ReturnType<typeof createStateSurvey>
 
-/** The fields of a request that its voters signed, or that the service signed for them. */
-type VotedOn = Pick<
-  ApprovalRequest,
-  'id' | 'status' | 'sandbox' | 'action' | 'context_json' | 'context_sha256' | 'votes' | 'decision'
->
-
-const SIGNED_FIELDS = ['status', 'sandbox', 'action', 'context_json', 'context_sha256', 'votes', 'decision']
-
 /**
  * Reads the collections beside the trail, on the driver and past the models, so that foreign documents are seen unchanged.
  * Damaged documents are left out; `isDamaged` tells them from missing ones.
  */
 export function createStateSurvey(connection: StoreConnection) {
+  const read = async (
+    collection: string,
+    fields: readonly string[],
+    filter: { _id: object },
+    limit: number,
+  ): Promise<StateDocument[]> => {
+    const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
+    const documents = connection.collection<OutboxDocument>(collection)
+    // One batch: the default of 101 would take two commands.
+    const options = { projection, limit, batchSize: limit + 1, sort: { _id: 1 } } as const
+    const found = await findSound(documents, filter, options)
+    return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
+  }
   return {
     /** Returns documents in order of their ids, from after that id. A missing collection has none. */
     async page(
@@ -43,33 +47,14 @@ export function createStateSurvey(connection: StoreConnection) {
       after: string | undefined,
       limit: number,
     ): Promise<StateDocument[]> {
-      const projection = Object.fromEntries(['audit', ...fields].map((field) => [field, 1]))
-      const filter = { _id: { $gt: after ?? '' } }
-      const documents = connection.collection<OutboxDocument>(collection)
-      const found = await findSound(documents, filter, { projection, limit, sort: { _id: 1 } })
-      return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
+      return read(collection, fields, { _id: { $gt: after ?? '' } }, limit)
     },
+    /** Returns those of these documents that exist, in order of their ids. */
+    some: (collection: string, fields: readonly string[], ids: readonly string[]): Promise<StateDocument[]> =>
+      read(collection, fields, { _id: { $in: [...ids] } }, ids.length),
     ...atLarge(connection),
     isDamaged: (collection: string, id: string) =>
       isDamaged(() => connection.collection<{ _id: string }>(collection).findOne({ _id: id })),
-    /** Returns what audit entries of that type say about these subjects. */
-    async told(
-      type: AuditType,
-      subjects: readonly string[],
-    ): Promise<Map<string, { seq: number; detail: AuditEntry['detail'] }>> {
-      const collection = connection.collection<{ _id: number; entry: AuditEntry }>('audit_log')
-      const about = { 'entry.subject': { $in: [...subjects] }, 'entry.type': type }
-      const found = await findSound(collection, about, {})
-      return new Map(found.map(({ _id: seq, entry: { subject, detail } }) => [subject, { seq, detail }]))
-    },
-    /** Returns requests with votes in order of their ids, from after that id. A request tampered with may have another form. */
-    async votedOn(after: string, limit: number): Promise<VotedOn[]> {
-      const filter = { _id: { $gt: after }, 'votes.0': { $exists: true } }
-      const projection = Object.fromEntries(SIGNED_FIELDS.map((field) => [field, 1]))
-      const collection = connection.collection<Omit<VotedOn, 'id'> & { _id: string }>('requests')
-      const found = await findSound(collection, filter, { projection, limit, sort: { _id: 1 } })
-      return found.map(({ _id, ...request }) => ({ ...request, id: _id }))
-    },
     /** Returns the public halves of the signing keys. */
     async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
       const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')

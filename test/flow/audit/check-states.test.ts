@@ -141,6 +141,30 @@ describe('T86: the check finds', () => {
     )
   })
 
+  it('since a head, what later records are about, and no document that they do not name', async () => {
+    const before = await ask(setting)
+    await settled()
+    const { head } = await check()
+    const later = await ask(setting)
+    expectStatus(await decideByPasskey(setting, later, 'approved'), 200)
+    await settled()
+    const { deps, connection } = service.composition
+    const since = () =>
+      checkTrail({ trail: deps.trail, survey: createStateSurvey(connection) }, { since: head })
+    const { documents, findings: none } = await since()
+    expect(none).toEqual([])
+    expect(documents).toBeLessThan((await check()).documents)
+    await alter(service, 'requests', later, { status: 'rejected' })
+    await alter(service, 'requests', before, { status: 'rejected' })
+    const found = (id: string, { findings }: Awaited<ReturnType<typeof check>>) =>
+      findings.filter((finding) => finding.id === id).map(({ code }) => code)
+    expect(found(later, await since())).toEqual(['contradicted', 'not_told', 'altered'])
+    expect(found(before, await since())).toEqual([])
+    expect(found(before, await check())).toEqual(['not_told'])
+    await alter(service, 'requests', later, { status: 'approved' })
+    await alter(service, 'requests', before, { status: 'pending' })
+  })
+
   it('a state that was turned back, with the record that says so', async () => {
     const id = await ask(setting)
     expectStatus(await decideByPasskey(setting, id, 'approved'), 200)
