@@ -61,7 +61,7 @@ function addProcess(registers: Registry[], clock: FlowDeps['clock'], { build, ti
     help: 'Seconds by which the clock that the service follows, the database’s, is ahead of this machine’s.',
     registers,
     collect() {
-      this.set((clock.now().getTime() - Date.now()) / 1000)
+      this.set((clock.now().getTime() - time.wall()) / 1000)
     },
   })
   const steps = new Counter({

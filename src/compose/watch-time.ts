@@ -13,6 +13,7 @@ const PAUSE_MS = 5_000
 export interface TimeWatch {
   steps: number
   pauses: number
+  wall(): number
   stop(): void
 }
 
@@ -28,7 +29,7 @@ export function watchTime(
   steady: () => number = () => performance.now(),
 ): TimeWatch {
   let seen = { wall: wall(), steady: steady() }
-  const watch = { steps: 0, pauses: 0, stop: () => clearInterval(timer) }
+  const watch = { steps: 0, pauses: 0, wall, stop: () => clearInterval(timer) }
   const look = (): void => {
     const before = seen
     seen = { wall: wall(), steady: steady() }

@@ -5,21 +5,18 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, onTestFinished, vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { packagePath } from '../../src/config/package-path.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { freePort } from '../support/service.ts'
+import { describeWith } from './describe-with.ts'
 
 const EXECUTABLE = process.env.NGINX_PATH ?? '/usr/sbin/nginx'
 
 export const HAS_NGINX = existsSync(EXECUTABLE)
 
-/** `describe` for tests that need a real nginx: skipped with a loud notice where there is none. */
-export function describeWithNginx(name: string, suite: () => void): void {
-  if (HAS_NGINX) return void describe(name, suite)
-  console.warn(`\n*** NO NGINX: ${EXECUTABLE} is missing; "${name}" is SKIPPED. Set NGINX_PATH. ***\n`)
-  describe.skip(name, suite)
-}
+/** `describe` for tests that need a real nginx. */
+export const describeWithNginx = describeWith('NGINX_PATH', EXECUTABLE)
 
 /** Has this nginx `server … resolve` (1.27.3, as in docker-compose.yml)? Distributions often carry an older one. */
 export function nginxResolves(): boolean {
