@@ -2,7 +2,7 @@
 // that they start, and in Chromium. `--more [vitest's arguments]` adds a run to the last one. `--lines [START OF A PATH]` prints
 // what the last runs left out. Not counted: processes that a signal killed, the service worker, the files in bin/.
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -20,6 +20,7 @@ if (option === '--lines') readState()
 else {
   if (option === '--more') readState()
   process.exitCode = await runTests(option === '--more' ? rest : process.argv.slice(2))
+  mkdirSync(dirname(STATE), { recursive: true })
   writeFileSync(
     STATE,
     JSON.stringify([...ran].map(([path, letters]) => [path, Buffer.from(letters).toString('base64')])),
