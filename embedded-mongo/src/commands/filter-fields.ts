@@ -9,7 +9,6 @@ export function rootsOf(filter: BsonDocument): Set<string> {
 }
 
 function rootsIn(name: string, value: BsonValue): string[] {
-  if (name === '$comment') return []
   if (name === '$expr') return pathsIn(value)
   if (!BRANCHES.has(name)) return [rootOf(name)]
   const branches = Array.isArray(value) ? value : []

@@ -66,7 +66,7 @@ function checkUse(filters: ReadonlyMap<string, ElementFilter>, changes: readonly
   const used = new Set<string>()
   for (const { path } of changes) {
     for (const part of path) {
-      if (!isArrayFilterPart(part) || part === '$[]') continue
+      if (!isArrayFilterPart(part)) continue
       const identifier = part.slice(2, -1)
       if (!filters.has(identifier)) {
         throw mongoError(
@@ -87,7 +87,7 @@ function checkUse(filters: ReadonlyMap<string, ElementFilter>, changes: readonly
   }
 }
 
-/** What `$`, `$[]` and `$[identifier]` stand for in one document. */
+/** What `$` and `$[identifier]` stand for in one document. */
 export interface PositionalContext {
   readonly now: Date
   /** The index of the array element that the query matched. */
@@ -96,7 +96,7 @@ export interface PositionalContext {
 }
 
 /**
- * Resolves a path with `$`, `$[]` or `$[identifier]` into the paths of the elements it selects in a document.
+ * Resolves a path with `$` or `$[identifier]` into the paths of the elements it selects in a document.
  * Throws MongoError 2 if the query matched no element, or if `$[…]` meets a missing field or a non-array.
  */
 export function resolvePath(
@@ -138,7 +138,6 @@ function matchingElements(
       `Cannot apply array updates to non-array element ${done.at(-1) ?? ''}: ${shown}`,
     )
   }
-  const filter = part === '$[]' ? undefined : context.filters.get(part.slice(2, -1))
-  const indexes = Array.from(value.keys())
-  return filter ? indexes.filter((index) => filter(value[index] ?? null, context.now)) : indexes
+  const filter = context.filters.get(part.slice(2, -1))
+  return Array.from(value.keys()).filter((index) => filter?.(value[index] ?? null, context.now))
 }

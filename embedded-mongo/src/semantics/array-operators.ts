@@ -94,8 +94,8 @@ const logicalOperators = new Set(['$and', '$or', '$nor'])
 function pullTest(argument: BsonValue): ElementTest {
   if (isDocument(argument)) {
     const first = argument.keys().next().value
-    if (first === '$expr' || first === '$comment') {
-      throw mongoError('QueryFeatureNotAllowed', `${first} is not allowed in this context`)
+    if (first === '$expr') {
+      throw mongoError('QueryFeatureNotAllowed', '$expr is not allowed in this context')
     }
     if (!first?.startsWith('$') || logicalOperators.has(first) || dbRefFields.has(first)) {
       const filter = compileFilter(argument)

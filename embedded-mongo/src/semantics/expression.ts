@@ -76,10 +76,7 @@ function compileComparison(name: string, document: BsonDocument): CompiledExpres
 
 /** Comparisons in full BSON order, without type bracketing; a missing value counts as "undefined", below null. */
 const comparisons = new Map<string, (order: number) => boolean>([
-  ['$eq', (order) => order === 0],
-  ['$ne', (order) => order !== 0],
   ['$gt', (order) => order > 0],
-  ['$gte', (order) => order >= 0],
   ['$lt', (order) => order < 0],
   ['$lte', (order) => order <= 0],
 ])

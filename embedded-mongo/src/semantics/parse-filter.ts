@@ -8,8 +8,8 @@ import { compileRegex } from './regex.ts'
 import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isNumber, isRegex } from './values.ts'
 
 /**
- * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr, $comment. Allowed on a
- * field: $eq $ne $gt $gte $lt $lte $in $nin $exists $regex ($options) $not $all $size $elemMatch. Throws
+ * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr. Allowed on a field:
+ * $eq $ne $gt $gte $lt $lte $in $nin $exists $regex ($options) $not $all $size $elemMatch. Throws
  * MongoError 2 for anything else, as MongoDB does for unknown operators.
  */
 export function parseFilter(filter: BsonDocument): FilterNode {
@@ -33,8 +33,6 @@ function parseTopOperator(name: string, value: BsonValue, isTopLevel: boolean): 
     case '$or':
     case '$nor':
       return [parseLogical(name, value, isTopLevel)]
-    case '$comment':
-      return []
     case '$expr':
       if (!isTopLevel) throw mongoError('BadValue', '$expr can only be applied to the top-level document')
       return [{ kind: 'expression', expression: compileExpression(value) }]

@@ -43,7 +43,7 @@ export function checkDepth(path: readonly string[]): void {
   if (path.length > MAX_DEPTH) throw mongoError('Overflow', `a path has more than ${MAX_DEPTH} parts`)
 }
 
-/** True for `$[]` and `$[identifier]`. */
+/** True for `$[identifier]`. */
 export function isArrayFilterPart(part: string): boolean {
   return part.startsWith('$[') && part.endsWith(']')
 }

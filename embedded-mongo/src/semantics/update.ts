@@ -133,7 +133,7 @@ function checkId(before: BsonDocument, after: BsonDocument): void {
   )
 }
 
-/** One change of an update, at a path that may still hold `$`, `$[]` or `$[identifier]`. */
+/** One change of an update, at a path that may still hold `$` or `$[identifier]`. */
 interface PathUpdate {
   readonly path: readonly string[]
   readonly onInsertOnly: boolean

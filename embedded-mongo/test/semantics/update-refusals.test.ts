@@ -55,7 +55,7 @@ describe('malformed updates', () => {
     [{ $unset: { [Array(200).fill('a').join('.')]: 1 } }, 15, 'more than 100 parts'],
     [{ $set: { a: 1 }, $inc: { a: 1 } }, 40, "Updating the path 'a' would create a conflict at 'a'"],
     [{ $set: { 'a.b.c': 1 }, $unset: { 'a.b': 1 } }, 40, "conflict at 'a.b'"],
-    [{ $set: { 'a.0': 1, 'a.$[]': 2 } }, 40, "conflict at 'a'"],
+    [{ $set: { 'a.0': 1, 'a.$[x]': 2 } }, 40, "conflict at 'a'"],
     [{ $inc: { a: 'x' } }, 14, 'Cannot increment with non-numeric argument'],
     [{ $push: { a: { $each: 1 } } }, 2, 'The argument to $each in $push must be an array'],
     [{ $push: { a: { $each: [], $foo: 1 } } }, 2, 'Unrecognized clause in $push: $foo'],
@@ -97,7 +97,7 @@ describe('updates a document does not take', () => {
       28,
       "Cannot create field '0' in element {g: null}",
     ],
-    [{ g: [1] }, { $pull: { 'g.$[].x': 1 } }, 28, "Cannot create field 'x' in element {0: 1}"],
+    [{ g: [1] }, { $pull: { 'g.0.x': 1 } }, 28, "Cannot create field 'x' in element {0: 1}"],
     [{ g: 1 }, { $push: { 'g.x': 1 } }, 28, "Cannot create field 'x'"],
     [{ g: [1] }, { $addToSet: { 'g.x': 1 } }, 28, "Cannot create field 'x'"],
     [{ g: 1 }, { $max: { 'g.x': 1 } }, 28, "Cannot create field 'x'"],
@@ -121,10 +121,15 @@ describe('updates a document does not take', () => {
     [{ _id: 1 }, { $inc: { _id: 1 } }, 66, "immutable field '_id'"],
     [{ _id: 1 }, { _id: 2, a: 1 }, 66, "the (immutable) field '_id' was found to have been altered"],
     [{ a: [1] }, { $set: { 'a.$': 1 } }, 2, 'The positional operator did not find the match needed'],
-    [{ a: 1 }, { $set: { 'a.$[]': 1 } }, 2, 'Cannot apply array updates to non-array element a: 1'],
-    [{ b: 1 }, { $set: { 'a.$[]': 1 } }, 2, "The path 'a' must exist in the document"],
   ])('%j %j: code %i', (document, change, code, message) => {
     expect(() => apply(document, change)).toThrow(refused(code, message))
+  })
+
+  it.each([
+    [{ a: 1 }, 'Cannot apply array updates to non-array element a: 1'],
+    [{ b: 1 }, "The path 'a' must exist in the document"],
+  ])('%j has no array to filter', (document, message) => {
+    expect(() => apply(document, { $set: { 'a.$[x]': 1 } }, {}, [{ x: 1 }])).toThrow(refused(2, message))
   })
 
   it('include positions that turn out to be one element', () => {
@@ -140,6 +145,7 @@ describe('updates a document does not take', () => {
 describe('malformed arrayFilters', () => {
   it.each<[object, readonly object[], number, string]>([
     [{ $set: { 'a.$[x]': 1 } }, [], 2, "No array filter found for identifier 'x' in path 'a.$[x]'"],
+    [{ $set: { 'a.$[]': 1 } }, [], 2, "No array filter found for identifier '' in path 'a.$[]'"],
     [{ $set: { a: 1 } }, [{ x: 1 }], 9, "The array filter for identifier 'x' was not used"],
     [
       { $set: { 'a.$[x]': 1 } },
