@@ -89,7 +89,7 @@ export default class extends TestRunner {
       if (failed) return false
       this.usual = ms
       this.queue = [...this.reached(test, ms)].filter(
-        (id) => !killed.has(id) && (spent.get(id) ?? 0) < MOST_MS,
+        (id) => modules.has(id) && !killed.has(id) && (spent.get(id) ?? 0) < MOST_MS,
       )
       for (const id of state.seen) known.add(id)
       note({ event: 'reached', ids: [...state.seen] })
