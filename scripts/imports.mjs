@@ -47,7 +47,7 @@ export const FLOORS = {
     'audit',
     'delivery',
     'people',
-    'indexes.ts',
+    'schema',
     'rate-limits.ts',
     'chat',
     'requests',

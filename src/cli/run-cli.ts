@@ -29,6 +29,7 @@ const load = {
   store: () => import('embedded-mongo'),
   backup: () => import('./backup.ts'),
   verifyBackup: () => import('./verify-backup.ts'),
+  migrate: () => import('./migrate.ts'),
   doctor: () => import('./doctor/doctor.ts'),
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
@@ -174,6 +175,13 @@ function addServiceCommands(program: Command, json: boolean): void {
     .option(...JSON_OPTION)
     .action(() => runStore(json))
   addBackupCommands(program.command('backup'))
+  answers<{ dryRun?: boolean }>(
+    program
+      .command('migrate')
+      .description('bring the store to this version, as its first start does')
+      .option('--dry-run', 'only say what would change'),
+    async (options) => (await load.migrate()).runMigrate(options),
+  )
   const doctor = program.command('doctor')
   examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
   answers(

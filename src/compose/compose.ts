@@ -17,7 +17,6 @@ import { createVault, SealError } from '../signing/vault.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { createPushKeyStore } from '../store/delivery/push-keys.ts'
-import { prepareIndexes } from '../store/indexes.ts'
 import { connectStore, ping, type StoreConnection } from '../store/mongo/connect.ts'
 import { damageTold, isUnavailable } from '../store/mongo/failures.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/mongo/outbox.ts'
@@ -27,6 +26,7 @@ import { createRateLimiter } from '../store/rate-limits.ts'
 import { createChangeSignal } from '../store/requests/change-signal.ts'
 import { createInboxStore } from '../store/requests/inbox.ts'
 import { createInboxSignal } from '../store/requests/inbox-signal.ts'
+import { prepareSchema, readSchema, watchSchema } from '../store/schema/prepare-schema.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { createStores } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
@@ -40,7 +40,7 @@ export interface Composition {
   connection: StoreConnection
   /** The chat platforms of the configuration. */
   chats: readonly ConnectedChat[]
-  /** Resolves when the embedded store ends unexpectedly: nothing can be served any more. */
+  /** Resolves when the embedded store ends unexpectedly, or a newer version changes the store: nothing can be served any more. */
   storeFailed: Promise<Error>
   /** Adds a listener that relays outbox entries: called after each write that left one. */
   onWritten(listener: (written: Written) => void): void
@@ -170,7 +170,7 @@ async function assemble(
     limiter,
     connection,
     chats: connected,
-    storeFailed: store.failed ?? new Promise(() => undefined),
+    storeFailed: watchStore(store, connection, opened),
     onWritten: written.listen,
     onCardsDue: cardsDue.listen,
     stopWaiting: signals.stop,
@@ -225,11 +225,12 @@ async function prepareStore(
   { keys, pushKey, clock, log }: FlowDeps,
   { use, newSecrets }: Pick<ComposeOptions, 'use' | 'newSecrets'>,
 ): Promise<void> {
+  await readSchema(connection)
   await keys.reload()
   if (use === 'read') return
   if (!newSecrets) refuseOtherSecrets({ keys, log })
   const replicated = kind === 'replica set' || kind === 'mongos'
-  await prepareIndexes(connection, { log, clock, replicated, thorough: use === 'serve' })
+  await prepareSchema(connection, { log, clock, replicated, thorough: use === 'serve' })
   await keys.ensure()
   await pushKey.ensure()
 }
@@ -276,6 +277,17 @@ async function flushVerifications({
   await verifications
     .flush()
     .catch((error: unknown) => log.error({ error }, 'writing the verification log failed'))
+}
+
+/** Returns `storeFailed` of the composition. */
+function watchStore(
+  { failed }: OpenStore,
+  connection: StoreConnection,
+  opened: Opened['opened'],
+): Promise<Error> {
+  const { changed, stop } = watchSchema(connection)
+  opened.push(async () => stop())
+  return failed === undefined ? changed : Promise.race([failed, changed])
 }
 
 /** Reads the signing keys again and again. @returns what ends that */

@@ -18,6 +18,8 @@ import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../s
 import { isThere } from '../store/mongo/sound-reads.ts'
 import { createAccountStore } from '../store/people/accounts.ts'
 import { createRestoreStore } from '../store/restores.ts'
+import { SCHEMA_VERSION } from '../store/schema/migrations.ts'
+import { readPending, readSchema } from '../store/schema/prepare-schema.ts'
 import { createSigningKeyStore } from '../store/signing-keys.ts'
 import { openStore } from './open-store.ts'
 
@@ -63,6 +65,7 @@ export interface StoreReport {
 export function inspectStore(config: Config): Promise<StoreReport> {
   return lookAt(config, async (connection) => {
     const server = await checkServer(connection)
+    await readSchema(connection)
     const { skewMs } = await readHello(connection)
     const found = await readKeys(config, connection, skewMs).catch(asError)
     const trail = await createAuditTrail(connection)
@@ -70,6 +73,28 @@ export function inspectStore(config: Config): Promise<StoreReport> {
       .then(() => undefined, asError)
     const { keys, changed } = found instanceof Error ? { keys: found, changed: [] } : found
     return { server, skewMs, keys, changed, trail }
+  })
+}
+
+/** What the first start of this version would change in a store. */
+export interface SchemaReport {
+  /** The store's schema version, and the one of this build. */
+  from: number
+  to: number
+  pending: { version: number; title: string; documents: number }[]
+}
+
+/** Counts what is to be migrated, without a write. @throws UnsuitableStoreError for a newer store, and what `lookAt` throws */
+export function inspectSchema(config: StoreSettings): Promise<SchemaReport> {
+  return lookAt(config, async (connection) => {
+    const { version: from } = await readSchema(connection)
+    const pending = await readPending(connection)
+    const counted = pending.map(async ({ version, title, count }) => ({
+      version,
+      title,
+      documents: await count(connection),
+    }))
+    return { from, to: SCHEMA_VERSION, pending: await Promise.all(counted) }
   })
 }
 

@@ -172,7 +172,7 @@ it('one damaged document of what a service starts with keeps it from nothing els
   await service.line(
     /a stored signing key is damaged.*countersign signing-keys rotate --purpose decision --now/,
   )
-  await service.line(/the indexes are built/)
+  await service.line(/the store is ready/)
   expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
   expect(service.output()).not.toMatch(/\n\s+at |\/setup#/)
   const { keys } = JSON.parse(await (await fetch(`http://localhost:${port}/.well-known/jwks.json`)).text())

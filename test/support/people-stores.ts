@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, inject } from 'vitest'
 import type { User } from '../../src/domain/user.ts'
-import { makeIndexes } from '../../src/store/indexes.ts'
 import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { createAttemptStore } from '../../src/store/people/attempts.ts'
 import { createEnrollmentStore } from '../../src/store/people/enrollments.ts'
 import { createSessionStore } from '../../src/store/people/sessions.ts'
 import { createUserStore } from '../../src/store/people/users.ts'
 import { createChallengeStore } from '../../src/store/requests/challenges.ts'
+import { makeIndexes } from '../../src/store/schema/indexes.ts'
 import { databaseUri } from './service.ts'
 
 /** The stores of the people part on a database of their own, with their indexes. */

@@ -36,7 +36,8 @@ function optionsFor(env: Record<string, string>) {
   return { env: { ...inherited, STORE_TIMEOUT_MS: '90000', ...env }, stdio: 'pipe' } as const
 }
 
-function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
+/** Watches a service that was started by other means. */
+export function watchService(child: ChildProcessWithoutNullStreams): ServiceProcess {
   let output = ''
   const watchers = new Set<() => void>()
   const changed = (): void => {

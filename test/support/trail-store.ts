@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { inject, onTestFinished } from 'vitest'
 import type { AuditTrail } from '../../src/ports/ports.ts'
 import { createAuditTrail } from '../../src/store/audit/audit-trail.ts'
-import { makeIndexes } from '../../src/store/indexes.ts'
 import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
+import { makeIndexes } from '../../src/store/schema/indexes.ts'
 import { databaseUri } from './service.ts'
 
 /** An audit trail on a database of its own, as several processes see it. */

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { makeIndexes } from '../../../src/store/indexes.ts'
+import { makeIndexes } from '../../../src/store/schema/indexes.ts'
 import { connectStore } from '../../../src/store/mongo/connect.ts'
 import { isUnavailable } from '../../../src/store/mongo/failures.ts'
 import { createRateLimiter } from '../../../src/store/rate-limits.ts'

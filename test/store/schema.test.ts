@@ -1,8 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { declaredIndexes, makeIndexes, prepareIndexes, SCHEMA_VERSION } from '../../src/store/indexes.ts'
 import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { createSessionStore } from '../../src/store/people/sessions.ts'
+import { dropIdempotency } from '../../src/store/schema/drop-idempotency.ts'
+import { declaredIndexes, makeIndexes } from '../../src/store/schema/indexes.ts'
+import { OLDEST_BESIDE, SCHEMA_VERSION } from '../../src/store/schema/migrations.ts'
+import { prepareSchema } from '../../src/store/schema/prepare-schema.ts'
 import { cli, useDataDir } from '../support/cli.ts'
 import { clockOf } from '../support/clock.ts'
 import { databaseUri, startService } from '../support/service.ts'
@@ -42,6 +45,7 @@ const FINGERPRINTS = [
   '928b245fb2cd2fd8',
   'cd42beca592265fd',
   '5501d5792bfe6b7d',
+  '19a75f23341f6026',
   '19a75f23341f6026',
 ]
 
@@ -109,36 +113,72 @@ describe('a start', () => {
 
   it('makes indexes in a new store, says so, and sends none to one that has them', async () => {
     const { connection, ddl, sent } = await useWatchedStore()
-    await prepareIndexes(connection, preparing)
+    await prepareSchema(connection, preparing)
     expect(ddl()).toContain('createIndexes sessions')
-    expect(told).toEqual([expect.stringContaining('building the indexes'), 'the indexes are built'])
-    await prepareIndexes(connection, preparing)
+    expect(told).toEqual([expect.stringContaining('preparing the store'), 'the store is ready'])
+    await prepareSchema(connection, preparing)
     expect(ddl()).toEqual([])
-    await prepareIndexes(connection, { ...preparing, thorough: false })
+    await prepareSchema(connection, { ...preparing, thorough: false })
     expect(sent()).toEqual(['find schema'])
     expect(told).toHaveLength(2)
   })
 
-  it('of an older version changes nothing in a store of a newer one', async () => {
+  it('changes nothing in a store of a newer version that it can use, and refuses one that it would misread', async () => {
     const { connection, ddl } = await useWatchedStore()
-    await prepareIndexes(connection, preparing)
+    await prepareSchema(connection, preparing)
     const schema = connection.collection<{ _id: string }>('schema')
-    await schema.updateOne({ _id: 'indexes' }, { $set: { version: SCHEMA_VERSION + 1 } })
+    const newer = { version: SCHEMA_VERSION + 2, oldest: SCHEMA_VERSION }
+    await schema.updateOne({ _id: 'indexes' }, { $set: newer })
     ddl()
-    await prepareIndexes(connection, { ...preparing, thorough: false })
+    await prepareSchema(connection, preparing)
     expect(ddl()).toEqual([])
-    await schema.updateOne({ _id: 'indexes' }, { $set: { version: SCHEMA_VERSION - 1 } })
-    await prepareIndexes(connection, preparing)
-    expect(await schema.findOne({ _id: 'indexes' })).toEqual({ _id: 'indexes', version: SCHEMA_VERSION })
+    await schema.updateOne({ _id: 'indexes' }, { $set: { oldest: SCHEMA_VERSION + 1 } })
+    await expect(prepareSchema(connection, preparing)).rejects.toMatchObject({
+      name: 'UnsuitableStoreError',
+      message: `A newer version of Countersign has changed this store: its schema needs version ${SCHEMA_VERSION + 1} or later, and this Countersign has ${SCHEMA_VERSION}. Nothing was changed. Start the newer version, or restore the backup made before the upgrade.`,
+    })
+    expect(await schema.findOne({ _id: 'indexes' })).toEqual({
+      _id: 'indexes',
+      ...newer,
+      oldest: SCHEMA_VERSION + 1,
+    })
+    expect(ddl()).toEqual([])
+  })
+
+  it('goes on with the documents of an older version after a process that died in between', async () => {
+    const { connection, proxy } = await useWatchedStore()
+    await connection.collection<{ _id: string }>('schema').insertOne({ _id: 'indexes', ...{ version: 9 } })
+    await connection.collection<{ _id: string }>('idempotency').insertOne({ _id: 'key_1:a' })
+    let dies = true
+    proxy.play({
+      before: (_command, name) => {
+        if (name !== 'createIndexes sessions' || !dies) return undefined
+        dies = false
+        return { ok: 0, code: 67, errmsg: 'the machine is going down' }
+      },
+    })
+    await expect(prepareSchema(connection, preparing)).rejects.toThrow('the machine is going down')
+    expect(await connection.collection('schema').findOne()).toMatchObject({
+      version: 9,
+      oldest: OLDEST_BESIDE,
+    })
+    expect(await connection.collection('idempotency').countDocuments()).toBe(0)
+    await prepareSchema(connection, preparing)
+    expect(await connection.collection('schema').findOne()).toEqual({
+      _id: 'indexes',
+      version: SCHEMA_VERSION,
+      oldest: OLDEST_BESIDE,
+    })
+    expect(told).toContain(`migration: ${dropIdempotency.title}`)
   })
 
   it('makes what is missing though it was made once, as after a restore of documents alone', async () => {
     const { connection } = await useWatchedStore()
-    await prepareIndexes(connection, preparing)
+    await prepareSchema(connection, preparing)
     await connection.collection('sessions').dropIndex('token_hash_1')
-    await prepareIndexes(connection, { ...preparing, thorough: false })
+    await prepareSchema(connection, { ...preparing, thorough: false })
     expect(await namesOf(connection)).not.toContain('token_hash_1')
-    await prepareIndexes(connection, preparing)
+    await prepareSchema(connection, preparing)
     expect(await namesOf(connection)).toContain('token_hash_1')
   })
 
@@ -150,12 +190,12 @@ describe('a start', () => {
     const schema = connection.collection<{ _id: string }>('schema')
     const until = new Date(Date.now() + 30_000)
     await schema.insertOne({ _id: 'indexes', ...{ holder: 'another', until } })
-    const waiting = prepareIndexes(connection, preparing)
-    await expect.poll(() => told).toEqual(['another process builds the indexes; waiting for it'])
+    const waiting = prepareSchema(connection, preparing)
+    await expect.poll(() => told).toEqual(['another process prepares the store; waiting for it'])
     expect(ddl()).toEqual([])
     await schema.updateOne({ _id: 'indexes' }, { $set: { until: new Date(ended) } })
     await waiting
-    expect(told.at(-1)).toBe('the indexes are built')
+    expect(told.at(-1)).toBe('the store is ready')
   })
 
   it('asks again for a build that outlasts an operation, and serves not before it is done', async () => {
@@ -165,7 +205,7 @@ describe('a start', () => {
       before: (_command, name) =>
         name === 'createIndexes sessions' && ++asked === 1 ? 'nothing' : undefined,
     })
-    await prepareIndexes(connection, preparing)
+    await prepareSchema(connection, preparing)
     expect(asked).toBe(2)
     expect(await namesOf(connection)).toContain('token_hash_1')
   })
@@ -182,12 +222,12 @@ describe('a start', () => {
         return late === 1 ? { ok: 0, code: 67, errmsg: 'unsupported expression in partial index' } : undefined
       },
     })
-    const failing = prepareIndexes(connection, { ...preparing, replicated: true })
+    const failing = prepareSchema(connection, { ...preparing, replicated: true })
     await expect(failing).rejects.toMatchObject({
       name: 'UnsuitableStoreError',
       message: 'The store refuses an index of sessions: unsupported expression in partial index.',
     })
-    await prepareIndexes(connection, { ...preparing, replicated: true })
+    await prepareSchema(connection, { ...preparing, replicated: true })
     expect([...quorums]).toEqual(['majority'])
   })
 })
