@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
 import { createAuditTrail } from '../dist/src/store/audit/audit-trail.js'
-import { makeIndexes } from '../dist/src/store/indexes.js'
 import { connectStore } from '../dist/src/store/mongo/connect.js'
 import { createRequestStore } from '../dist/src/store/requests/requests.js'
+import { makeIndexes } from '../dist/src/store/schema/indexes.js'
 import { fillDecided } from './support/decided.mjs'
 
 const count = Number(process.argv[2] ?? 50_000)

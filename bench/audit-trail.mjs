@@ -11,8 +11,8 @@ import { createAppender } from '../dist/src/flow/audit/append-to-trail.js'
 import { checkTrail } from '../dist/src/flow/audit/check-trail.js'
 import { createAuditTrail } from '../dist/src/store/audit/audit-trail.js'
 import { createStateSurvey } from '../dist/src/store/audit/state-survey.js'
-import { makeIndexes } from '../dist/src/store/schema/indexes.js'
 import { connectStore } from '../dist/src/store/mongo/connect.js'
+import { makeIndexes } from '../dist/src/store/schema/indexes.js'
 
 /** As many as the relay reads at a time. */
 const BATCH = 100

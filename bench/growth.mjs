@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startEmbeddedStore } from 'embedded-mongo'
 import { createAuditTrail } from '../dist/src/store/audit/audit-trail.js'
-import { makeIndexes } from '../dist/src/store/schema/indexes.js'
 import { connectStore } from '../dist/src/store/mongo/connect.js'
 import { createRequestHistory } from '../dist/src/store/requests/request-history.js'
 import { createRequestStore } from '../dist/src/store/requests/requests.js'
+import { makeIndexes } from '../dist/src/store/schema/indexes.js'
 
 // No two have a factor in common, nor with the 100 of `statusOf`.
 const ACCOUNTS = 3

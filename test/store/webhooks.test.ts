@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { AuditEntry, AuditType } from '../../src/domain/audit.ts'
 import type { Webhook } from '../../src/domain/webhook.ts'
 import { createWebhookStore } from '../../src/store/delivery/webhooks.ts'
-import { makeIndexes } from '../../src/store/schema/indexes.ts'
 import { connectStore, type StoreConnection } from '../../src/store/mongo/connect.ts'
 import { createOutboxSource } from '../../src/store/mongo/outbox.ts'
+import { makeIndexes } from '../../src/store/schema/indexes.ts'
 import { databaseUri } from '../support/service.ts'
 
 const START = Date.parse('2026-03-01T10:00:00.000Z')
