@@ -99,9 +99,6 @@ export interface CardAttempt {
   duration_ms: number
 }
 
-/** Most attempts that a card keeps. */
-export const CARD_ATTEMPTS_KEPT = 50
-
 /**
  * One message about a request, about an agent's request for a key (`bst_…`) or about a change of a person's factors (the
  * `evt_…` of its entry, with the `notice`; posted once and never edited). There is exactly one per subject, recipient and
@@ -141,7 +138,7 @@ export interface Card {
   tries: number
   /** Fencing token. Grows with every claim; a process with an older number can no longer write (T82). */
   fence: number
-  /** Newest last, at most `CARD_ATTEMPTS_KEPT`; coarse classes as in deliveries. */
+  /** Newest last, at most `ATTEMPTS_KEPT`; coarse classes as in deliveries. */
   attempts: CardAttempt[]
   created_at: Date
   audit: AuditEntry[]

@@ -70,6 +70,7 @@ export interface Delivery {
   audit: AuditEntry[]
 }
 
+/** Most attempts that the record of a queue keeps: a delivery, a push, a card. */
 export const ATTEMPTS_KEPT = 50
 
 /** Days after which a delivery that came to rest is deleted, body, log and all; until then it can be replayed. */

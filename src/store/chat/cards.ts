@@ -1,7 +1,5 @@
 import mongoose, { Schema } from 'mongoose'
-import type { AuditEntry } from '../../domain/audit.ts'
 import {
-  CARD_ATTEMPTS_KEPT,
   type Card,
   type CardAttempt,
   type CardReply,
@@ -12,6 +10,7 @@ import {
 } from '../../domain/chat.ts'
 import { given } from '../../domain/given.ts'
 import {
+  type AttemptResult,
   type Choice,
   type Claimed,
   createQueue,
@@ -25,7 +24,7 @@ import { updateEach } from '../mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { date, neededPart, number, part, text } from '../mongo/fields.ts'
 import { OLDEST_FIRST } from '../mongo/filters.ts'
-import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
+import { noWake, type Wake } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 
 const { trusted } = mongoose
@@ -90,14 +89,11 @@ export interface CardNews {
 }
 
 /** The outcome of an attempt at a card, as the store writes it. */
-export interface CardResult {
-  state: Exclude<Card['state'], 'leased'>
-  next_at: Date
+export interface CardResult extends AttemptResult<Exclude<Card['state'], 'leased'>, CardAttempt> {
   /** When the card is due instead, if it has got news since the claim. */
   again_at: Date
   /** `Card.news` at the time of the claim. */
   news: number
-  tries: number
   /** The version that the message shows now. */
   shown: number
   /** The message was posted or edited just now, so what it shows is no longer in doubt. */
@@ -113,8 +109,6 @@ export interface CardResult {
   /** Ids of replies that were posted (`said`), or need not be posted any more (`dropped`). */
   said: string[]
   dropped: string[]
-  attempts: CardAttempt[]
-  audit: AuditEntry[]
 }
 
 export interface CardClaim extends Lease {
@@ -158,9 +152,15 @@ export function createCardStore(
      * @returns the state written; undefined when the claim is no longer the newest
      */
     async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
-      const state = await finish(model, id, fence, result)
-      if (state !== undefined && result.audit.length > 0) wake({ outboxOf: 'cards' })
-      return state
+      const besides = changesOf(result)
+      const certain = result.certain ? { $unset: { ...besides.$unset, stale: 1 } } : {}
+      const told = { ...besides, ...certain, only: { news: result.news } }
+      const again = { ...result, state: 'due' as const, next_at: result.again_at }
+      const state =
+        ((await queue.finish(id, fence, result, told)) && result.state) ||
+        ((await queue.finish(id, fence, again, besides)) && again.state)
+      if (state && result.audit.length > 0) wake({ outboxOf: 'cards' })
+      return state || undefined
     },
     /** Extends the lease. @returns false when the claim is no longer the newest */
     async extend(id: string, fence: number, leaseEnds: Date): Promise<boolean> {
@@ -296,45 +296,27 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
   return [...raise, ...queue, resting, hurry].map((updateMany) => ({ updateMany })) as CardWrites
 }
 
-async function finish(
-  model: CardModel,
-  id: string,
-  fence: number,
-  result: CardResult,
-): Promise<Card['state'] | undefined> {
-  const mine = { _id: id, fence, state: 'leased' } as const
-  const filters = [
-    ...(result.said.length === 0 ? [] : [{ 'said.id': { $in: result.said } }]),
-    ...(result.dropped.length === 0 ? [] : [{ 'dropped.id': { $in: result.dropped } }]),
-  ]
-  const options = filters.length === 0 ? {} : { arrayFilters: filters }
-  const settled = finished(result, result.state, result.next_at)
-  const rest = result.certain ? { ...settled, $unset: { ...settled.$unset, stale: 1 } } : settled
-  const rests = await model.updateOne({ ...mine, news: result.news }, rest, options)
-  if (rests.matchedCount === 1) return result.state
-  const again = await model.updateOne(mine, finished(result, 'due', result.again_at), options)
-  return again.matchedCount === 1 ? 'due' : undefined
-}
-
-function finished(result: CardResult, state: Card['state'], next_at: Date) {
-  const set = {
-    state,
-    next_at,
-    tries: result.tries,
-    shown: result.shown,
-    ...given({ message: result.message, posted_at: result.posted_at }),
-    ...(result.perhaps_posted ? { perhaps_posted: true } : {}),
-    ...(result.recheck ? { stale: true } : {}),
-    ...(result.said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
-    ...(result.dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
+/** What an attempt changes on its card besides what it changes on every record of a queue. */
+function changesOf({ shown, message, posted_at, perhaps_posted, recheck, gone, said, dropped }: CardResult) {
+  return {
+    $set: {
+      shown,
+      ...given({ message, posted_at }),
+      ...(perhaps_posted ? { perhaps_posted } : {}),
+      ...(recheck ? { stale: true } : {}),
+      ...(said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
+      ...(dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
+    },
+    $unset: {
+      ...(perhaps_posted === false ? { perhaps_posted: 1 } : {}),
+      ...(gone ? { message: 1, posted_at: 1 } : {}),
+    },
+    // An identifier that no change names would be refused.
+    arrayFilters: [
+      ...(said.length === 0 ? [] : [{ 'said.id': { $in: said } }]),
+      ...(dropped.length === 0 ? [] : [{ 'dropped.id': { $in: dropped } }]),
+    ],
   }
-  const attempts = { $each: result.attempts, $slice: -CARD_ATTEMPTS_KEPT }
-  const $unset = {
-    ...(result.perhaps_posted === false ? { perhaps_posted: 1 } : {}),
-    ...(result.gone ? { message: 1, posted_at: 1 } : {}),
-  }
-  const unset = Object.keys($unset).length === 0 ? {} : { $unset }
-  return withOutbox({ $set: set, $push: { attempts }, ...unset }, result.audit)
 }
 
 function toDocument(card: Card): CardDocument {

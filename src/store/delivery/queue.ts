@@ -59,13 +59,22 @@ export interface Lease {
 }
 
 /** The outcome of an attempt, as the store writes it. */
-export interface AttemptResult<State extends string> {
+export interface AttemptResult<State extends string, Tried = Attempt> {
   state: State
   next_at: Date
   tries: number
-  attempts: Attempt[]
+  attempts: Tried[]
   audit: AuditEntry[]
   events?: OutboxEvent[]
+}
+
+/** What a result changes besides, in queues whose records hold more than a content to send. */
+interface Besides {
+  /** A further condition on the record. */
+  only?: object
+  $set?: object
+  $unset?: object
+  arrayFilters?: mongo.Document[]
 }
 
 /** No lease is longer. */
@@ -149,12 +158,12 @@ export function createQueue<D extends QueueDocument, R>(
         return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]
       })
     },
-    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, fence: number, result: AttemptResult<string>): Promise<boolean> {
-      const { state, next_at, tries, attempts, audit, events } = result
-      const $push = { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } }
-      const update = withOutbox({ $set: { state, next_at, tries }, $push }, audit, events)
-      return wasDone(await finish({ filter: { _id: id, fence, state: 'leased' }, update }))
+    /**
+     * Ends a claim: writes the result of its attempt, whatever that is, if the claim is still the newest.
+     * @returns false when it is not, or when the further condition does not hold
+     */
+    async finish(...end: Parameters<typeof resultWrite>): Promise<boolean> {
+      return wasDone(await finish(resultWrite(...end)))
     },
     bringForward: (now: Date) => bringForward(collection, now),
     /** Returns when the next matching document is due or its lease ends. */
@@ -181,6 +190,21 @@ export function createQueue<D extends QueueDocument, R>(
       return new Set(inserted.map(({ _id }) => _id))
     },
   }
+}
+
+function resultWrite(
+  id: string,
+  fence: number,
+  { state, next_at, tries, attempts, audit, events }: AttemptResult<string, object>,
+  { only, $set, $unset = {}, ...more }: Besides = {},
+): ConditionalWrite {
+  const changes = {
+    $set: { ...$set, state, next_at, tries },
+    $push: { attempts: { $each: attempts, $slice: -ATTEMPTS_KEPT } },
+    ...(Object.keys($unset).length === 0 ? {} : { $unset }),
+  }
+  const filter = { ...only, _id: id, fence, state: 'leased' }
+  return { filter, update: withOutbox(changes, audit, events), ...more }
 }
 
 /**
@@ -235,6 +259,7 @@ type Collection = mongo.Collection<{ _id: string }>
 interface ConditionalWrite {
   filter: { _id: string; [field: string]: unknown }
   update: { $set?: object }
+  arrayFilters?: mongo.Document[]
 }
 
 /** Does each write by itself, all in one command. @returns for each whether its condition held */
@@ -242,8 +267,8 @@ async function writeEach(collection: Collection, writes: readonly ConditionalWri
   // A bulk write only says how many filters matched; these marks tell which.
   const batch = randomUUID()
   const marks = writes.map((_, index) => `${batch} ${index}`)
-  const marked = writes.map(({ filter, update }, index) => ({
-    updateOne: { filter, update: { ...update, $set: { ...update.$set, holder: marks[index] } } },
+  const marked = writes.map(({ update, ...write }, index) => ({
+    updateOne: { ...write, update: { ...update, $set: { ...update.$set, holder: marks[index] } } },
   }))
   let matched = 0
   const outcomes = await outcomesOf(writes.length, async () => {
