@@ -52,7 +52,7 @@ interface Job {
 const READS: ReadonlySet<string> = new Set(['find', 'count', 'aggregate'])
 
 /** Commands with which a driver opens a connection, even during a read; if one is refused, the driver drops its pool. */
-const GREETINGS: ReadonlySet<string> = new Set(['hello', 'isMaster', 'ismaster'])
+const GREETINGS: ReadonlySet<string> = new Set(['hello', 'ismaster'])
 
 /**
  * Runs commands on the engine and holds every reply back until what it reports is on disk. While one commit runs, further
@@ -235,13 +235,11 @@ function writeError({ file }: StoreEngine, error: unknown, otherwise: string): M
 /** Every command the store has. Anything else is 59 CommandNotFound. */
 const commandTable: ReadonlyMap<string, Command> = new Map([
   ['hello', hello],
-  ['isMaster', legacyHello],
   ['ismaster', legacyHello],
   ['ping', ping],
   ['saslStart', authenticate],
   ['authenticate', authenticate],
   ['buildInfo', buildInfo],
-  ['buildinfo', buildInfo],
   ['create', create],
   ['createIndexes', createIndexes],
   ['listIndexes', listIndexes],
@@ -256,7 +254,6 @@ const commandTable: ReadonlyMap<string, Command> = new Map([
   ['update', update],
   ['delete', remove],
   ['findAndModify', findAndModify],
-  ['findandmodify', findAndModify],
   ['drop', drop],
   ['dropDatabase', dropDatabase],
   ['endSessions', endSessions],

@@ -25,6 +25,70 @@ describe('refused commands', () => {
       "no such command: 'constructor'",
     ],
     ['no command', {}, 59, "no such command: ''"],
+    ['a command in another spelling', { findandmodify: 'x', $db: 'test' }, 59, 'no such command'],
+    [
+      'a session that is none',
+      { ping: 1, lsid: { id: 5 }, $db: 'admin' },
+      14,
+      "BSON field 'lsid.id' is the wrong type, expected type 'uuid'",
+    ],
+    [
+      'sessions to end that are none',
+      { endSessions: [5], $db: 'admin' },
+      14,
+      "BSON field 'endSessions.endSessions' must hold session documents",
+    ],
+    [
+      'a read preference of any name',
+      { find: 'x', $readPreference: { mode: 'next' }, $db: 'test' },
+      9,
+      "Could not parse $readPreference mode 'next'",
+    ],
+    [
+      'an option that is neither true nor false',
+      { find: 'x', singleBatch: 'yes', $db: 'test' },
+      14,
+      "BSON field 'find.singleBatch' is the wrong type 'string', expected type 'bool'",
+    ],
+    [
+      'a limit that is no number',
+      { find: 'x', limit: 'all', $db: 'test' },
+      14,
+      "BSON field 'find.limit' is the wrong type 'string', expected type 'long'",
+    ],
+    ['a hint that is none', { find: 'x', hint: 5, $db: 'test' }, 9, 'Hint must be a string or an object'],
+    [
+      'an aggregation of a database',
+      { aggregate: 1, pipeline: [], cursor: {}, $db: 'test' },
+      73,
+      'aggregations on a whole database are not supported by the embedded store',
+    ],
+    [
+      'no indexes to create',
+      { createIndexes: 'x', indexes: [], $db: 'test' },
+      2,
+      'Must specify at least one index to create',
+    ],
+    [
+      'a delete of two',
+      { delete: 'x', deletes: [{ q: {}, limit: 2 }], $db: 'test' },
+      9,
+      'The limit field in delete objects must be 0 or 1. Got 2',
+    ],
+    ...(
+      [
+        [{ remove: true, update: {} }, "Cannot specify both an 'update' and 'remove'=true"],
+        [{ remove: true, upsert: true }, "Cannot specify both 'upsert'=true and 'remove'=true"],
+        [{ remove: true, new: true }, "Cannot specify both 'new'=true and 'remove'=true"],
+        [{ remove: true, arrayFilters: [] }, "Cannot specify 'arrayFilters' and 'remove'=true"],
+        [{}, "Either an 'update' or 'remove'=true must be specified"],
+      ] as const
+    ).map(([change, message]): [string, object, number, string] => [
+      `findAndModify of ${JSON.stringify(change)}`,
+      { findAndModify: 'x', ...change, $db: 'test' },
+      9,
+      message,
+    ]),
     [
       'an unknown field',
       { ping: 1, loud: true, $db: 'admin' },
@@ -254,6 +318,14 @@ describe('refused commands', () => {
     const reply = await client.command(command)
     expect(reply).toMatchObject({ ok: 0, code })
     expect(reply.errmsg).toContain(message)
+  })
+
+  it('refuses to replace several documents', async () => {
+    const updates = [{ q: {}, u: { a: 1 }, multi: true }]
+    const { writeErrors } = await client.command({ update: 'x', updates, $db: 'test' })
+    expect(writeErrors).toMatchObject([
+      { code: 9, errmsg: 'multi update is not supported for replacement-style update' },
+    ])
   })
 
   it.each([

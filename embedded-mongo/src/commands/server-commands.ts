@@ -22,7 +22,7 @@ export const hello: Command = {
   run: (call) => describe(call, 'isWritablePrimary'),
 }
 
-/** `isMaster`, the handshake of the first message. */
+/** `ismaster`, the handshake of the first message. */
 export const legacyHello: Command = {
   fields: 'any',
   run: (call) => describe(call, 'ismaster'),
@@ -49,7 +49,7 @@ export const authenticate: Command = {
 }
 
 export const buildInfo: Command = {
-  fields: new Set(['buildInfo', 'buildinfo']),
+  fields: new Set(['buildInfo']),
   run: () =>
     new Map<string, BsonValue>([
       ['version', VERSION.slice(0, 3).join('.')],

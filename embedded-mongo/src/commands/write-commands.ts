@@ -282,7 +282,6 @@ interface Outcome {
 export const findAndModify: Command = {
   fields: new Set([
     'findAndModify',
-    'findandmodify',
     'query',
     'sort',
     'remove',
@@ -298,8 +297,7 @@ export const findAndModify: Command = {
   ]),
   *run(call) {
     call.fields.refuse('let')
-    const field = call.fields.has('findAndModify') ? 'findAndModify' : 'findandmodify'
-    const namespace = writableNamespaceOf(call, field)
+    const namespace = writableNamespaceOf(call, 'findAndModify')
     // There are no validators to bypass.
     call.fields.flag('bypassDocumentValidation')
     checkCombination(call)

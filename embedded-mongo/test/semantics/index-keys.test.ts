@@ -137,6 +137,8 @@ describe('parseIndexSpec', () => {
     ]),
     [{ key: { a: 1 }, foo: 1 }, 197, "The field 'foo' is not valid"],
     [{ key: { a: 1 }, v: 1 }, 67, 'v: 2'],
+    [{ key: { a: 1 }, name: 5 }, 14, "The field 'name' must be a string"],
+    [{ key: { a: 1 }, partialFilterExpression: 5 }, 14, "'partialFilterExpression' must be an object"],
     [{ key: { a: 1 }, name: '' }, 67, 'Invalid index name'],
     [{ key: { a: 1 }, unique: 'x' }, 14, 'not convertible to bool'],
     [{ key: { a: 1 }, expireAfterSeconds: -1 }, 67, 'within 0 and'],
