@@ -96,7 +96,7 @@ describeWith('PROMETHEUS_PATH', PROMETHEUS)('the alert rules and the dashboard',
     const file_sd_configs = [{ files: [join(folder, 'targets-*.json')], refresh_interval: '1s' }]
     const config = {
       ...shipped,
-      global: { scrape_interval: '500ms', scrape_timeout: '500ms' },
+      global: { scrape_interval: '1s', scrape_timeout: '1s' },
       rule_files: [join(FOLDER, shipped.rule_files[0])],
       scrape_configs: [{ job_name: job.job_name, file_sd_configs }],
     }
@@ -143,9 +143,9 @@ describeWith('PROMETHEUS_PATH', PROMETHEUS)('the alert rules and the dashboard',
     'are quiet while all is well, and each rule finds a service in its trouble',
     async () => {
       await expect.poll(() => found('up == 1'), { timeout: patienceFor(10_000) }).toBe(3)
-      const quiet = await firing()
-      // The disk is small from the start.
-      expect(quiet).toEqual(MAY_MOUNT ? ['CountersignDiskLow'] : [])
+      // A machine that is busy with tests may pause them. The disk is small from the start.
+      const told = async () => (await firing()).filter((alert) => alert !== 'CountersignPaused')
+      await expect.poll(told, { interval: 500 }).toEqual(MAY_MOUNT ? ['CountersignDiskLow'] : [])
       process.kill(Number(own.child.pid), 'SIGSTOP')
       const stopped = performance.now()
       const caller = await causeTroubles()
