@@ -2,7 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { decodeSecret, weaknessOf } from './credential.ts'
 import { loadDotEnv } from './dot-env.ts'
+import { readSecretFiles } from './secret-files.ts'
 import { readSlack, type SlackSettings, slackVariables } from './slack.ts'
 import { misspeltSettings, publicWarnings, switchWarnings } from './switch-warnings.ts'
 import { readTeams, type TeamsSettings, teamsVariables } from './teams.ts'
@@ -213,12 +215,13 @@ function loadEnvironment(): Environment {
  * @throws ConfigError naming every problem at once; in production also for each missing or weak protection.
  */
 export function readConfig(env: Environment): Config {
-  const given = withoutEmpty(env)
+  const problems: string[] = []
+  const given = readSecretFiles(withoutEmpty(env), problems)
   const parsed = environmentSchema.safeParse(given)
   const misspelt = misspeltSettings(given, VARIABLES)
-  if (!parsed.success) throw new ConfigError([...problemsOf(parsed.error), ...misspelt])
+  if (!parsed.success) throw new ConfigError([...problems, ...problemsOf(parsed.error), ...misspelt])
   const values = parsed.data
-  const problems = contradictions(values)
+  problems.push(...contradictions(values))
   const production = values.NODE_ENV === 'production'
   const baseUrl = readBaseUrl(values.BASE_URL ?? `http://localhost:${values.PORT}`, problems)
   const trustProxy = readTrustProxy(values.TRUST_PROXY, problems)
@@ -381,20 +384,4 @@ function readSecrets(env: Environment, problems: string[]): Partial<Record<Secre
     secrets[name] = text
   }
   return secrets
-}
-
-/** Says what is wrong with a secret: too short once decoded, or too uniform to be drawn at random. */
-export function weaknessOf(text: string): string | undefined {
-  const bytes = decodeSecret(text)
-  if (bytes === undefined) return 'must be base64 or hex'
-  if (bytes.length < 32) return 'is shorter than 32 bytes'
-  if (new Set(bytes).size < 16) return 'is not random'
-  return undefined
-}
-
-/** Decodes a secret given in hex, base64 or base64url; undefined when it is none of these. */
-export function decodeSecret(text: string): Buffer | undefined {
-  if (/^(?:[0-9a-fA-F]{2})+$/.test(text)) return Buffer.from(text, 'hex')
-  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return Buffer.from(text, 'base64')
-  return undefined
 }

@@ -3,14 +3,8 @@ import { existsSync, statSync } from 'node:fs'
 import { chmod, link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import {
-  type Config,
-  ConfigError,
-  decodeSecret,
-  SECRET_NAMES,
-  type SecretName,
-  weaknessOf,
-} from './config.ts'
+import { type Config, ConfigError, SECRET_NAMES, type SecretName } from './config.ts'
+import { decodeSecret, weaknessOf } from './credential.ts'
 
 /** Decoded secrets, at least 32 bytes each. */
 export type Secrets = Readonly<Record<SecretName, Buffer>>
