@@ -1,5 +1,5 @@
 import { may, roleIn } from '../../domain/account.ts'
-import { notReachable } from '../../domain/chat-retry.ts'
+import { notReachable } from '../../domain/card-standing.ts'
 import { type Decider, hasActed, methodsFor, whoseVote, whyNot } from '../../domain/eligibility.ts'
 import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { judgeReminder } from '../../domain/attention.ts'
 import type { AuditActor } from '../../domain/audit.ts'
-import { isUnreached } from '../../domain/chat-retry.ts'
+import { isUnreached } from '../../domain/card-standing.ts'
 import { refusal } from '../../domain/errors.ts'
 import { drawEvent } from '../../domain/event.ts'
 import { remindedData } from '../../domain/event-data.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { standingOf } from '../../domain/chat-retry.ts'
+import { standingOf } from '../../domain/card-standing.ts'
 import { EVENT_TYPES } from '../../domain/event.ts'
 import type { LoggedCard } from '../../domain/views.ts'
 import { DAYS_AT_REST, type Delivery } from '../../domain/webhook.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { notReachable } from '../../../src/domain/card-standing.ts'
 import { recipientKey } from '../../../src/domain/chat.ts'
-import { notReachable } from '../../../src/domain/chat-retry.ts'
 import { cancelRequest } from '../../../src/flow/requests/cancel-request.ts'
 import { letLook, nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { asMembers } from '../../support/members.ts'
@@ -52,6 +52,7 @@ it.each([
   ['approver', 'before anybody voted'],
   ['approver', 'after a vote'],
   ['channel', 'after a vote'],
+  ['approver', 'where only the reply tells of it'],
 ])('says the outcome in full where the card was deleted: to the %s, %s', async (recipient, when) => {
   const setting = await useCardSetting({ approvers: 2, quorum: 2 })
   const { worker, chat, requester, people } = setting
@@ -63,9 +64,11 @@ it.each([
   const id = await requester.request()
   await untilAtRest(worker, id, 3)
   const deleteIt = () =>
-    chat.behave((call) =>
-      call.to === to && call.what !== 'post' ? { outcome: 'unreachable', gone: true } : undefined,
-    )
+    chat.behave((call) => {
+      if (call.to !== to || call.what === 'post') return undefined
+      const told = call.what === 'reply' || !when.endsWith('tells of it')
+      return told ? { outcome: 'unreachable', gone: true } : { outcome: 'unreachable' }
+    })
   if (when === 'before anybody voted') deleteIt()
   // Edited once, what it showed later does not count as heard. Refused while the request is pending, it is forgotten.
   await vote(setting, id, first, 'approved', { closes: false })

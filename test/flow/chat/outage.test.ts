@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { expireRequests } from '../../../src/flow/requests/settle-request.ts'
 import { nowShown, type PlatformCall, waitUntil } from '../../support/chat-platform.ts'
 import { type CardSetting, untilAtRest, useCardSetting, vote } from './card-setting.ts'
 
@@ -136,4 +137,26 @@ it('is none where cards fail alone: others that get through have them tried no m
   expect(most).toBeLessThanOrEqual(240 / 15 + 6)
   expect(chat.of('U3')).toHaveLength(24)
   expect(await worker.stored('cards').countDocuments({ state: 'due' })).toBe(48)
+})
+
+it('is none where a request lapsed whose card may or may not stand: the card waits for the expiry to be written', async () => {
+  const outage = await useOutage({ approvers: 1 })
+  const { worker, chat, requester } = outage
+  let away = true
+  chat.behave(({ what, nth }) => {
+    if (what !== 'post' || !away) return undefined
+    return nth === 1 ? 'lost' : { outcome: 'rate_limited', retry_after: 5 }
+  })
+  const id = await requester.request()
+  await outage.tried(id, 1)
+  await outage.pass(5)
+  await worker.stored('requests').updateOne({ _id: id }, { $set: { expires_at: new Date(0) } })
+  away = false
+  const before = chat.calls.length
+  await outage.pass(5)
+  expect(await worker.deps.cards.ofRequest(id)).toMatchObject([{ state: 'idle', tries: 0 }])
+  expect(chat.calls).toHaveLength(before)
+  await expireRequests(worker.deps)
+  await untilAtRest(worker, id)
+  expect(chat.of('U1').map((message) => nowShown(message)?.status.kind)).toEqual(['pending', 'expired'])
 })

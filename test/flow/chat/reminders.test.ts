@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { createRelay, NO_LOOPS } from '../../../src/flow/relay/relay.ts'
 import { remindApprovers, remindAutomatically } from '../../../src/flow/tell/remind-approvers.ts'
 import { letLook, nowShown, waitUntil } from '../../support/chat-platform.ts'
 import { newRequester } from '../../support/worker.ts'
@@ -62,6 +63,65 @@ it.each([{ what: 'reply' }, { what: 'update' }, { what: 'reply', refused: 'updat
     await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
     await untilAtRest(worker, id, 2)
     expect(chat.of('U1')[1]?.shown.at(-1)?.status.kind).toBe('rejected')
+  },
+)
+
+it('posts a deleted card again with a reminder that came together with the news by which the deletion shows', async () => {
+  const setting = await useCardSetting({ approvers: 2, quorum: 2 })
+  const { worker, chat, requester, people } = setting
+  const work = await worker.start()
+  const id = await requester.request()
+  await untilAtRest(worker, id, 2)
+  await work.stop()
+  chat.behave(({ what, to }) =>
+    to === 'U1' && what === 'update' ? { outcome: 'unreachable', gone: true } : undefined,
+  )
+  await vote(setting, id, people[1] ?? expect.unreachable(), 'approved', { closes: false })
+  const reminding = remind(setting, id)
+  await waitUntil(async () =>
+    expect(await worker.deps.cards.ofRequest(id)).toMatchObject([
+      { wanted: 3, replies: [{ state: 'due' }] },
+      { wanted: 3, replies: [{ state: 'due' }] },
+    ]),
+  )
+  await createRelay(worker.deps, NO_LOOPS).run()
+  await worker.start()
+  expect((await reminding).accepted).toBe(true)
+  await untilAtRest(worker, id, 2)
+  expect(chat.of('U1').map(({ shown, replies }) => [shown.length, replies.length])).toEqual([
+    [1, 0],
+    [1, 0],
+  ])
+})
+
+it.each(['once', 'for ever'])(
+  'searches once for the message of an attempt that died, though the platform calls what it finds deleted %s',
+  async (how) => {
+    const setting = await useCardSetting()
+    const { worker, chat, requester, people } = setting
+    letLook(chat)
+    const work = await worker.start()
+    const id = await requester.request()
+    await untilAtRest(worker, id)
+    await work.stop()
+    await vote(setting, id, people[0] ?? expect.unreachable(), 'rejected')
+    await createRelay(worker.deps, NO_LOOPS).run()
+    await worker
+      .stored('cards')
+      .updateOne({ request_id: id }, { $set: { state: 'leased', next_at: new Date(0) } })
+    let edits = 0
+    chat.behave(({ what }) => {
+      if (what !== 'update') return undefined
+      edits += 1
+      const deleted = how === 'once' ? edits === 1 : edits < 20
+      return deleted ? { outcome: 'unreachable', gone: true } : undefined
+    })
+    await worker.start()
+    await waitUntil(async () => {
+      expect(nowShown(chat.of('U1').at(-1))?.status.kind).toBe('rejected')
+      expect((await worker.deps.cards.ofRequest(id))[0]?.state).not.toBe('leased')
+    })
+    expect(edits).toBe(2)
   },
 )
 

@@ -182,6 +182,21 @@ it('tells a member no more than they may read: names where the account shows the
   expect(shown).not.toHaveProperty('no_page')
 })
 
+it('tells it in the chat where a member is now, when the card that asked them is in an earlier one', async () => {
+  const setting = await useTold()
+  const { worker, chat, requester, people } = setting
+  const [asked = expect.unreachable()] = people
+  await link(setting, asked, 'UOLD')
+  await worker.start()
+  const id = await requester.request({ notify: { member: asked.email } })
+  await untilAtRest(worker, id, 2)
+  await link(setting, asked, 'UNEW')
+  await cancelRequest(worker.deps, requester.caller, id)
+  await untilAtRest(worker, id, 2)
+  expect(chat.one('UOLD', id)).toMatchObject({ moved: true, replies: [] })
+  expect(nowShown(chat.one('UNEW', id))).toMatchObject({ told: true, status: { kind: 'withdrawn' } })
+})
+
 type Told = Awaited<ReturnType<typeof useTold>>
 type Change = (setting: Told) => Promise<unknown>
 

@@ -1,5 +1,5 @@
+import { type CardStep, PROBE_MS, probeStep } from '../../../domain/card-state.ts'
 import type { Card, ChatPlatform } from '../../../domain/chat.ts'
-import { type CardStep, PROBE_MS, probeStep } from '../../../domain/chat-retry.ts'
 import type { FlowDeps } from '../../deps.ts'
 
 /** What this process knows of an account's cards that fail on one platform. */

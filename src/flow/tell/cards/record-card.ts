@@ -1,9 +1,8 @@
 import { type AuditEntry, type AuditType, drawEntry } from '../../../domain/audit.ts'
+import { type CardAnswer, type CardStep, cardStepAfter, PASSING_TRIES } from '../../../domain/card-state.ts'
 import type { Card, CardAttempt } from '../../../domain/chat.ts'
-import { type CardStep, cardStepAfter, PASSING_TRIES } from '../../../domain/chat-retry.ts'
 import { MAY_BE_OF_CHANNEL } from '../../../domain/chat-trouble.ts'
 import { given } from '../../../domain/given.ts'
-import { RETRY_DELAYS_MS } from '../../../domain/retry.ts'
 import type { ChatOutcome, ChatPort } from '../../../ports/ports.ts'
 import type { CardResult } from '../../../store/chat/cards.ts'
 import type { FlowDeps } from '../../deps.ts'
@@ -41,10 +40,13 @@ export interface CardProgress
   failure?: CardFailure
   /** A workspace refused the app; the card may have been posted in another one. */
   refused?: CardFailure
+  /** It will not be tried again. */
+  exhausted?: true
 }
 
-/** The states of a card at rest. `exhausted`: it was given up. */
-type Rest = 'idle' | 'unreachable' | 'exhausted'
+export function newProgress({ shown, message }: Card): CardProgress {
+  return { shown, certain: false, said: [], dropped: [], attempts: [], ...given({ message }) }
+}
 
 /**
  * Records the result of an attempt in one write. A process that lost the claim meanwhile may have edited the message to an older
@@ -55,13 +57,18 @@ export async function recordCard(
   deps: RecordDeps,
   card: Card,
   progress: CardProgress,
-  step: Rest | CardStep,
+  step: CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
   const { shown, message, gone, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
-  const next = typeof step === 'string' ? restOrGoOn(card, progress, step, now) : timesOf(step, now)
+  const { tries, delay_ms, again_ms, ask_patience: patience } = step
+  const next_at = new Date(now.getTime() + delay_ms)
+  const again_at = new Date(now.getTime() + again_ms)
   const state = await deps.cards.finish(card.id, card.fence, {
-    ...next,
+    state: step.state,
+    next_at,
+    again_at,
+    tries,
     news: card.news,
     shown,
     certain: progress.certain && !overtaken,
@@ -71,7 +78,7 @@ export async function recordCard(
     said,
     dropped,
     attempts,
-    audit: auditOf(deps, card, progress, step, now),
+    audit: auditOf(deps, card, progress, now),
   })
   if (state === undefined) {
     deps.log.warn({ card_id: card.id }, 'a card was taken over while it was being sent')
@@ -79,9 +86,7 @@ export async function recordCard(
     return undefined
   }
   await noteOutage(deps, card, progress, step)
-  const patience = typeof step !== 'string' && step.state === 'due' && step.ask_patience
-  const next_at = state === next.state ? next.next_at : next.again_at
-  return { state, next_at, patience }
+  return { state, next_at: state === step.state ? next_at : again_at, patience }
 }
 
 /** Notes whether the platform answered: a refusal of this chat is an answer, too. */
@@ -89,45 +94,17 @@ async function noteOutage(
   { outages }: RecordDeps,
   card: Card,
   { attempts, failure, message }: CardProgress,
-  step: Rest | CardStep,
+  step: CardStep,
 ): Promise<void> {
   if (attempts.some(({ outcome }) => ANSWERED.has(outcome)))
     await outages.answered(card, failure?.tenant ?? message?.tenant)
-  else if (typeof step === 'string' || step.state !== 'due') await outages.gone(card)
+  else if (step.state !== 'due') await outages.gone(card)
 }
 
 const ANSWERED: ReadonlySet<CardAttempt['outcome']> = new Set(['accepted', 'unreachable'])
 
-/** Milliseconds after which an edit that the platform still had to apply has been applied. */
-export const LANDED_MS = 60_000
-
-/** Returns the next state: replies that did not fit into this claim keep the card due. */
-function restOrGoOn(card: Card, { said, dropped, overtaken }: CardProgress, rest: Rest, now: Date) {
-  const state = rest === 'exhausted' ? 'idle' : rest
-  const done = new Set([...said, ...dropped])
-  const left = card.replies.some((reply) => reply.state === 'due' && !done.has(reply.id))
-  if (overtaken && !left) {
-    const again = new Date(now.getTime() + LANDED_MS)
-    return { state: 'due' as const, next_at: again, again_at: now, tries: 0 }
-  }
-  return { state: left ? ('due' as const) : state, next_at: now, again_at: now, tries: 0 }
-}
-
-function timesOf(step: CardStep, now: Date) {
-  const soon = new Date(now.getTime() + (RETRY_DELAYS_MS[0] ?? 0))
-  if (step.state !== 'due') return { state: step.state, tries: step.tries, next_at: now, again_at: soon }
-  const next_at = new Date(now.getTime() + step.delay_ms)
-  return { state: step.state, tries: step.tries, next_at, again_at: step.ask_patience ? next_at : soon }
-}
-
 /** Makes the audit entries: first message, recipient not found, given up. They never say where on the platform a person is. */
-function auditOf(
-  deps: FlowDeps,
-  card: Card,
-  progress: CardProgress,
-  step: Rest | CardStep,
-  at: Date,
-): AuditEntry[] {
+function auditOf(deps: FlowDeps, card: Card, progress: CardProgress, at: Date): AuditEntry[] {
   const entry = (type: AuditType): AuditEntry => {
     const { account_id, request_id, platform, recipient } = card
     const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
@@ -136,11 +113,11 @@ function auditOf(
     return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
   }
   const refused = progress.attempts.findLast(({ what }) => what !== 'reply')?.outcome === 'unreachable'
-  const lost = typeof step !== 'string' && refused && !wasRefused(card)
+  const lost = progress.failure !== undefined && refused && !wasRefused(card)
   return [
     ...(progress.posted_at ? [entry('card.posted')] : []),
     ...(lost ? [entry('card.unreachable')] : []),
-    ...(step === 'exhausted' ? [entry('card.exhausted')] : []),
+    ...(progress.exhausted ? [entry('card.exhausted')] : []),
   ]
 }
 
@@ -177,8 +154,6 @@ export interface Job {
   chat: ChatPort
   card: Card
   progress: CardProgress
-  /** The attempt before this one never reported back. */
-  interrupted: boolean
   /** Extended while calls are made. */
   leaseEnds: Date
 }
@@ -224,15 +199,26 @@ export function accept(
   what: CardAttempt['what'],
   version: number,
   ms: number,
-): void {
+): CardAnswer {
   progress.shown = version
   progress.certain = true
+  delete progress.failure
   note(progress, deps, what, 'accepted', ms)
+  return 'accepted'
 }
 
-export function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): void {
+export function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): CardAnswer {
   progress.failure = answer
   note(progress, deps, what, answer.outcome, answer.duration_ms)
+  return cardAnswer(answer)
+}
+
+/** Returns the class of an answer by which the table of `domain/card-state.ts` goes on. */
+export function cardAnswer(answer: Answer<unknown>): CardAnswer {
+  if (answer.ok) return 'accepted'
+  if (answer.perhaps) return 'lost'
+  if (answer.outcome !== 'unreachable') return 'failed'
+  return answer.gone ? 'gone' : answer.passing ? 'passing' : 'refused'
 }
 
 export function note(
@@ -250,7 +236,7 @@ export function note(
  * nothing about a channel: edits may be refused where posts are accepted, and the reverse.
  */
 export async function notePlace({ deps, card, progress }: Job): Promise<void> {
-  const { failure, refused, message, attempts, gone } = progress
+  const { failure, refused, message, attempts } = progress
   if (refused?.tenant !== undefined && refused !== failure)
     await deps.troubles.failed(card, { tenant: refused.tenant }, refused.code ?? 'unknown')
   const { tenant, code = 'unknown' } = failure ?? {}
@@ -259,7 +245,7 @@ export async function notePlace({ deps, card, progress }: Job): Promise<void> {
   const here = failure?.outcome === 'unreachable' || ('channel' in channel && MAY_BE_OF_CHANNEL.has(code))
   if (failure?.outcome === 'unavailable' && tenant !== undefined && !here)
     await deps.troubles.failed(card, { tenant }, code)
-  else if (here && tenant !== undefined && message === undefined && !gone) {
+  else if (here && tenant !== undefined && message === undefined && !failure?.gone) {
     if ('channel' in channel) await deps.troubles.failed(card, { tenant, ...channel }, code)
   } else if (message !== undefined && attempts.some(({ outcome }) => outcome === 'accepted')) {
     const posted = attempts.some(({ what, outcome }) => what !== 'update' && outcome === 'accepted')

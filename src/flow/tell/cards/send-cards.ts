@@ -1,3 +1,4 @@
+import { restingStep } from '../../../domain/card-state.ts'
 import { type Card, identityKey, recipientKey } from '../../../domain/chat.ts'
 import { type FactorNotice, noticePath } from '../../../domain/factor-notice.ts'
 import { NOTICE_PUSH_DAYS } from '../../../domain/push.ts'
@@ -13,8 +14,8 @@ import { createOutageWatch } from './outage.ts'
 import {
   type AttemptDeps,
   CARD_LEASE_MS,
-  type CardProgress,
   type CardReport,
+  newProgress,
   note,
   recordCard,
   stepAfter,
@@ -92,22 +93,25 @@ async function attemptNotice(
   { record: card, interrupted }: ClaimedCard,
   notice: FactorNotice,
 ): Promise<CardReport | undefined> {
-  const progress: CardProgress = { shown: card.shown, certain: true, said: [], dropped: [], attempts: [] }
+  const progress = newProgress(card)
+  progress.certain = true
   if (interrupted) note(progress, deps, 'post', 'interrupted', 0)
   const { recipient } = card
   if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card)))
-    return recordCard(deps, card, { ...progress, shown: card.wanted }, 'idle')
+    return recordCard(deps, card, { ...progress, shown: card.wanted }, restingStep('idle'))
   const { tenant, user } = recipient
   const links = { details: `${deps.settings.baseUrl}${noticePath(notice)}` }
   const view = { kind: 'notice', request_id: card.request_id, version: 1, notice, links } as const
   const answer = await chat.post({ platform: chat.platform, tenant, user }, view)
   note(progress, deps, 'post', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
   if (!answer.ok) {
-    const old = deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS
-    return recordCard(deps, card, progress, old ? 'exhausted' : stepAfter(deps, card, { ...answer, tenant }))
+    const failure = { ...answer, tenant }
+    if (deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS)
+      return recordCard(deps, card, { ...progress, exhausted: true }, restingStep('idle'))
+    return recordCard(deps, card, { ...progress, failure }, stepAfter(deps, card, failure))
   }
   const posted = { message: { ...answer.value, user }, posted_at: deps.clock.now(), shown: card.wanted }
-  return recordCard(deps, card, { ...progress, ...posted }, 'idle')
+  return recordCard(deps, card, { ...progress, ...posted }, restingStep('idle'))
 }
 
 /** Checks that the identity is still linked to the person: it may have been linked by another person since. */
