@@ -48,6 +48,7 @@ export const FLOORS = {
     'delivery',
     'people',
     'schema',
+    'archive',
     'rate-limits.ts',
     'chat',
     'requests',

@@ -19,6 +19,7 @@ const OWNERS: Record<string, RegExp> = {
   'prom-client': /^src\/compose\/(metrics|survey-store)\.ts$/,
   commander: /^src\/cli\//,
   fflate: /^src\/cli\//,
+  'age-encryption': /^src\/cli\//,
   libsql: /^embedded-mongo\//,
   bson: /^embedded-mongo\//,
   agenda: /^src\/jobs\//,

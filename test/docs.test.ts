@@ -103,6 +103,7 @@ describe('the documents', () => {
       // test/deploy/deploy-commands.test.ts
       'countersign.mjs store',
       'countersign.mjs serve',
+      'countersign export', // test/cli/move.test.ts
     ]
     const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))
     expect(unknown).toEqual([])

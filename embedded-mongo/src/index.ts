@@ -9,6 +9,7 @@ import type { PlanReport } from './engine/store-engine.ts'
 import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
 export type { CopyMark } from './check-copy.ts'
+export { copyStore } from './copy-store.ts'
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
 export { StoreFileError } from './engine/file-errors.ts'
 export type { PlanReport } from './engine/store-engine.ts'

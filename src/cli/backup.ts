@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { backUpStore, findRunningStore } from 'embedded-mongo'
+import { backUpStore } from 'embedded-mongo'
 import { inspectStore } from '../compose/inspect-store.ts'
-import { refuseUnreadable } from '../compose/open-store.ts'
+import { isOwnStore, refuseUnreadable } from '../compose/open-store.ts'
 import type { Config } from '../config/config.ts'
-import { missingSecrets, otherSetting } from '../config/secrets.ts'
+import { missingSecrets } from '../config/secrets.ts'
 import { drawCopyMark, markDocument } from './copy-mark.ts'
-import { reasonOf } from './doctor/checks.ts'
 import { CliError, type CommandResult, commandLog, usageError } from './terminal.ts'
 import { loadForStore } from './with-service.ts'
+import { wrongSecrets } from './wrong-secrets.ts'
 
 export interface BackupOptions {
   to?: string
@@ -149,9 +149,7 @@ async function describeCopy(config: Config, folder: string, { path, isFile }: Pl
 /** Tries on a copy whether its secrets open its signing keys, as a start would; `why` it would not start with them. */
 export async function trySecrets(config: Config): Promise<{ open: boolean; why?: string }> {
   try {
-    const { keys, changed } = await inspectStore({ ...config, mongodbUri: undefined })
-    const wrong = changed.filter((name) => name !== 'BASE_URL').map(otherSetting)
-    if (keys instanceof Error) wrong.push(reasonOf(keys))
+    const wrong = wrongSecrets(await inspectStore({ ...config, mongodbUri: undefined }))
     return wrong.length === 0 ? { open: true } : { open: false, why: wrong.join(' ') }
   } catch (error) {
     // A disk for backups may take no socket, which a store that runs needs.
@@ -161,11 +159,9 @@ export async function trySecrets(config: Config): Promise<{ open: boolean; why?:
 }
 
 /** @throws CliError when MONGODB_URI names another store than the one in the data directory */
-async function refuseNotEmbedded({ dataDir, mongodbUri }: Config): Promise<void> {
-  if (mongodbUri === undefined) return
-  const usual = encodeURIComponent(join(dataDir, 'run', 'store.sock'))
-  const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
-  if (mongodbUri.startsWith(own)) return
+async function refuseNotEmbedded(config: Config): Promise<void> {
+  if (await isOwnStore(config)) return
+  const { dataDir, mongodbUri = '' } = config
   const message = /\.sock(?:\/|\?|$)/.test(mongodbUri)
     ? `MONGODB_URI names a store other than the one in ${dataDir}: set DATA_DIR to the folder of that store.`
     : `MONGODB_URI names a store other than the one in ${dataDir}: back it up with the tools of that database, such as mongodump.`

@@ -4,6 +4,8 @@ import { loadDataDir } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
+import type { EncryptOptions } from './archive/encryption.ts'
+import type { ImportOptions } from './archive/import.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { BackupOptions } from './backup.ts'
 import type { PackageOptions } from './chat-apps.ts'
@@ -30,6 +32,8 @@ const load = {
   backup: () => import('./backup.ts'),
   verifyBackup: () => import('./verify-backup.ts'),
   migrate: () => import('./migrate.ts'),
+  export: () => import('./archive/export.ts'),
+  import: () => import('./archive/import.ts'),
   doctor: () => import('./doctor/doctor.ts'),
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
@@ -182,6 +186,7 @@ function addServiceCommands(program: Command, json: boolean): void {
       .option('--dry-run', 'only say what would change'),
     async (options) => (await load.migrate()).runMigrate(options),
   )
+  addArchiveCommands(program)
   const doctor = program.command('doctor')
   examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
   answers(
@@ -224,6 +229,31 @@ function addBackupCommands(backup: Command): void {
       .command('verify <path>')
       .description('check a backup: every document, the audit trail, and whether the secrets open it'),
     async (_options, path) => (await load.verifyBackup()).runVerifyBackup(path),
+  )
+}
+
+function addArchiveCommands(program: Command): void {
+  answers<EncryptOptions>(
+    program
+      .command('export <file>')
+      .description('write everything of the store into an archive, even while it is in use')
+      .option('--encrypt', 'encrypt it with a passphrase; it then holds the secrets of the service, too')
+      .option(
+        '--recipient <key>',
+        'encrypt it for the owner of this key (age1…); may be repeated',
+        (key: string, others: string[]) => [...others, key],
+        [],
+      ),
+    async (options, file) => (await load.export()).runExport(file, options),
+  )
+  answers<ImportOptions>(
+    program
+      .command('import <file>')
+      .description(
+        'load an archive into an empty store, after checking it; run it again if it was interrupted',
+      )
+      .option('--identity <file>', 'the key that opens an archive made with --recipient'),
+    async (options, file) => (await load.import()).runImport(file, options),
   )
 }
 

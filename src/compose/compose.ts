@@ -14,6 +14,7 @@ import { NoSigningKeyError } from '../signing/keys.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
 import { createVault, SealError } from '../signing/vault.ts'
+import { refuseUnfinished } from '../store/archive/load-archive.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { createPushKeyStore } from '../store/delivery/push-keys.ts'
@@ -85,6 +86,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     const log = tellTroubleOnce(options.log, watched)
     opened.push(async () => log.stop())
     connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'skipping a damaged document'))
+    await refuseUnfinished(connection)
     const keys = connection.collection('signing_keys')
     const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
     // Secrets made for a store that is only read would keep a service from starting beside them.

@@ -8,6 +8,7 @@ import { createKeyKeeper, KEY_PURPOSES } from '../flow/keys/keep-keys.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
 import { createRandom } from '../signing/random.ts'
 import { createVault } from '../signing/vault.ts'
+import { refuseUnfinished } from '../store/archive/load-archive.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStateSurvey } from '../store/audit/state-survey.ts'
 import { type ConversationCounts, createChatConversationStores } from '../store/chat/chat-conversations.ts'
@@ -37,6 +38,7 @@ async function lookAt<Result>(
   try {
     const connection = await connectStore(store.uri, config.storeTimeoutMs)
     try {
+      await refuseUnfinished(connection)
       return await look(connection)
     } finally {
       await connection.close()
@@ -67,12 +69,10 @@ export function inspectStore(config: Config): Promise<StoreReport> {
     const server = await checkServer(connection)
     await readSchema(connection)
     const { skewMs } = await readHello(connection)
-    const found = await readKeys(config, connection, skewMs).catch(asError)
     const trail = await createAuditTrail(connection)
       .head()
       .then(() => undefined, asError)
-    const { keys, changed } = found instanceof Error ? { keys: found, changed: [] } : found
-    return { server, skewMs, keys, changed, trail }
+    return { server, skewMs, ...(await inspectKeys(config, connection, skewMs)), trail }
   })
 }
 
@@ -96,6 +96,18 @@ export function inspectSchema(config: StoreSettings): Promise<SchemaReport> {
     }))
     return { from, to: SCHEMA_VERSION, pending: await Promise.all(counted) }
   })
+}
+
+/** Looks whether the secrets of the configuration open the store. @param skewMs of the store's clock */
+export async function inspectKeys(
+  config: Config,
+  connection: StoreConnection,
+  skewMs: number,
+): Promise<Pick<StoreReport, 'keys' | 'changed'>> {
+  return readKeys(config, connection, skewMs).catch((error: unknown) => ({
+    keys: asError(error),
+    changed: [],
+  }))
 }
 
 async function readKeys(config: Config, connection: StoreConnection, skewMs: number) {

@@ -29,16 +29,18 @@ const GAP_MS = 100
  * Opens the store of the configuration: `MONGODB_URI`, else the embedded store on the data directory.
  * @param share true for a command, which may use the store of a running service; a second service may not
  * @param log is told at once when another process holds the directory
+ * @param options `restores`: the store that belongs to the secrets in the directory is about to be made again
  * @throws DataDirInUseError when the directory is still held after five seconds; StoreFileError; ConfigError when the store is lost
  */
 export async function openStore(
   config: Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets'>,
   share: boolean,
   log?: Pick<Log, 'warn'>,
+  { restores = false } = {},
 ): Promise<OpenStore> {
   if (config.mongodbUri !== undefined) return external(config.mongodbUri)
   refuseUnwritable(config.dataDir)
-  refuseLostStore(config)
+  if (!restores) refuseLostStore(config)
   if (!share) warnOfOthers(config.dataDir, (told) => log?.warn({}, told))
   let until: number | undefined
   for (;;) {
@@ -144,4 +146,15 @@ function mayExist(path: string): boolean {
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EACCES'
   }
+}
+
+/** Checks whether the configuration names the embedded store in its own data directory, directly or by the address of its socket. */
+export async function isOwnStore({
+  dataDir,
+  mongodbUri,
+}: Pick<Config, 'mongodbUri' | 'dataDir'>): Promise<boolean> {
+  if (mongodbUri === undefined) return true
+  const usual = encodeURIComponent(join(dataDir, 'run', 'store.sock'))
+  const own = (await findRunningStore(dataDir))?.uri.split('/?')[0] ?? `mongodb://${usual}`
+  return mongodbUri.startsWith(own)
 }

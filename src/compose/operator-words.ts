@@ -9,14 +9,19 @@ interface OperatorWords {
 
 /** Errors whose message alone says what to do. Keyed by name: a command may not have loaded the modules of their classes. */
 const KNOWN_ERRORS: Partial<Record<string, string>> = {
+  ArchiveError: 'archive_unusable',
   ConfigError: 'config_invalid',
   DamagedKeyError: 'store_unusable',
   DataDirInUseError: 'data_dir_in_use',
   EmptyStoreError: 'no_store',
   ListenError: 'not_permitted',
+  StoreChangedError: 'store_in_use',
+  StoreInUseError: 'store_in_use',
   StoreLockedError: 'data_dir_in_use',
   StoreFileError: 'store_unusable',
+  StoreNotEmptyError: 'store_not_empty',
   StoreUnreachableError: 'store_unreachable',
+  UnfinishedImportError: 'import_unfinished',
   UnsuitableStoreError: 'store_unsuitable',
   WrongSealingKeyError: 'sealing_key_wrong',
 }

@@ -61,6 +61,37 @@ export async function loadSecrets(
   })
 }
 
+/** Returns the secrets as they are written in the environment or in `secrets.json`; those that are in neither place are missing. */
+export async function writtenSecrets({
+  dataDir,
+  secrets,
+}: Pick<Config, 'dataDir' | 'secrets'>): Promise<Partial<Record<SecretName, string>>> {
+  const text = await readText(join(dataDir, 'secrets.json'))
+  const parsed = z
+    .partialRecord(z.enum(SECRET_NAMES), z.string())
+    .safeParse(text === undefined ? {} : parseJson(text))
+  if (!parsed.success) throw new ConfigError([`${join(dataDir, 'secrets.json')} is damaged; restore it`])
+  return { ...parsed.data, ...secrets }
+}
+
+/** Lists those of the secrets that are other ones here. */
+export async function otherSecrets(
+  config: Pick<Config, 'dataDir' | 'secrets'>,
+  wanted: Readonly<Record<string, string>>,
+): Promise<SecretName[]> {
+  const here = await writtenSecrets(config)
+  const same = (name: SecretName): boolean =>
+    decodeSecret(here[name] ?? '')?.equals(decodeSecret(wanted[name] ?? '') ?? Buffer.alloc(0)) ?? false
+  return SECRET_NAMES.filter((name) => here[name] !== undefined && wanted[name] !== undefined && !same(name))
+}
+
+/** Writes `secrets.json` with secrets that are to be kept, unless there is one. */
+export async function keepSecrets(dataDir: string, secrets: Readonly<Record<string, string>>): Promise<void> {
+  const known = fileSchema.parse(secrets)
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await createOnce(join(dataDir, 'secrets.json'), known)
+}
+
 /** Lists the secrets that the environment does not give. */
 export function missingSecrets({ secrets }: Pick<Config, 'secrets'>): SecretName[] {
   return SECRET_NAMES.filter((name) => secrets[name] === undefined)
@@ -102,7 +133,7 @@ async function secretsFile(
   const path = join(dataDir, 'secrets.json')
   if (isNew) {
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
-    await createOnce(path)
+    await createOnce(path, drawSecrets())
   }
   const text = await readText(path)
   if (text === undefined) {
@@ -136,10 +167,13 @@ async function makePrivate(path: string): Promise<boolean> {
   )
 }
 
+function drawSecrets(): Record<string, string> {
+  return Object.fromEntries(SECRET_NAMES.map((name) => [name, randomBytes(32).toString('base64')]))
+}
+
 /** Writes a temporary file, then links it: a server and a command that start together agree on one complete file. */
-async function createOnce(path: string): Promise<void> {
+async function createOnce(path: string, fresh: Record<string, string>): Promise<void> {
   if (existsSync(path)) return
-  const fresh = Object.fromEntries(SECRET_NAMES.map((name) => [name, randomBytes(32).toString('base64')]))
   const aside = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   const file = await open(aside, 'wx', 0o600)
   try {

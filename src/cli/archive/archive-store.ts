@@ -1,0 +1,181 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { copyStore, findRunningStore, StoreFileError, startEmbeddedStore } from 'embedded-mongo'
+import { undoAll } from '../../compose/compose.ts'
+import { openStore } from '../../compose/open-store.ts'
+import type { Config } from '../../config/config.ts'
+import type { TrailDeps } from '../../flow/audit/check-states.ts'
+import type { Clock, Log } from '../../ports/ports.ts'
+import { refuseUnfinished } from '../../store/archive/load-archive.ts'
+import { openSnapshot, type Source, untilQuiet } from '../../store/archive/write-archive.ts'
+import { createAuditTrail } from '../../store/audit/audit-trail.ts'
+import { createStateSurvey } from '../../store/audit/state-survey.ts'
+import { createPushKeyStore } from '../../store/delivery/push-keys.ts'
+import { connectStore, type StoreConnection } from '../../store/mongo/connect.ts'
+import { checkServer, inWords, type Server } from '../../store/mongo/server.ts'
+import { prepareSchema } from '../../store/schema/prepare-schema.ts'
+import { createSigningKeyStore } from '../../store/signing-keys.ts'
+import { createStores } from '../../store/stores.ts'
+
+type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeTimeoutMs'>
+
+/** Batches of thousands of documents take longer than an operation of the service. */
+const OPERATION_MS = 120_000
+
+/** A store at one moment. */
+interface Frozen extends Source {
+  server: Server
+  /** @throws StoreInUseError if something wrote meanwhile to a store that has no snapshots */
+  check(): Promise<void>
+}
+
+/**
+ * Lets the work read a store as it is at one moment: an embedded store that runs by a copy, a replica set by a snapshot, and any other
+ * store only while no service uses it.
+ * @param embedded the store is the one in the data directory
+ * @param log is told what is waited for
+ * @throws StoreInUseError, UnfinishedImportError, and what opening a store throws
+ */
+export async function withFrozenStore<Result>(
+  config: StoreSettings,
+  embedded: boolean,
+  log: Pick<Log, 'warn'>,
+  work: (source: Frozen) => Promise<Result>,
+): Promise<Result> {
+  const undos: (() => Promise<void>)[] = []
+  try {
+    const uri = await openFrozen(config, embedded, undos, log)
+    const connection = await connect(uri, config)
+    undos.push(() => connection.close())
+    const server = await checkServer(connection)
+    await refuseUnfinished(connection)
+    if (embedded) return await work({ connection, server, check: async () => undefined })
+    if (server.kind === 'replica set' || server.kind === 'mongos') {
+      const session = openSnapshot(connection)
+      undos.push(() => session.endSession())
+      return await work({ connection, session, server, check: async () => undefined })
+    }
+    const waits = 'waiting for 30 s in which no service works on the store'
+    const check = await untilQuiet(connection, () => log.warn({}, waits))
+    return await work({ connection, server, check })
+  } catch (error) {
+    throw inWords(error)
+  } finally {
+    await undoAll(undos.reverse())
+  }
+}
+
+function connect(uri: string, { storeTimeoutMs }: StoreSettings): Promise<StoreConnection> {
+  return connectStore(uri, Math.max(storeTimeoutMs, OPERATION_MS))
+}
+
+/** Opens the embedded store itself, or a copy if it runs; adds to `undos` whatever closes and removes them. @returns the address */
+async function openFrozen(
+  config: StoreSettings,
+  embedded: boolean,
+  undos: (() => Promise<void>)[],
+  log: Pick<Log, 'warn'>,
+): Promise<string> {
+  if (embedded && (await findRunningStore(config.dataDir)) !== undefined) {
+    const copy = await copyRunning(config.dataDir, undos)
+    const store = await startEmbeddedStore({ dataDir: copy })
+    undos.push(() => store.close())
+    return store.uri
+  }
+  const store = await openStore(embedded ? { ...config, mongodbUri: undefined } : config, false, log)
+  undos.push(() => store.close())
+  return store.uri
+}
+
+const COPY = /^export-(\d+)$/
+
+/**
+ * Copies the store that another process serves, into the data directory: nothing of it is then written in the clear anywhere else, and
+ * as nobody else may read it there.
+ */
+async function copyRunning(dataDir: string, undos: (() => Promise<void>)[]): Promise<string> {
+  for (const name of readdirSync(dataDir)) {
+    const pid = Number(COPY.exec(name)?.[1] ?? Number.NaN)
+    if (!Number.isNaN(pid) && !isAlive(pid)) await remove(join(dataDir, name))
+  }
+  await refuseFull(dataDir)
+  const copy = join(dataDir, `export-${process.pid}`)
+  undos.push(() => remove(copy))
+  await copyStore(dataDir, copy)
+  return copy
+}
+
+const remove = (path: string) => rm(path, { recursive: true, force: true })
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** A full disk would stop the service whose store is copied. @throws StoreFileError */
+async function refuseFull(dataDir: string): Promise<void> {
+  const { bavail, bsize } = await statfs(dataDir)
+  const files = ['store.db', 'store.db-wal'].map((name) => join(dataDir, name)).filter(existsSync)
+  const sizes = await Promise.all(files.map(async (path) => (await stat(path)).size))
+  const needed = 2 * sizes.reduce((sum, size) => sum + size, 0)
+  if (bavail * bsize >= needed) return
+  const mb = (bytes: number): number => Math.ceil(bytes / 1e6)
+  throw new StoreFileError(
+    `the copy of the store that an archive is made of, in ${dataDir}, takes a disk with ${mb(needed)} MB free, twice the size of the store, and there are ${mb(bavail * bsize)} MB. Copy it to another disk and export that copy: countersign backup <folder>, then DATA_DIR=<folder> countersign export <file>`,
+  )
+}
+
+/** A store that an archive is imported into. */
+export interface ImportTarget {
+  connection: StoreConnection
+  server: Server
+  /** Brings the documents to this version, and makes all indexes. */
+  prepare(): Promise<void>
+  /** What a check of the audit trail reads. */
+  audit(): TrailDeps
+}
+
+/** Opens the store of the configuration, which is made if there is none, for an import. @throws what opening a store throws */
+export async function withImportTarget<Result>(
+  config: StoreSettings,
+  log: Log,
+  work: (target: ImportTarget) => Promise<Result>,
+): Promise<Result> {
+  const undos: (() => Promise<void>)[] = []
+  try {
+    const store = await openStore(config, false, log, { restores: true })
+    undos.push(() => store.close())
+    const connection = await connect(store.uri, config)
+    undos.push(() => connection.close())
+    const server = await checkServer(connection)
+    return await work({
+      connection,
+      server,
+      prepare: () => prepare(connection, server, log),
+      audit: () => ({
+        trail: createAuditTrail(connection, { partial: true }),
+        survey: createStateSurvey(connection),
+      }),
+    })
+  } catch (error) {
+    throw inWords(error)
+  } finally {
+    await undoAll(undos.reverse())
+  }
+}
+
+async function prepare(connection: StoreConnection, { kind }: Server, log: Log): Promise<void> {
+  const clock: Clock = { now: () => new Date(), steady: () => performance.now() }
+  const ignore = (): void => undefined
+  // The models say which indexes there are.
+  createStores(connection, clock, ignore, ignore, { mostMs: 0, idleMs: 0 })
+  createSigningKeyStore(connection)
+  createPushKeyStore(connection)
+  createAuditTrail(connection)
+  const replicated = kind === 'replica set' || kind === 'mongos'
+  await prepareSchema(connection, { log, clock, replicated, thorough: true })
+}

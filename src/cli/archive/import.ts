@@ -1,0 +1,174 @@
+import { inspectKeys, type StoreReport } from '../../compose/inspect-store.ts'
+import { loadConfig } from '../../config/config.ts'
+import {
+  keepSecrets,
+  missingSecrets,
+  otherSecrets,
+  otherSetting,
+  writtenSecrets,
+} from '../../config/secrets.ts'
+import { given } from '../../domain/given.ts'
+import { checkTrail, type TrailReport } from '../../flow/audit/check-trail.ts'
+import { ArchiveError } from '../../store/archive/archive-format.ts'
+import {
+  addMarks,
+  beginImport,
+  compareLoaded,
+  createLoader,
+  endImport,
+  noteLoaded,
+} from '../../store/archive/load-archive.ts'
+import { type Archive, readArchive } from '../../store/archive/read-archive.ts'
+import { readHello } from '../../store/clock.ts'
+import { SCHEMA_VERSION } from '../../store/schema/migrations.ts'
+import { CliError, type CommandResult, commandLog, usageError } from '../terminal.ts'
+import { wrongSecrets } from '../wrong-secrets.ts'
+import { type ArchiveFile, openArchiveFile } from './archive-file.ts'
+import { type ImportTarget, withImportTarget } from './archive-store.ts'
+import { createProgress } from './progress.ts'
+
+export interface ImportOptions {
+  identity?: string
+}
+
+type Progress = ReturnType<typeof createProgress>
+
+/**
+ * `countersign import <file>`: loads an archive into an empty store. The whole archive is checked before anything is written. An import
+ * that was killed goes on when it is run again; until it has ended, no service starts on the store. @throws CliError, ArchiveError
+ */
+export async function runImport(file: string, { identity }: ImportOptions): Promise<CommandResult> {
+  if (file === '') throw usageError('Name the archive.')
+  const config = loadConfig()
+  const progress = createProgress()
+  const source = await openArchiveFile(file, identity).catch(inFile(file))
+  const archive = await checkArchive(source, progress).catch(inFile(file))
+  const { secrets = {} } = archive.manifest
+  const others = await otherSecrets(config, secrets)
+  const all = { ...secrets, ...config.secrets }
+  if (others.length > 0) throw new CliError('secrets_differ', others.map(otherSetting).join(' '))
+  return withImportTarget(config, commandLog(), async (target) => {
+    await load(target, source, archive, progress)
+    const report = await checkAudit(target, archive, progress)
+    progress.end()
+    if (missingSecrets(config).length > 0 && missingSecrets({ secrets: all }).length === 0)
+      await keepSecrets(config.dataDir, all)
+    const held = await writtenSecrets(config)
+    const missing = missingSecrets({ secrets: held })
+    const { skewMs } = await readHello(target.connection)
+    const keys = missing.length > 0 ? undefined : await inspectKeys(config, target.connection, skewMs)
+    await endImport(target.connection)
+    return present(archive, { report, missing, keys })
+  })
+}
+
+/** Names the file in an error about it. */
+function inFile(file: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ArchiveError)) throw error
+    throw new ArchiveError(`${file} cannot be imported: ${error.message}. Nothing was written.`, {
+      cause: error,
+    })
+  }
+}
+
+/** Reads the whole archive without writing anything. @throws ArchiveError */
+async function checkArchive(source: ArchiveFile, progress: Progress): Promise<Archive> {
+  const show = progress.show('Checking')
+  const archive = await readArchive(await source.read(), show)
+  if (archive.manifest.schema_version > SCHEMA_VERSION)
+    throw new ArchiveError('a newer version wrote it; import it with that version')
+  return archive
+}
+
+async function load(
+  { connection, prepare }: ImportTarget,
+  source: ArchiveFile,
+  { manifest, parts, sha256 }: Archive,
+  progress: Progress,
+): Promise<void> {
+  if ((await beginImport(connection, sha256)) === 'documents') {
+    const loader = createLoader(connection, progress.show('Importing'))
+    const again = await readArchive(await source.read(), loader.add)
+    await loader.end()
+    if (again.sha256 !== sha256) throw new ArchiveError('the archive changed while it was read')
+    await compareLoaded(connection, parts, progress.show('Comparing'))
+    await noteLoaded(connection)
+  }
+  await addMarks(connection, manifest)
+  await prepare()
+}
+
+/** Checks the trail of what was imported. */
+function checkAudit(
+  { audit }: ImportTarget,
+  { manifest }: Archive,
+  progress: Progress,
+): Promise<TrailReport> {
+  const show = progress.show('Checking')
+  const { audit_head } = manifest
+  return checkTrail(audit(), {
+    ...(audit_head === null ? {} : { expect: audit_head }),
+    onProgress: (done) =>
+      'records' in done
+        ? show({
+            collection: 'the audit trail',
+            documents: done.records,
+            of: audit_head?.seq ?? done.records,
+          })
+        : show({ collection: 'the documents', documents: done.documents, of: done.documents + 1 }),
+  })
+}
+
+interface Imported {
+  report: TrailReport
+  /** Secrets that are neither in the archive nor here. */
+  missing: readonly string[]
+  keys: Pick<StoreReport, 'keys' | 'changed'> | undefined
+}
+
+function present({ manifest, sha256 }: Archive, { report, missing, keys }: Imported): CommandResult {
+  const { copy, collections, store } = manifest
+  const documents = collections.reduce((sum, one) => sum + one.documents, 0)
+  const wrong = keys === undefined ? [] : wrongSecrets(keys)
+  const moved = keys?.changed.includes('BASE_URL') ? [`warning: ${otherSetting('BASE_URL')}`] : []
+  const head = `${report.head.seq}:${report.head.hash}`
+  return {
+    value: {
+      documents,
+      copied_at: copy.copied_at,
+      store,
+      sha256,
+      audit: { ok: report.found === 0, records: report.records, head },
+      secrets_missing: missing,
+      secrets_open: keys !== undefined && wrong.length === 0,
+    },
+    text: [
+      `Imported ${documents.toLocaleString('en')} documents, as they were at ${copy.copied_at}: each was compared with the archive, and the indexes are made.`,
+      `Head of the audit trail: ${head}`,
+      ...moved,
+      ...(missing.length === 0
+        ? []
+        : [
+            `Before the service starts, set the secrets that the store was made with: ${missing.join(', ')}.`,
+          ]),
+      ...(failureOf(report, wrong) === undefined ? ['Now start the service.'] : []),
+    ].join('\n'),
+    ...given({ failure: failureOf(report, wrong) }),
+  }
+}
+
+/** Everything is imported all the same: what is wrong was so before. */
+function failureOf({ found }: TrailReport, wrong: readonly string[]): CommandResult['failure'] {
+  if (found > 0)
+    return {
+      error: 'audit_trail_broken',
+      message: `The audit trail does not hold (${found} findings), as it did not in the store that was exported. Run: countersign audit check`,
+    }
+  if (wrong.length > 0)
+    return {
+      error: 'secrets_wrong',
+      message: `No service would start with the secrets set here: ${wrong.join(' ')}`,
+    }
+  return undefined
+}

@@ -1,0 +1,68 @@
+import mongoose, { type mongo } from 'mongoose'
+import type { StoreConnection } from '../mongo/connect.ts'
+
+const { EJSON } = mongoose.mongo.BSON
+
+/** Collections without anything that must be kept: `jobs` are made again, and counters last a minute. */
+const LEFT_OUT = ['jobs', 'rate_limits']
+
+/** Documents that describe the store they are in: `_id` by collection. */
+const OF_THE_STORE: Readonly<Record<string, readonly string[]>> = { schema: ['indexes', 'import'] }
+
+/** How many documents are read or written at a time. */
+export const BATCH = 1_000
+
+/** Lists the collections of a store that belong into an archive, by name. */
+export async function archivedCollections(connection: StoreConnection): Promise<string[]> {
+  const found = (await connection.db?.listCollections({}, { nameOnly: true }).toArray()) ?? []
+  return found
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith('system.') && !LEFT_OUT.includes(name))
+    .sort()
+}
+
+/** Returns what of a collection belongs into an archive. */
+function archivedPart(name: string): mongo.Filter<{ _id: string }> {
+  const own = OF_THE_STORE[name]
+  return own === undefined ? {} : { _id: { $nin: [...own] } }
+}
+
+/** @param session a snapshot, if the store has them */
+export function countArchived(
+  connection: StoreConnection,
+  name: string,
+  session?: mongo.ClientSession,
+): Promise<number> {
+  const inSession = session === undefined ? {} : { session }
+  return connection.collection<{ _id: string }>(name).countDocuments(archivedPart(name), inSession)
+}
+
+/** Reads the documents of a collection in order of their `_id`, as lines of canonical Extended JSON with their ends, some at a time. */
+export async function* readLines(
+  connection: StoreConnection,
+  name: string,
+  session?: mongo.ClientSession,
+): AsyncGenerator<{ lines: Uint8Array; documents: number }> {
+  // Numbers keep the types that they are stored as.
+  const options = {
+    sort: { _id: 1 },
+    batchSize: BATCH,
+    promoteValues: false,
+    ...(session && { session }),
+  } as const
+  const cursor = connection.collection<{ _id: string }>(name).find(archivedPart(name), options)
+  try {
+    while (await cursor.hasNext()) {
+      const documents = cursor.readBufferedDocuments()
+      const lines = documents.map((document) => `${EJSON.stringify(document, { relaxed: false })}\n`)
+      yield { lines: Buffer.from(lines.join('')), documents: documents.length }
+    }
+  } finally {
+    await cursor.close()
+  }
+}
+
+/** Reads a document from its line. */
+export function parseDocument(line: string): mongo.Document {
+  return EJSON.parse(line, { relaxed: false })
+}
