@@ -253,14 +253,3 @@ export function holding<M>(
     return outcome
   }
 }
-
-/**
- * Checks whether the store was so slow that the lease could end before the attempt does, when another process would send the
- * record a second time. It is then left to the process that claims it next (T82).
- */
-export function isTooLate(
-  { clock, settings }: { clock: Clock; settings: { attemptMs: number } },
-  { next_at: leaseEnds }: { next_at: Date },
-): boolean {
-  return clock.now().getTime() + settings.attemptMs >= leaseEnds.getTime()
-}

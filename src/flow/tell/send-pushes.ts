@@ -14,10 +14,10 @@ import type { Attempt } from '../../domain/webhook.ts'
 import type { AttemptOutcome } from '../../ports/ports.ts'
 import { sha256Hex } from '../../signing/digest.ts'
 import type { Busy } from '../../store/delivery/deliveries.ts'
-import type { PushResult } from '../../store/delivery/pushes.ts'
 import type { FlowDeps } from '../deps.ts'
 import { pendingApprovers } from '../people/delegates.ts'
-import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
+import { attemptOnce } from '../queue/attempt-once.ts'
+import { createSendLoop, holding, type SendLoop } from '../queue/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 import { openSubscription } from './push-secrets.ts'
 
@@ -38,12 +38,6 @@ export function createPushLoop(deps: FlowDeps, limits: SendLimits & { leaseMs: n
   )
 }
 
-/** The result of an attempt; `next_at` is set while the push stays due. */
-interface PushReport {
-  state: Push['state']
-  next_at?: Date
-}
-
 const GIVEN_UP = { state: 'dead', gone: false } as const satisfies PushStep
 
 /** Length of a topic that push services accept (RFC 8030 §5.4): 32 characters of base64url, which includes hex. */
@@ -53,31 +47,36 @@ const TOPIC_LENGTH = 32
 const LONGEST_TTL = 28 * 86_400
 
 /**
- * Makes exactly one attempt at a push that this process has claimed, and records its result in one write. The text is drawn
- * from the current state, so nothing goes out about a request that was decided meanwhile. A crash after the push service took
- * it and before that write sends it again under the same tag and topic: the browser shows one notification.
+ * Makes exactly one attempt at a push that this process has claimed. The text is drawn from the current state, so nothing goes out
+ * about a request that was decided meanwhile. A crash after the push service took it and before the result is written sends it
+ * again under the same tag and topic: the browser shows one notification.
+ * @returns the state, and when it is due again, if it is
  */
-export async function attemptPush(deps: FlowDeps, push: Push, interrupted = false): Promise<PushReport> {
-  const at = deps.clock.now()
-  const before: Attempt[] = interrupted ? [{ at, outcome: 'interrupted', duration_ms: 0 }] : []
-  const device = await deps.pushDevices.find(push.device_id)
-  const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
-  const uncounted = { tries: push.tries, audit: [] }
-  if (drawn === undefined || device === undefined) {
-    await finish(deps, push, { ...uncounted, state: 'dropped', next_at: at, attempts: before })
-    return { state: 'dropped' }
-  }
-  if (isTooLate(deps, push)) return { state: 'leased' }
-  const result = await send(deps, push, device, drawn, at)
-  const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
-  const attempts = [...before, attempt]
-  if (result.outcome === 'interrupted') {
-    // The service stops mid-attempt: another process may take the push at once, and no try is counted.
-    const due = { state: 'due', next_at: deps.clock.now() } as const
-    await finish(deps, push, { ...uncounted, ...due, attempts })
-    return due
-  }
-  return settle(deps, push, { result, attempts })
+export function attemptPush(
+  deps: FlowDeps,
+  push: Push,
+  interrupted = false,
+): Promise<{ state: string; next_at?: Date }> {
+  return attemptOnce<PushStep>(deps, push, interrupted, {
+    async prepare(at) {
+      const device = await deps.pushDevices.find(push.device_id)
+      const drawn = push.expires_at > at && isTheirs(device, push) ? await drawPush(deps, push) : undefined
+      return device && drawn && (() => send(deps, push, device, drawn, at))
+    },
+    stepAfter: (result, tries) => stepAfter(deps, push, tries, result),
+    tell: (step, at, attempt) => ({
+      audit: attempt ? auditOf(deps, push, step.state, attempt.outcome, at) : [],
+    }),
+    async finish(result) {
+      const kept = await deps.pushes.finish(push.id, push.fence, result)
+      if (!kept) deps.log.warn({ push_id: push.id }, 'a push was taken over while it was being sent')
+      return kept
+    },
+    async settled(step, _attempt, at) {
+      if (step.state === 'sent') await deps.pushDevices.noteSent(push.device_id, at)
+      if (step.state === 'dead' && step.gone) await forget(deps, push, at)
+    },
+  })
 }
 
 /** Checks the device: one that another person has taken over since must not show this person's requests. */
@@ -110,42 +109,24 @@ async function send(
   })
 }
 
-async function settle(
-  deps: FlowDeps,
-  push: Push,
-  { result, attempts }: { result: AttemptOutcome; attempts: Attempt[] },
-): Promise<PushReport> {
-  const now = deps.clock.now()
-  const tries = push.tries + 1
-  const left = push.expires_at.getTime() - now.getTime()
-  const asked = pushStepAfter(result.outcome, tries, left, result.retry_after)
-  // A test is tried once: the person who asked for it sees the outcome.
-  const step = asked.state === 'due' && push.about.kind === 'test' ? GIVEN_UP : asked
-  const next_at = step.state === 'due' ? new Date(now.getTime() + step.delay_ms) : now
-  const audit = auditOf(deps, push, step, result.outcome, now)
-  const kept = await finish(deps, push, { state: step.state, next_at, tries, attempts, audit })
-  if (kept && step.state === 'sent') await deps.pushDevices.noteSent(push.device_id, now)
-  if (kept && step.state === 'dead' && step.gone) await forget(deps, push, now)
-  return step.state === 'due' ? { state: 'due', next_at } : { state: step.state }
-}
-
-async function finish(deps: FlowDeps, { id, fence }: Push, result: PushResult): Promise<boolean> {
-  const kept = await deps.pushes.finish(id, fence, result)
-  if (!kept) deps.log.warn({ push_id: id }, 'a push was taken over while it was being sent')
-  return kept
+/** Returns the next step. A test is tried once: the person who asked for it sees the outcome. */
+function stepAfter({ clock }: FlowDeps, push: Push, tries: number, result: AttemptOutcome): PushStep {
+  const left = push.expires_at.getTime() - clock.now().getTime()
+  const step = pushStepAfter(result.outcome, tries, left, result.retry_after)
+  return step.state === 'due' && push.about.kind === 'test' ? GIVEN_UP : step
 }
 
 function auditOf(
   deps: FlowDeps,
   push: Push,
-  step: PushStep,
+  state: string,
   outcome: Attempt['outcome'],
   at: Date,
 ): AuditEntry[] {
   // The person who asked for a test sees its outcome.
-  if (step.state === 'due' || push.about.kind === 'test') return []
+  if (state === 'due' || push.about.kind === 'test') return []
   const { id, account_id, about, user_id, device_id } = push
-  const type = step.state === 'sent' ? 'push.sent' : 'push.failed'
+  const type = state === 'sent' ? 'push.sent' : 'push.failed'
   const request = 'request_id' in about ? { request_id: about.request_id } : {}
   const detail = { about: about.kind, ...request, recipient: user_id, device: device_id, outcome }
   return [drawEntry(deps, { type, at, actor: { kind: 'service' }, account_id, subject: id, detail })]

@@ -2,11 +2,12 @@ import { type AuditEntry, type AuditType, drawEntry } from '../../domain/audit.t
 import { drawEvent, type OutboxEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
 import { isDelivered, type NextStep, nextStep } from '../../domain/retry.ts'
-import { ATTEMPTS_KEPT, type Attempt, type Delivery, type Webhook } from '../../domain/webhook.ts'
+import type { Attempt, Delivery, Webhook } from '../../domain/webhook.ts'
 import type { AttemptOutcome } from '../../ports/ports.ts'
-import type { Busy, DeliveryResult } from '../../store/delivery/deliveries.ts'
+import type { Busy } from '../../store/delivery/deliveries.ts'
 import type { FlowDeps } from '../deps.ts'
-import { createSendLoop, holding, isTooLate, type SendLoop } from '../queue/send-loop.ts'
+import { attemptOnce } from '../queue/attempt-once.ts'
+import { createSendLoop, holding, type SendLoop } from '../queue/send-loop.ts'
 import { createSendSlots, type SendLimits } from '../queue/send-slots.ts'
 
 /** Creates the loop that sends deliveries that are due. */
@@ -30,10 +31,9 @@ export function createDeliveryLoop(
 }
 
 /**
- * Makes exactly one attempt at a delivery that this process has claimed, and records its result in one write. A process that
- * has lost the claim meanwhile writes nothing (T82). A crash after the receiver's 2xx and before that write repeats the
- * delivery under the same `webhook-id`: the documented and only duplicate.
- * @param interrupted the previous attempt never reported back; it is logged and does not count as a try
+ * Makes exactly one attempt at a delivery that this process has claimed. A crash after the receiver's 2xx and before the result is
+ * written repeats the delivery under the same `webhook-id`: the documented and only duplicate.
+ * @param interrupted the previous attempt never reported back
  * @returns the time at which it is due again, if it is
  */
 export async function attemptDelivery(
@@ -41,37 +41,22 @@ export async function attemptDelivery(
   delivery: Delivery,
   interrupted = false,
 ): Promise<Date | undefined> {
-  const at = deps.clock.now()
-  const before = interrupted ? lostAttempts(delivery, at) : []
-  const receiver = await receiverOf(deps, delivery, at)
-  if (receiver === undefined) {
-    const dropped = [audit(deps, delivery, 'delivery.dropped', at)]
-    await deps.deliveries.finish(delivery, {
-      ...resultIn(delivery, 'dropped', at),
-      attempts: before,
-      audit: dropped,
-    })
-    return undefined
-  }
-  if (isTooLate(deps, delivery)) return undefined
-  const result = await send(deps, delivery, at, receiver)
-  const attempt: Attempt = { at, outcome: result.outcome, duration_ms: result.duration_ms }
-  if (result.outcome === 'interrupted') return giveBack(deps, delivery, [...before, attempt])
-  const step = stepAfter(delivery, result)
-  const written = resultOf(deps, delivery, step, attempt)
-  const kept = await deps.deliveries.finish(delivery, { ...written, attempts: [...before, attempt] })
-  if (kept && step.state === 'dead') {
-    const about = { delivery_id: delivery.id, host: delivery.host, outcome: result.outcome }
-    if (tellsExhaustion(delivery)) deps.log.warn(about, 'a delivery was given up; it can be replayed')
-    if (step.gone) await disable(deps, delivery, at)
-  }
-  return written.state === 'due' ? written.next_at : undefined
-}
-
-/** Returns the attempts that the log lacks: each claim is an attempt, and several processes may have died during theirs. */
-function lostAttempts({ fence, attempts }: Delivery, at: Date): Attempt[] {
-  const lost = attempts.length < ATTEMPTS_KEPT ? fence - 1 - attempts.length : 1
-  return Array.from({ length: Math.max(1, lost) }, () => ({ at, outcome: 'interrupted', duration_ms: 0 }))
+  const { next_at } = await attemptOnce<NextStep>(deps, delivery, interrupted, {
+    async prepare(at) {
+      const receiver = await receiverOf(deps, delivery, at)
+      return receiver && (() => send(deps, delivery, at, receiver))
+    },
+    stepAfter: (result, tries) => stepAfter(delivery, tries, result),
+    tell: (step, at, attempt) => tell(deps, delivery, step, at, attempt),
+    finish: (result) => deps.deliveries.finish(delivery, result),
+    async settled(step, { outcome }, at) {
+      if (step.state !== 'dead') return
+      const about = { delivery_id: delivery.id, host: delivery.host, outcome }
+      if (tellsExhaustion(delivery)) deps.log.warn(about, 'a delivery was given up; it can be replayed')
+      if (step.gone) await disable(deps, delivery, at)
+    },
+  })
+  return next_at
 }
 
 /** Sends it. A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and retries end. */
@@ -91,18 +76,11 @@ async function send(
   return deps.sender.send({ url, eventId, body, at, secrets })
 }
 
-/** Gives the delivery back when the service stops mid-attempt: another process may take it at once, and no try is counted. */
-async function giveBack(deps: FlowDeps, delivery: Delivery, attempts: Attempt[]): Promise<Date> {
-  const due = { ...resultIn(delivery, 'due', deps.clock.now()), attempts, audit: [] }
-  await deps.deliveries.finish(delivery, due)
-  return due.next_at
-}
-
 /** Returns the next step. A test is tried once and disables nothing: the person who fired it sees the outcome. */
-function stepAfter(delivery: Delivery, result: AttemptOutcome): NextStep {
+function stepAfter(delivery: Delivery, tries: number, result: AttemptOutcome): NextStep {
   if (delivery.event_type === 'webhook.test')
     return isDelivered(result.outcome) ? { state: 'delivered' } : { state: 'dead', gone: false }
-  return nextStep(delivery.target.kind, delivery.tries + 1, result.outcome, result.retry_after)
+  return nextStep(delivery.target.kind, tries, result.outcome, result.retry_after)
 }
 
 /** Finds the secrets that sign the delivery. @returns undefined when its receiver no longer wants it */
@@ -130,30 +108,22 @@ function secretsOf(deps: FlowDeps, webhook: Webhook, at: Date): [string, ...stri
   return previous !== undefined && previous.until > at ? [current, open(previous.sealed)] : [current]
 }
 
-type Written = Omit<DeliveryResult, 'attempts'>
-
-function resultOf(deps: FlowDeps, delivery: Delivery, step: NextStep, attempt: Attempt): Written {
+function tell(
+  deps: FlowDeps,
+  delivery: Delivery,
+  { state }: NextStep | { state: 'dropped' },
+  at: Date,
+  attempt?: Attempt,
+): { audit: AuditEntry[]; events?: OutboxEvent[] } {
+  if (attempt === undefined) return { audit: [audit(deps, delivery, 'delivery.dropped', at)] }
   const tries = delivery.tries + 1
-  const now = deps.clock.now()
   const detail = { outcome: attempt.outcome, attempt: tries, duration_ms: Math.round(attempt.duration_ms) }
-  if (step.state === 'delivered')
-    return {
-      ...resultIn(delivery, 'delivered', now),
-      tries,
-      audit: [audit(deps, delivery, 'delivery.delivered', now, detail)],
-    }
-  const failed = audit(deps, delivery, 'delivery.failed', now, detail)
-  if (step.state === 'due') {
-    const next_at = new Date(now.getTime() + step.delay_ms)
-    return { ...resultIn(delivery, 'due', next_at), tries, audit: [failed] }
-  }
-  const exhausted = audit(deps, delivery, 'delivery.exhausted', now)
-  const events = tellsExhaustion(delivery) ? [exhaustedEvent(deps, delivery, tries, attempt, now)] : []
-  return { ...resultIn(delivery, 'dead', now), tries, events, audit: [failed, exhausted] }
-}
-
-function resultIn(delivery: Delivery, state: Delivery['state'], next_at: Date) {
-  return { state, next_at, tries: delivery.tries, events: [] as OutboxEvent[] }
+  if (state === 'delivered') return { audit: [audit(deps, delivery, 'delivery.delivered', at, detail)] }
+  const failed = audit(deps, delivery, 'delivery.failed', at, detail)
+  if (state === 'due') return { audit: [failed] }
+  const exhausted = audit(deps, delivery, 'delivery.exhausted', at)
+  const events = tellsExhaustion(delivery) ? [exhaustedEvent(deps, delivery, tries, attempt, at)] : []
+  return { events, audit: [failed, exhausted] }
 }
 
 /** Checks whether giving up is an event: not for such an event itself, which would never end, nor for a test, which is watched. */

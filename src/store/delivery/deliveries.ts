@@ -1,6 +1,5 @@
 import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { OutboxEvent } from '../../domain/event.ts'
 import { given } from '../../domain/given.ts'
 import type { Delivery } from '../../domain/webhook.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
@@ -76,7 +75,7 @@ export function noneBusy({ busyHosts, busyAccounts, busyPairs }: Busy) {
   return busyPairs.length === 0 ? others : { ...others, $nor: [...busyPairs] }
 }
 
-export type DeliveryResult = AttemptResult<Delivery['state']> & { events: OutboxEvent[] }
+export type DeliveryResult = AttemptResult<Delivery['state']>
 
 export interface DeliveryQuery {
   account_id: string
@@ -108,7 +107,7 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       const kept = await queue.finish(delivery.id, delivery.fence, result)
       // Nothing else adds to a delivery's outbox while it is leased, so the document written is known without reading it.
       if (kept && result.audit.length > 0) {
-        const outbox = [...delivery.outbox, ...result.events]
+        const outbox = [...delivery.outbox, ...(result.events ?? [])]
         const audit = [...delivery.audit, ...result.audit]
         const document = { ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) }
         wake({ outboxOf: 'deliveries', document })

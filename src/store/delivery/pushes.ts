@@ -38,7 +38,7 @@ pushSchema.index({ event_id: 1, device_id: 1 }, { unique: true })
 makeQueue(pushSchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(pushSchema, RESTING)
 
-export type PushResult = AttemptResult<Exclude<Push['state'], 'leased'>>
+type PushResult = AttemptResult<Exclude<Push['state'], 'leased'>>
 
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
