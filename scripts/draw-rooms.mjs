@@ -32,6 +32,7 @@ const WORDS = {
   webhooks: 'deliveries',
   chat: 'commands, links',
   joining: 'invite, enrol',
+  restore: 'take up a copy',
 }
 
 const WIDTH = 460

@@ -37,10 +37,12 @@ export const FLOORS = {
     'webhooks',
     'chat',
     'joining',
+    'restore',
   ],
   'src/store': [
     'mongo',
     'clock.ts',
+    'lease.ts',
     'api-keys.ts',
     'signing-keys.ts',
     'restores.ts',

@@ -31,6 +31,9 @@ export const AUDIT_WORDS: Readonly<Record<string, Partial<Record<AuditType, Audi
     'bootstrap.rejected': ['Key refused', '{actor} refused an API key'],
     'bootstrap.expired': ['Key not granted', 'The request for an API key expired without an answer'],
     'bootstrap.collected': ['Key collected', '{actor} collected an API key'],
+    'store.restored': ['Restored', 'The store was restored from a copy'],
+    'store.released': ['Hold lifted', '{actor} lifted the hold after a restore'],
+    'approval.released': ['Released after a restore', '{actor} lifted the hold on the request'],
     'internal_token.used': ['Internal token', '{actor} acted for {subject} with the internal token'],
   },
   'Account and members': {

@@ -25,7 +25,7 @@ export interface BackupOptions {
 export async function runBackup(options: BackupOptions, folder?: string): Promise<CommandResult> {
   const path = options.to ?? folder ?? ''
   if (path === '' || (folder !== undefined && options.to !== undefined))
-    throw usageError('Name one place for the copy, with --to: a folder, or a file that ends in .db.')
+    throw usageError('Name one place for the copy, with --to: a folder, or a .db file.')
   const keep = options.keep === undefined ? undefined : readKeep(options.keep)
   const config = loadForStore()
   await refuseNotEmbedded(config)

@@ -4,24 +4,13 @@ import { loadDataDir } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { refuseLostStore } from '../config/secrets.ts'
 import { Refusal } from '../domain/errors.ts'
-import type { EncryptOptions } from './archive/encryption.ts'
-import type { ImportOptions } from './archive/import.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
-import type { BackupOptions } from './backup.ts'
 import type { PackageOptions } from './chat-apps.ts'
+import { answers, examples, JSON_OPTION } from './command.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
 import type { ResetOptions } from './reset-user.ts'
-import {
-  answerInJson,
-  CliError,
-  type CommandResult,
-  runOn,
-  setExitCode,
-  type Terminal,
-  tell,
-  terminal,
-  usageError,
-} from './terminal.ts'
+import { addStoreCommands } from './store-commands.ts'
+import { CliError, runOn, setExitCode, type Terminal, terminal, usageError } from './terminal.ts'
 import type { InviteOptions } from './users.ts'
 import type { VerifyOptions } from './verify-receipt.ts'
 
@@ -29,11 +18,6 @@ import type { VerifyOptions } from './verify-receipt.ts'
 const load = {
   service: () => import('../main.ts'),
   store: () => import('embedded-mongo'),
-  backup: () => import('./backup.ts'),
-  verifyBackup: () => import('./verify-backup.ts'),
-  migrate: () => import('./migrate.ts'),
-  export: () => import('./archive/export.ts'),
-  import: () => import('./archive/import.ts'),
   doctor: () => import('./doctor/doctor.ts'),
   slackDoctor: () => import('./doctor/slack.ts'),
   teamsDoctor: () => import('./doctor/teams.ts'),
@@ -58,12 +42,6 @@ export function runCli(arguments_: readonly string[], on?: Terminal): Promise<nu
       tellError(error, json)
     }
   })
-}
-
-const JSON_OPTION = ['--json', 'output for programs: JSON on stdout, errors as JSON on stderr'] as const
-
-interface Json {
-  json?: boolean
 }
 
 /** Defines the commands and their options. @param json keeps help off stderr, where usage errors are then JSON */
@@ -100,10 +78,6 @@ function createProgram(json: boolean): Command {
   )
   nameChoices(program)
   return program
-}
-
-function examples(command: Command, ...lines: string[]): void {
-  command.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
 }
 
 /** Says that `keys` has another name now. Silent with `--json`, where stderr is for the command's error alone. */
@@ -154,19 +128,6 @@ function isMissing(command: Command, option: Option): boolean {
   return option.mandatory && command.getOptionValue(option.attributeName()) === undefined
 }
 
-/** Completes a command that answers with a `CommandResult`, in words or as JSON. */
-function answers<Options extends object>(
-  command: Command,
-  run: (options: Options, ...arguments_: string[]) => CommandResult | Promise<CommandResult>,
-): void {
-  command.option(...JSON_OPTION).action(async () => {
-    // Includes the parents' options: they take --json from their subcommands.
-    const options = command.optsWithGlobals<Options & Json>()
-    if (options.json) answerInJson()
-    tell(await run(options, ...command.args))
-  })
-}
-
 function addServiceCommands(program: Command, json: boolean): void {
   program
     .command('serve')
@@ -178,15 +139,7 @@ function addServiceCommands(program: Command, json: boolean): void {
     .description('run the embedded store as a separate process and print its MONGODB_URI')
     .option(...JSON_OPTION)
     .action(() => runStore(json))
-  addBackupCommands(program.command('backup'))
-  answers<{ dryRun?: boolean }>(
-    program
-      .command('migrate')
-      .description('bring the store to this version, as its first start does')
-      .option('--dry-run', 'only say what would change'),
-    async (options) => (await load.migrate()).runMigrate(options),
-  )
-  addArchiveCommands(program)
+  addStoreCommands(program)
   const doctor = program.command('doctor')
   examples(doctor, 'countersign doctor', 'countersign doctor slack --json')
   answers(
@@ -200,60 +153,6 @@ function addServiceCommands(program: Command, json: boolean): void {
   answers(
     doctor.command('teams').description('check the connection to Teams: secret, keys, addresses'),
     async () => (await load.teamsDoctor()).runTeamsDoctor(),
-  )
-}
-
-function addBackupCommands(backup: Command): void {
-  examples(
-    backup,
-    'countersign backup --to /backups/today',
-    'countersign backup --to /backups --keep 14',
-    'countersign backup verify /backups/today',
-  )
-  answers<BackupOptions>(
-    backup
-      .argument('[folder]', 'the same as --to')
-      .description('copy the embedded store, even while it is in use, and check the copy')
-      .option(
-        '--to <path>',
-        'a new folder, with the secrets beside the store; or a new file that ends in .db',
-      )
-      .option(
-        '--keep <n>',
-        'for schedules: add the time to the name, and remove all but the newest n of these',
-      ),
-    async (options, folder) => (await load.backup()).runBackup(options, folder),
-  )
-  answers(
-    backup
-      .command('verify <path>')
-      .description('check a backup: every document, the audit trail, and whether the secrets open it'),
-    async (_options, path) => (await load.verifyBackup()).runVerifyBackup(path),
-  )
-}
-
-function addArchiveCommands(program: Command): void {
-  answers<EncryptOptions>(
-    program
-      .command('export <file>')
-      .description('write everything of the store into an archive, even while it is in use')
-      .option('--encrypt', 'encrypt it with a passphrase; it then holds the secrets of the service, too')
-      .option(
-        '--recipient <key>',
-        'encrypt it for the owner of this key (age1…); may be repeated',
-        (key: string, others: string[]) => [...others, key],
-        [],
-      ),
-    async (options, file) => (await load.export()).runExport(file, options),
-  )
-  answers<ImportOptions>(
-    program
-      .command('import <file>')
-      .description(
-        'load an archive into an empty store, after checking it; run it again if it was interrupted',
-      )
-      .option('--identity <file>', 'the key that opens an archive made with --recipient'),
-    async (options, file) => (await load.import()).runImport(file, options),
   )
 }
 

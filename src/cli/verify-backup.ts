@@ -21,7 +21,7 @@ const FILES = ['store.db', 'store.db-wal', 'store.seal', 'secrets.json']
  * @throws CliError, StoreFileError
  */
 export function runVerifyBackup(path: string): Promise<CommandResult> {
-  if (path === '') throw usageError('Name the backup: a folder, or a file that ends in .db.')
+  if (path === '') throw usageError('Name the backup: a folder, or a .db file.')
   return onCopyOf(resolve(path), async (dataDir) => {
     const damage = await findDamage(dataDir)
     if (damage !== undefined)

@@ -6,6 +6,7 @@ import { createVerificationLog } from '../flow/audit/verification-log.ts'
 import type { AuthenticatorModels, FlowDeps, KeyKeeper } from '../flow/deps.ts'
 import { createKeyKeeper, createSigner, KEY_RELOAD_MS } from '../flow/keys/keep-keys.ts'
 import { NO_MODELS, readAuthenticatorModels } from '../flow/people/authenticator-models.ts'
+import { isTakenUp, takeUpCopy } from '../flow/restore/restored-store.ts'
 import { createPushKeyKeeper } from '../flow/tell/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
@@ -18,6 +19,7 @@ import { refuseUnfinished } from '../store/archive/load-archive.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { createPushKeyStore } from '../store/delivery/push-keys.ts'
+import { doOnce } from '../store/lease.ts'
 import { connectStore, ping, type StoreConnection } from '../store/mongo/connect.ts'
 import { damageTold, isUnavailable } from '../store/mongo/failures.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/mongo/outbox.ts'
@@ -27,7 +29,12 @@ import { createRateLimiter } from '../store/rate-limits.ts'
 import { createChangeSignal } from '../store/requests/change-signal.ts'
 import { createInboxStore } from '../store/requests/inbox.ts'
 import { createInboxSignal } from '../store/requests/inbox-signal.ts'
-import { prepareSchema, readSchema, watchSchema } from '../store/schema/prepare-schema.ts'
+import {
+  prepareSchema,
+  readSchema,
+  refuseEarlierVersions,
+  watchSchema,
+} from '../store/schema/prepare-schema.ts'
 import { createSigningKeyStore, type SigningKeyStore } from '../store/signing-keys.ts'
 import { createStores } from '../store/stores.ts'
 import { type ConnectedChat, composeChat } from './compose-chat.ts'
@@ -166,7 +173,7 @@ async function assemble(
     keepReloading(deps),
   )
   const limiter = createRateLimiter(connection, clock, log, !store.own)
-  await prepareStore(connection, server, deps, { use, newSecrets })
+  await prepareStore(connection, server, deps, { use, newSecrets, alone: store.own })
   return {
     deps,
     limiter,
@@ -224,9 +231,10 @@ function refuseOtherSecrets({ keys, log }: Pick<FlowDeps, 'keys' | 'log'>): void
 async function prepareStore(
   connection: StoreConnection,
   { kind }: Server,
-  { keys, pushKey, clock, log }: FlowDeps,
-  { use, newSecrets }: Pick<ComposeOptions, 'use' | 'newSecrets'>,
+  deps: FlowDeps,
+  { use, newSecrets, alone }: Pick<ComposeOptions, 'use' | 'newSecrets'> & { alone: boolean },
 ): Promise<void> {
+  const { keys, pushKey, clock, log } = deps
   await readSchema(connection)
   await keys.reload()
   if (use === 'read') return
@@ -235,6 +243,21 @@ async function prepareStore(
   await prepareSchema(connection, { log, clock, replicated, thorough: use === 'serve' })
   await keys.ensure()
   await pushKey.ensure()
+  await takeUpOnce(connection, deps, alone)
+}
+
+/** Takes up a copy, if the store is one, in one process. The only process need not wait for the lease of one that died. */
+async function takeUpOnce(connection: StoreConnection, deps: FlowDeps, alone: boolean): Promise<void> {
+  const isDone = () => isTakenUp(deps)
+  const takeUp = async () => {
+    await refuseEarlierVersions(connection)
+    await takeUpCopy(deps)
+    return {}
+  }
+  const onWait = () =>
+    deps.log.info({}, 'another process takes up the copy that this store is; waiting for it')
+  if (!alone) await doOnce(connection, deps.clock, { id: 'restore', isDone, onWait, work: takeUp })
+  else if (!(await isDone())) await takeUp()
 }
 
 /** Makes a function that tells the stores' news to every listener. */
@@ -292,12 +315,12 @@ function watchStore(
   return failed === undefined ? changed : Promise.race([failed, changed])
 }
 
-/** Reads the signing keys again and again. @returns what ends that */
-function keepReloading(deps: Pick<FlowDeps, 'keys' | 'log'>): () => Promise<void> {
+/** Reads the signing keys and the restores again and again. @returns what ends that */
+function keepReloading(deps: Pick<FlowDeps, 'keys' | 'restores' | 'log'>): () => Promise<void> {
   const timer = setInterval(() => {
-    deps.keys
-      .reload()
-      .catch((error: unknown) => deps.log.warn({ error }, 'reloading the signing keys failed'))
+    Promise.all([deps.keys.reload(), deps.restores.all()]).catch((error: unknown) =>
+      deps.log.warn({ error }, 'reloading the signing keys failed'),
+    )
   }, KEY_RELOAD_MS).unref()
   return async () => clearInterval(timer)
 }

@@ -16,8 +16,9 @@ import { createChatInstallationStore } from '../store/chat/chat-installations.ts
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/mongo/connect.ts'
 import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../store/mongo/server.ts'
-import { isThere } from '../store/mongo/sound-reads.ts'
+import { findSound, isThere } from '../store/mongo/sound-reads.ts'
 import { createAccountStore } from '../store/people/accounts.ts'
+import { createRequestStore } from '../store/requests/requests.ts'
 import { createRestoreStore } from '../store/restores.ts'
 import { SCHEMA_VERSION } from '../store/schema/migrations.ts'
 import { readPending, readSchema } from '../store/schema/prepare-schema.ts'
@@ -164,8 +165,45 @@ export function withTrail<Result>(
 }
 
 /** Lists the restores of a store, and the marks of a copy that was not started yet. @throws what `lookAt` throws */
-export function inspectRestores(config: StoreSettings): Promise<Restore[]> {
+export function inspectRestores(config: StoreSettings): Promise<readonly Restore[]> {
   return lookAt(config, (connection) => createRestoreStore(connection).all())
+}
+
+/** What the last restore holds, and what may have been taken away after its copy, of which the store does not know. */
+export interface HoldReport {
+  restore: Restore
+  pending: number
+  approved: number
+  keys: { id: string; name: string }[]
+  /** E-mail addresses of people with a passkey or codes. */
+  people: string[]
+}
+
+/** Looks at the hold of a store; undefined if there is none. @throws what `lookAt` throws */
+export function inspectHold(config: StoreSettings): Promise<HoldReport | undefined> {
+  return lookAt(config, async (connection) => {
+    const restores = createRestoreStore(connection)
+    await restores.all()
+    const restore = restores.last()
+    if (restore?.state !== 'held') return undefined
+    const requests = createRequestStore(connection)
+    const keys = connection.collection<{ _id: string; name: string }>('api_keys')
+    const active = await findSound(
+      keys,
+      { revoked_at: null, internal: { $ne: true } },
+      { projection: { name: 1 } },
+    )
+    const users = connection.collection<{ _id: string; email: string }>('users')
+    const enrolled = { $or: [{ 'passkeys.0': { $exists: true } }, { totp: { $exists: true } }] }
+    const people = await findSound(users, enrolled, { projection: { email: 1 } })
+    return {
+      restore,
+      pending: await requests.countHeld(restore.id, 'pending'),
+      approved: await requests.countHeld(restore.id, 'approved'),
+      keys: active.map(({ _id: id, name }) => ({ id, name })),
+      people: people.map(({ email }) => email),
+    }
+  })
 }
 
 /** Counts the people and channels of a Teams tenant that can be written to. @throws what `lookAt` throws */

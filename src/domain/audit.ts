@@ -79,6 +79,9 @@ export const AUDIT_TYPES = [
   'factor.backup_codes_renewed',
   'factor.backup_code_used',
   'internal_token.used',
+  'store.restored',
+  'store.released',
+  'approval.released',
 ] as const
 export type AuditType = (typeof AUDIT_TYPES)[number]
 

@@ -11,12 +11,14 @@ export interface Decider {
   has_totp: boolean
   /** Ids of the people for whom this person stands in now, in the request's account. */
   stands_in_for?: readonly string[]
+  /** The request is held after a restore (`isHeldBy`). */
+  held?: true
   /** A delegate whom the operator did not vouch for, on a request that counts only people vouched for. */
   not_confirmed?: true
 }
 
 /**
- * Checks in order: named, still pending, no dry run, not voted yet, vouched for, has a permitted factor.
+ * Checks in order: named, still pending, no dry run, not held, not voted yet, vouched for, has a permitted factor.
  * @returns the refusal of the first check that fails
  */
 export function whyNot(request: ApprovalRequest, person: Decider): Refusal | undefined {
@@ -24,6 +26,7 @@ export function whyNot(request: ApprovalRequest, person: Decider): Refusal | und
   if (request.status !== 'pending') return refusal('not_pending', { status: request.status })
   // A person's proof under the sandbox mark would make a receipt that is neither real nor a dry run (T72).
   if (request.sandbox) return refusal('sandbox_request')
+  if (person.held) return refusal('held_after_restore')
   if (whoseVote(request, person) === undefined) return refusal('already_voted')
   if (person.not_confirmed) return refusal('not_confirmed')
   if (methodsFor(request, person).length === 0) return refusal(noPasskey(request, 'passkey_required'))

@@ -45,6 +45,10 @@ export const REFUSALS = {
     409,
     'This approval was used before; check what that use did before you request a new approval.',
   ],
+  held_after_restore: [
+    409,
+    'This service was restored from a backup. This request may have been decided, or its approval used, after the backup was made, so it is held until the operator confirms it (`countersign restore confirm`). Nothing was changed.',
+  ],
   mismatch: [
     409,
     'The {field} of your action differs from the approved one. Do not proceed; make a new request.',

@@ -3,6 +3,7 @@ import type { OutboxEvent } from './event.ts'
 import type { NotifyTarget } from './notify.ts'
 import type { Requirement } from './policy.ts'
 import type { DecisionMethod, Outcome, SignedReceipt } from './receipt.ts'
+import type { MadeAfter } from './restore.ts'
 
 export type RequestStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
@@ -101,7 +102,7 @@ export interface CallbackOutbox {
 }
 
 /** A request as it is stored. `version` grows with every write; writers name the version they read. */
-export interface ApprovalRequest {
+export interface ApprovalRequest extends MadeAfter {
   id: string
   version: number
   status: RequestStatus
@@ -139,6 +140,8 @@ export interface ApprovalRequest {
   seen?: Seen[]
   decision?: Decision
   cancelled?: true
+  /** Id of the restore after which it was decided, although it was in the copy: another decision on it may exist. */
+  decided_after?: string
   /** When the caller consumed the approval. */
   consumed_at?: Date
   /** Hex SHA-256 of the `Idempotency-Key` of the call that consumed it. */
@@ -166,6 +169,8 @@ export interface RequestChange {
   signed_votes?: Vote[]
   decision?: Decision
   callback?: CallbackOutbox
+  /** See `ApprovalRequest`. */
+  decided_after?: string
   events: OutboxEvent[]
   audit: AuditEntry[]
 }

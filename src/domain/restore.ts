@@ -26,3 +26,21 @@ export interface Restore extends CopyMark {
   restored_at?: Date
   lifted_at?: Date
 }
+
+/** What a request says about the restores of its store. */
+export interface MadeAfter {
+  /** Id of the last restore when the request was made; absent if the store was never restored before. */
+  made_after?: string
+  /** Id of the restore whose hold the operator lifted for this request alone. */
+  released?: string
+}
+
+/** Checks whether the request was in the copy: another decision on it, or another use, may have followed after that copy. */
+export function isFromCopy(request: MadeAfter, restore: Restore | undefined): restore is Restore {
+  return restore !== undefined && request.made_after !== restore.id
+}
+
+/** Checks whether the request must be neither decided nor used, until the operator lifts the hold. */
+export function isHeldBy(request: MadeAfter, restore: Restore | undefined): boolean {
+  return isFromCopy(request, restore) && restore.state === 'held' && request.released !== restore.id
+}

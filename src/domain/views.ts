@@ -112,6 +112,8 @@ export type Verdict =
       publicKeyId: string
       publicKey: string
       at: Date
+      /** The request was in the copy from which the store was restored before this decision. */
+      restored?: { copied_at: Date; restored_at: Date }
     }
   | {
       valid: false

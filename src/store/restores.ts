@@ -1,5 +1,7 @@
 import { Schema } from 'mongoose'
-import { RESTORES, type Restore } from '../domain/restore.ts'
+import { type CopyMark, isHeldBy, type MadeAfter, RESTORES, type Restore } from '../domain/restore.ts'
+import { coalesce } from '../ports/coalesce.ts'
+import { deleteEach } from './mongo/bulk-writes.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './mongo/connect.ts'
 import { date, text } from './mongo/fields.ts'
 import { recordOf } from './mongo/record.ts'
@@ -20,15 +22,56 @@ const restoreSchema = new Schema<RestoreDocument>(
   STRICT_SCHEMA,
 )
 
-/** The copies that this store was restored from, on mongoose. There are none in a store that was never restored. */
+/**
+ * The restores of this store, on mongoose; none in a store that was never restored. Each process keeps what it last read: the hold
+ * is part of the write that decides or uses a request, and must cost it no command.
+ */
 export function createRestoreStore(connection: StoreConnection) {
   const model = connection.model<RestoreDocument>('Restore', restoreSchema, RESTORES)
+  let known: readonly Restore[] = []
+  const load = coalesce(async () => {
+    const found = (await model.find().lean<RestoreDocument[]>()).map(recordOf)
+    const place = ({ number = Number.POSITIVE_INFINITY }: Restore) => number
+    known = found.sort((a, b) => place(a) - place(b) || a.copied_at.getTime() - b.copied_at.getTime())
+  })
+  const last = () => known.filter(({ state }) => state !== 'copied').at(-1)
   return {
-    /** Returns all, the last one at the end; marks that no start has seen yet come last, in the order of their copies. */
-    async all(): Promise<Restore[]> {
-      const found = (await model.find().lean<RestoreDocument[]>()).map(recordOf)
-      const place = ({ number = Number.POSITIVE_INFINITY }: Restore) => number
-      return found.sort((a, b) => place(a) - place(b) || a.copied_at.getTime() - b.copied_at.getTime())
+    /** Reads all, the last one at the end; marks that no start has seen yet follow, in the order of their copies. */
+    async all(): Promise<readonly Restore[]> {
+      await load()
+      return known
+    },
+    /** Returns the last restore, as it was last read. */
+    last,
+    find: (id: string) => known.find((restore) => restore.id === id),
+    /** Returns the id of the restore that holds what its copy left open, as it was last read. */
+    holding: () => (last()?.state === 'held' ? last()?.id : undefined),
+    /** Checks whether the operator must lift a hold first. Another process may have lifted it: a held request is looked up again. */
+    async isHeld(...requests: readonly MadeAfter[]): Promise<boolean> {
+      const holds = () => requests.some((request) => isHeldBy(request, last()))
+      if (holds()) await load()
+      return holds()
+    },
+    /** Ends every link and ceremony that is open in the copy. */
+    async endLinks(): Promise<void> {
+      for (const name of ['enrollments', 'chat_links', 'challenges'])
+        await deleteEach(connection.collection<{ _id: string }>(name), {})
+    },
+    /** Adds the mark of a copy that was made without ours. */
+    async mark({ id, ...mark }: CopyMark): Promise<void> {
+      await model.create({ _id: id, ...mark, state: 'copied' })
+    },
+    /** @returns false when it holds nothing (any more) */
+    async lift(id: string, lifted_at: Date): Promise<boolean> {
+      const change = { $set: { state: 'lifted', lifted_at } } as const
+      const { modifiedCount } = await model.updateOne({ _id: id, state: 'held' }, change)
+      await load()
+      return modifiedCount === 1
+    },
+    /** The mark becomes a restore that holds. */
+    async hold(id: string, facts: Required<Pick<Restore, 'number' | 'restored_at'>>): Promise<void> {
+      await model.updateOne({ _id: id, state: 'copied' }, { $set: { ...facts, state: 'held' } })
+      await load()
     },
   }
 }

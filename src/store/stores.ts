@@ -21,6 +21,7 @@ import { createChallengeStore } from './requests/challenges.ts'
 import { createQuotaStore } from './requests/quotas.ts'
 import { createRequestHistory } from './requests/request-history.ts'
 import { createRequestStore } from './requests/requests.ts'
+import { createRestoreStore } from './restores.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -32,8 +33,10 @@ export function createStores(
   wakeCards: () => void,
   sessions: SessionLimits,
 ) {
+  const restores = createRestoreStore(connection)
   return {
-    requests: createRequestStore(connection, wake, clock),
+    restores,
+    requests: createRequestStore(connection, wake, clock, restores.holding),
     apiKeys: createApiKeyStore(connection, wake),
     history: createRequestHistory(connection, clock),
     quotas: createQuotaStore(connection),

@@ -43,7 +43,7 @@ it('says what it holds, and what is wrong with its name or its place', async () 
     {
       code: 2,
       error: 'usage',
-      message: 'Name one place for the copy, with --to: a folder, or a file that ends in .db.',
+      message: 'Name one place for the copy, with --to: a folder, or a .db file.',
     },
     {
       code: 1,

@@ -47,6 +47,7 @@ const FINGERPRINTS = [
   '5501d5792bfe6b7d',
   '19a75f23341f6026',
   '19a75f23341f6026',
+  '19a75f23341f6026',
 ]
 
 it('has another version when an index changes', async () => {

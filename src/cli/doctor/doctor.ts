@@ -3,12 +3,13 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { findRunningStore } from 'embedded-mongo'
 import { z } from 'zod'
-import { inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
+import { inspectHold, inspectStore, type StoreReport } from '../../compose/inspect-store.ts'
 import { checkPlace, ListenError } from '../../compose/listen.ts'
 import { hasStore, whyUnwritable } from '../../compose/open-store.ts'
 import { type Config, ConfigError, SECRET_NAMES } from '../../config/config.ts'
 import { packagePath } from '../../config/package-path.ts'
 import { loadSecrets, missingSecrets, otherSetting, refuseLostStore } from '../../config/secrets.ts'
+import { visibleString } from '../../domain/text.ts'
 import { SKEW_WARNING_MS } from '../../store/clock.ts'
 import type { CommandResult } from '../terminal.ts'
 import {
@@ -92,6 +93,7 @@ async function checkStore(config: Config): Promise<Check[]> {
       keysCheck(report),
       ...changedChecks(report),
       ...trailChecks(report),
+      ...(await checkHold(config)),
     ]
   } catch (error) {
     const why = reasonOf(error)
@@ -172,6 +174,30 @@ function trailChecks({ trail }: StoreReport): Check[] {
   const fix =
     'Run: countersign audit check. docs/deploy.md says how to restore a backup of the embedded store.'
   return [fail('Audit trail', reasonOf(trail), fix)]
+}
+
+/** Keys and people named one by one. */
+const NAMED = 20
+
+/** Reports what is held after a restore, and what its operator may have to take away again; empty if nothing is held. */
+async function checkHold(config: Config): Promise<Check[]> {
+  const hold = await inspectHold(config)
+  if (hold === undefined) return []
+  const { restore, pending, approved, keys, people } = hold
+  const detail = `restored from a copy of ${restore.copied_at.toISOString()}; ${pending} pending requests and ${approved} unused approvals of that copy are held`
+  const again = [
+    ...keys.map(({ id, name }) => `countersign key revoke ${id}   (${visibleString(name)})`),
+    ...people.map((email) => `countersign user reset ${email}`),
+  ]
+  const fix = [
+    'Do again what was done since the copy, which this store cannot know. Of these, whatever was revoked or reset since:',
+    ...again.slice(0, NAMED).map((line) => `  ${line}`),
+    ...(again.length > NAMED
+      ? [`  … and ${again.length - NAMED} more: countersign key list, countersign user list`]
+      : []),
+    'Also passkeys that people removed, webhook secrets, policies and signing keys (docs/deploy.md). Then: countersign restore confirm',
+  ]
+  return [warn('Restore', detail, fix.join('\n'))]
 }
 
 const readyAnswer = z.object({ status: z.literal('ready') })

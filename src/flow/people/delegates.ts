@@ -4,6 +4,7 @@ import { type Decider, isNamed, whoseVote } from '../../domain/eligibility.ts'
 import { invalidField } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { isHeldBy } from '../../domain/restore.ts'
 import {
   type Delegate,
   factorsOf,
@@ -139,7 +140,7 @@ export async function deciderFor(deps: FlowDeps, person: User, request: Asked): 
   return (await decidersFor(deps, person, [request]))(request)
 }
 
-type Asked = Pick<ApprovalRequest, 'account_id' | 'requirement'>
+type Asked = Pick<ApprovalRequest, 'account_id' | 'requirement' | 'made_after' | 'released'>
 
 /** As `deciderFor`, for many requests that were read together: one query for the principals, one for each account. */
 export async function decidersFor(
@@ -147,9 +148,11 @@ export async function decidersFor(
   person: User,
   requests: readonly Asked[],
 ): Promise<(request: Asked) => Decider> {
-  const deciding = ({ requirement }: Asked): Decider => ({
+  await deps.restores.isHeld(...requests)
+  const deciding = ({ requirement, ...asked }: Asked): Decider => ({
     user_id: person.id,
     ...factorsOf(person, requirement.authenticators),
+    ...(isHeldBy(asked, deps.restores.last()) ? { held: true } : {}),
   })
   const foreign = requests.filter((request) => !isNamed(request, person.id))
   if (foreign.length === 0) return deciding

@@ -136,7 +136,8 @@ async function findSession(
 
 /**
  * Why a session ended, for the trail. `replaced`: its browser signed in again; `revoked`: its person ended it from the list of
- * their sessions; `reset`: the operator took everything away; `lapsed`: idle, or past its limit.
+ * their sessions; `reset`: the operator took everything away; `lapsed`: idle, or past its limit; `restored`: the store
+ * was restored from a copy.
  */
 type EndReason =
   | 'signed_out'
@@ -146,6 +147,7 @@ type EndReason =
   | 'enrolled_again'
   | 'reset'
   | 'lapsed'
+  | 'restored'
 
 /** Sessions read at once. */
 const BATCH = 200
@@ -171,6 +173,16 @@ export function endAllSessions(
   return deps.sessions.endAllOf(user.id, deps.clock.now(), (session) =>
     endedEntry(deps, session, actor, reason),
   )
+}
+
+/** Ends all sessions of the store, which was restored from a copy: some may have ended since. */
+export async function endEverySession(deps: PeopleDeps): Promise<void> {
+  for (;;) {
+    const live = await deps.sessions.notEnded(BATCH)
+    const entries = live.map((session) => endedEntry(deps, session, { kind: 'service' }, 'restored'))
+    await Promise.all(entries.map((entry) => deps.sessions.end(entry.subject, entry.at, entry)))
+    if (live.length < BATCH) return
+  }
 }
 
 /**

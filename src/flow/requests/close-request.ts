@@ -5,6 +5,7 @@ import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import { buildPayload, type Outcome } from '../../domain/receipt.ts'
 import type { ApprovalRequest, CallbackOutbox, Decision, RequestChange, Vote } from '../../domain/request.ts'
+import { isFromCopy } from '../../domain/restore.ts'
 import { actionHash, nonceOf } from '../../signing/commitment.ts'
 import type { FlowDeps } from '../deps.ts'
 
@@ -40,13 +41,14 @@ export async function closingChange(
     receipt: closing.receipt,
   }
   const callback = callbackFor(deps, request, decision)
+  const restore = deps.restores.last()
   const type = outcome === 'approved' ? 'approval.approved' : 'approval.rejected'
   return {
     status: outcome,
     vote: closing,
     signed_votes: signed,
     decision,
-    ...given({ callback }),
+    ...given({ callback, decided_after: isFromCopy(request, restore) ? restore.id : undefined }),
     events: [drawEvent(deps, type, decision.decided_at, decidedData(request, decision))],
     audit: [
       votedEntry(deps, request, closing, actor),

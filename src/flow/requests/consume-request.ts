@@ -21,7 +21,7 @@ export interface Use {
  * Uses up an approval, once: of any number of attempts one succeeds. A refused attempt writes nothing.
  * @param key an `Idempotency-Key`: repeating the call that succeeded, with its key, gives its answer again, in case it was lost
  * @returns the request, and whether an earlier call with this key used it up
- * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`
+ * @throws Refusal `not_found`, `not_approved`, `already_consumed`, `mismatch`, `held_after_restore`
  */
 export async function consumeRequest(
   deps: FlowDeps,
@@ -45,13 +45,23 @@ export async function consumeRequest(
   const earlier = request.consumed_at === undefined ? undefined : replay(request)
   refuseDifferent(request, use)
   if (earlier !== undefined) return earlier
+  await refuseHeld(deps, request)
   const at = deps.clock.now()
   const audit = auditEntry(deps, request, 'approval.consumed', callerActor(caller), at)
   const consumed = await deps.requests.consume(id, { consumed_at: at, ...given({ consumed_with }) }, audit)
   // Another call was faster, or an earlier attempt at this write, whose answer the driver lost.
-  if (consumed === undefined) return replay(await deps.requests.find(id))
+  if (consumed === undefined) {
+    const other = await deps.requests.find(id)
+    if (other?.consumed_at === undefined) await refuseHeld(deps, other ?? request)
+    return replay(other)
+  }
   deps.changes.changed(id)
   return { request: consumed, replayed: false }
+}
+
+/** After a restore nobody knows whether the approval was used already. @throws Refusal `held_after_restore` */
+async function refuseHeld(deps: FlowDeps, request: ApprovalRequest): Promise<void> {
+  if (await deps.restores.isHeld(request)) throw refusal('held_after_restore')
 }
 
 /** Refuses any other use. Action and context never change once stored, so what was compared is what the write uses up. */

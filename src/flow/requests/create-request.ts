@@ -282,6 +282,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     context_json: context.json,
     context_sha256: context.sha256,
     requirement: parts.requirement,
+    ...given({ made_after: deps.restores.last()?.id }),
     ...given({ audience: input.audience, reversibility: input.reversibility, notify: parts.notify }),
     ...(parts.callback === undefined
       ? {}

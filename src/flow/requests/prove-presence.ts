@@ -122,7 +122,7 @@ export interface ReadyToDecide {
 /**
  * Reads the request, brings it up to date, and checks, in order, that this person may decide it with this factor.
  * @throws Refusal `not_found` unless they are named or stand in for a named approver, `not_pending`, `sandbox_request`,
- * `already_voted`, `not_confirmed`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
+ * `held_after_restore`, `already_voted`, `not_confirmed`, `passkey_required`, `authenticator_refused`, `method_not_enrolled`
  */
 export async function readyToDecide(
   deps: FlowDeps,

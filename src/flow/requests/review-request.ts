@@ -5,6 +5,7 @@ import { refusal } from '../../domain/errors.ts'
 import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { isHeldBy } from '../../domain/restore.ts'
 import { factorsOf, isVouchedFor, type User } from '../../domain/user.ts'
 import type { Principal, Review, Waiting } from '../../domain/views.ts'
 import type { EndPosition } from '../../store/mongo/filters.ts'
@@ -116,10 +117,12 @@ export async function pendingForPerson(
   const open = settled.filter((request) => request.status === 'pending')
   const revoked = await askedByRevoked(deps, open)
   const names = new Map((await deps.users.findMany(who.principals)).map(({ id, name }) => [id, name]))
-  const deciderOf = ({ requirement }: ApprovalRequest): Decider => ({
+  await deps.restores.isHeld(...open)
+  const deciderOf = ({ requirement, ...asked }: ApprovalRequest): Decider => ({
     user_id: person.id,
     ...factorsOf(person, requirement.authenticators),
     stands_in_for: who.principals,
+    ...(isHeldBy(asked, deps.restores.last()) ? { held: true } : {}),
     ...(requirement.confirmed_only && !isVouchedFor(person) ? { not_confirmed: true } : {}),
   })
   return {
@@ -140,7 +143,7 @@ function waitingRow(
   const other = whose !== undefined && whose.user_id !== decider.user_id
   return {
     request,
-    methods: other && decider.not_confirmed ? [] : methodsFor(request, decider),
+    methods: decider.held || (other && decider.not_confirmed) ? [] : methodsFor(request, decider),
     ...(other ? { onBehalfOf: { name: names.get(whose.user_id) ?? '', approver: whose.approver } } : {}),
   }
 }

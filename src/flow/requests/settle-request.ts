@@ -21,6 +21,7 @@ export async function autoDecideSandbox(deps: FlowDeps, request: ApprovalRequest
   const plan = request.sandbox_plan
   const now = deps.clock.now()
   if (request.status !== 'pending' || plan === undefined || plan.due_at > now) return request
+  if (await deps.restores.isHeld(request)) return request
   const intent = stateIntent(deps, request, plan.decision, { approverRef: plan.approver })
   const owner = request.requirement.approvers[0]?.user_id ?? request.account_id
   const vote: Vote = {

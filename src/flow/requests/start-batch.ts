@@ -159,7 +159,7 @@ function judge(
 
 /**
  * Returns all items if every one is ready; otherwise throws the gravest refusal with the ids it applies to.
- * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `already_voted`, `not_confirmed`, `passkey_required`,
+ * @throws Refusal `not_found`, `not_pending`, `sandbox_request`, `held_after_restore`, `already_voted`, `not_confirmed`, `passkey_required`,
  * `authenticator_refused`, each with `ids`
  */
 function allReady(items: readonly ReadItem[]): ReadyItem[] {
@@ -176,6 +176,7 @@ const GRAVITY = [
   'not_found',
   'not_pending',
   'sandbox_request',
+  'held_after_restore',
   'already_voted',
   'not_confirmed',
   'passkey_required',

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AuditActor, type AuditEntry, drawEntry } from '../../domain/audit.ts'
+import { given } from '../../domain/given.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { DecisionIntent } from '../../domain/intent.ts'
 import type { ReceiptPayload } from '../../domain/receipt.ts'
@@ -113,8 +114,10 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
   const publicKey = toBase64(key.publicKey)
   const { signature, public_key_id: publicKeyId } = receipt
   const acted = closing.delegate === undefined ? {} : { delegate: closing.delegate }
+  const restored = restoreBefore(deps, request)
   return {
     valid: true,
+    ...given({ restored }),
     payload: result.payload,
     ...acted,
     signature,
@@ -122,6 +125,13 @@ async function judge(deps: FlowDeps, request: ApprovalRequest): Promise<Verdict>
     publicKey,
     at: deps.clock.now(),
   }
+}
+
+/** Returns the restore between copy and decision, if there was one: another decision on the request may have been signed. */
+function restoreBefore({ restores }: FlowDeps, { decided_after }: ApprovalRequest) {
+  if (decided_after === undefined) return undefined
+  const { copied_at, restored_at } = restores.find(decided_after) ?? {}
+  return copied_at === undefined || restored_at === undefined ? undefined : { copied_at, restored_at }
 }
 
 /** Returns why the stored votes do not belong together, as other verifiers would say of an answer that shows them. */

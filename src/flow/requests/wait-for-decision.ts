@@ -1,5 +1,6 @@
 import { refusal } from '../../domain/errors.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { isHeldBy } from '../../domain/restore.ts'
 import type { Watch } from '../../store/requests/change-signal.ts'
 import type { FlowDeps } from '../deps.ts'
 import type { Caller } from '../keys/authenticate-caller.ts'
@@ -38,7 +39,7 @@ export async function waitForDecision(
   try {
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
     while (request?.status === 'pending' && hasPatience(deps, patience)) {
-      const known = knownOf(request)
+      const known = knownOf(deps, request)
       request = undefined
       request = await nextState(deps, watch, known, patience)
     }
@@ -65,7 +66,7 @@ export async function* watchRequest(
     let request: ApprovalRequest | undefined = await readOwnRequest(deps, caller, id)
     yield request
     while (request?.status === 'pending' && hasPatience(deps, patience)) {
-      const known = knownOf(request)
+      const known = knownOf(deps, request)
       request = undefined
       request = await nextState(deps, watch, known, patience)
       if (request !== undefined && request.version !== known.version) yield request
@@ -107,8 +108,10 @@ const AWAY_MS = 500
 /** What is kept of a request while a caller waits: thousands may wait, and the answer reads the whole request again. */
 type Known = Pick<ApprovalRequest, 'version' | 'status' | 'expires_at'> & { due: Date }
 
-function knownOf({ version, status, expires_at, sandbox_plan }: ApprovalRequest): Known {
-  return { version, status, expires_at, due: sandbox_plan?.due_at ?? expires_at }
+function knownOf({ restores }: FlowDeps, request: ApprovalRequest): Known {
+  const { version, status, expires_at, sandbox_plan } = request
+  const due = isHeldBy(request, restores.last()) ? expires_at : (sandbox_plan?.due_at ?? expires_at)
+  return { version, status, expires_at, due }
 }
 
 function begin({ clock }: FlowDeps, { ms, signal }: Wait): Patience {

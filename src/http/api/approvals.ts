@@ -305,6 +305,6 @@ export const approvalOperations = operations('Approvals', {
         headers: ['Idempotency-Replayed'],
       },
     },
-    refusals: ['not_found', 'not_approved', 'already_consumed', 'mismatch'],
+    refusals: ['not_found', 'not_approved', 'already_consumed', 'mismatch', 'held_after_restore'],
   },
 })

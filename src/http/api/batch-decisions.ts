@@ -147,6 +147,7 @@ export const batchOperations = operations('Deciding', {
       'not_found',
       'not_pending',
       'sandbox_request',
+      'held_after_restore',
       'already_voted',
       'not_confirmed',
       'passkey_required',

@@ -121,6 +121,7 @@ const WHY_NOT = [
   'not_found',
   'not_pending',
   'sandbox_request',
+  'held_after_restore',
   'already_voted',
   'not_confirmed',
   'passkey_required',

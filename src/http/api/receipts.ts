@@ -58,6 +58,7 @@ export const verdictAnswer = z
         signature: signatureField,
         payload: payloadAnswer,
         sandbox: sandboxMark.optional(),
+        caution: z.string().optional().meta({ description: 'A doubt about a valid receipt, for people.' }),
       })
       .meta({ id: 'ValidReceipt' }),
     z
@@ -124,7 +125,12 @@ export function presentVerdict(verdict: Verdict): Answer<typeof verdictAnswer> {
     signature: verdict.signature,
     payload: verdict.payload,
     sandbox: verdict.payload.sandbox,
+    caution: verdict.restored && cautionAfter(verdict.restored),
   }
+}
+
+function cautionAfter({ copied_at, restored_at }: { copied_at: Date; restored_at: Date }): string {
+  return `The store was restored on ${restored_at.toISOString()} from a copy of ${copied_at.toISOString()} in which this request was pending: another decision on it may have been signed in between.`
 }
 
 const DO_NOT_ACT = 'Do not act on this request: its receipt is not valid.'

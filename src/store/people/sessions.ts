@@ -132,6 +132,11 @@ function endings(model: SessionModel, writer: Writer, limits: SessionLimits) {
       const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
       return (await Promise.all(ended)).filter(Boolean).length
     },
+    /** Returns sessions that were not ended, whether they have lapsed or not. */
+    async notEnded(limit: number): Promise<Session[]> {
+      const found = await leanSound<SessionDocument[]>(model.find({ ended_at: null }).limit(limit))
+      return found.map(toSession)
+    },
     /** Returns sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
       const found = await leanSound<SessionDocument[]>(model.find(lapsedAt(now, limits)).limit(limit))

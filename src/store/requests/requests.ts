@@ -22,6 +22,7 @@ import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 import { createInserter, createLookup } from '../mongo/shared-commands.ts'
 import { leanSound } from '../mongo/sound-reads.ts'
+import { heldReads, notHeld } from './held-requests.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -54,11 +55,15 @@ interface PlaceHolder {
   expires_at: Date
 }
 
+/** Returns the id of the restore that holds what its copy left open, if one does. */
+type Holding = () => string | undefined
+
 /** Requests on mongoose. Every method is one single-document operation, or a plain read. */
 export function createRequestStore(
   connection: StoreConnection,
   wake: Wake = noWake,
   clock: Pick<Clock, 'now'> = { now: () => new Date() },
+  holding: Holding = () => undefined,
 ) {
   const model: RequestModel = connection.model<RequestDocument>('Request', requestSchema, 'requests')
   const lookup = createLookup(model)
@@ -68,7 +73,8 @@ export function createRequestStore(
     ...reads(model, lookup, clock),
     ...attentionReads(model),
     ...dueReads(model),
-    ...writes(connection, model, wake),
+    ...heldReads(model),
+    ...writes(connection, model, wake, holding),
     /** Finds the request that has this `idempotency_sha256`. */
     async findByIdempotencyKey(sha256: string): Promise<ApprovalRequest | undefined> {
       return recordIn(await byIdempotencyKey(sha256))
@@ -271,13 +277,13 @@ interface Reminder {
 }
 
 /**
- * Each is one conditional write; those of a new state return undefined when their condition does not hold (any more): read again.
- * They go to the driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to
+ * Makes the conditional write of one document; it returns undefined when its condition does not hold (any more): read again. It
+ * goes to the driver, as inserts do: all of it comes from the domain, and the model would make a document of each vote only to
  * cast it. Undefined must not be ignored there: a filter without its `_id` would match any request (T62).
  */
-function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
+function createUpdate(connection: StoreConnection, model: RequestModel, wake: Wake) {
   const collection = connection.collection<RequestDocument>(model.collection.name)
-  const update = async (
+  return async (
     filter: Filter,
     change: mongoose.UpdateQuery<RequestDocument>,
   ): Promise<ApprovalRequest | undefined> => {
@@ -289,16 +295,27 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
     if (changed !== null) wake({ outboxOf: 'requests', document: changed })
     return recordIn(changed)
   }
+}
+
+/** Each is one conditional write (`createUpdate`). */
+function writes(connection: StoreConnection, model: RequestModel, wake: Wake, holding: Holding) {
+  const update = createUpdate(connection, model, wake)
   return {
     /**
-     * Writes a vote with its tally and decision at once, only while the request is pending, has that version and is unexpired
-     * by the database's clock.
+     * Writes a vote with its tally and decision at once, only while the request is pending, has that version, is not held after a
+     * restore and is unexpired by the database's clock.
      */
     recordVote: (id: string, version: number, change: RequestChange) =>
-      update({ _id: id, status: 'pending', version, $expr: UNEXPIRED }, votingUpdate(change)),
+      update(
+        { _id: id, status: 'pending', version, $expr: UNEXPIRED, ...notHeld(holding()) },
+        votingUpdate(change),
+      ),
     /** Does the same as `recordVote`, for sandbox requests only. */
     recordSandboxDecision: (id: string, version: number, change: RequestChange) =>
-      update({ _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED }, votingUpdate(change)),
+      update(
+        { _id: id, status: 'pending', sandbox: true, version, $expr: UNEXPIRED, ...notHeld(holding()) },
+        votingUpdate(change),
+      ),
     /** Pending and past its time by the database's clock → expired. */
     expire: (id: string, event: OutboxEvent, audit: AuditEntry) =>
       update(
@@ -311,6 +328,12 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
         { _id: id, status: 'pending', $expr: UNEXPIRED },
         withOutbox({ $set: { status: 'expired', cancelled: true }, $inc: { version: 1 } }, [audit], [event]),
       ),
+    /** Lifts the hold of this restore for one request, whatever its state. @returns undefined when it is not held */
+    release: (id: string, restore: string, audit: AuditEntry) =>
+      update(
+        { _id: id, made_after: trusted({ $ne: restore }), released: trusted({ $ne: restore }) },
+        withOutbox({ $set: { released: restore }, $inc: { version: 1 } }, [audit]),
+      ),
     /** Notes an approver's first look at a pending request. No reader waits for it, so the version stays. */
     async noteSeen(id: string, seen: Seen): Promise<void> {
       const hasRoom = { [`seen.${MOST_SEEN - 1}`]: trusted({ $exists: false }) }
@@ -321,10 +344,10 @@ function writes(connection: StoreConnection, model: RequestModel, wake: Wake) {
     async giveUpIdempotencyKey(id: string): Promise<void> {
       await model.updateOne({ _id: id }, { $unset: { idempotency_sha256: 1, body_sha256: 1 } })
     },
-    /** Approved and never used → used. */
+    /** Approved, not held after a restore, and never used → used. */
     consume: (id: string, use: Pick<ApprovalRequest, 'consumed_at' | 'consumed_with'>, audit: AuditEntry) =>
       update(
-        { _id: id, status: 'approved', consumed_at: null },
+        { _id: id, status: 'approved', consumed_at: null, ...notHeld(holding()) },
         withOutbox({ $set: use, $inc: { version: 1 } }, [audit]),
       ),
     /** Records a caller's reminder: only while the request is pending, and at least `gapSeconds` after their previous one. */
@@ -365,6 +388,7 @@ function votingUpdate(change: RequestChange): mongoose.UpdateQuery<RequestDocume
   const set: Record<string, unknown> = { status: change.status }
   if (change.decision !== undefined) set.decision = change.decision
   if (change.callback !== undefined) set.callback = change.callback
+  if (change.decided_after !== undefined) set.decided_after = change.decided_after
   if (change.signed_votes !== undefined) set.votes = change.signed_votes
   const push = change.signed_votes === undefined ? { votes: change.vote } : {}
   return withOutbox({ $set: set, $inc: { version: 1 }, $push: push }, change.audit, change.events)

@@ -1,28 +1,13 @@
-import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { mongo } from 'mongoose'
 import type { Clock, Log } from '../../ports/ports.ts'
-import { beyond } from '../clock.ts'
+import { doOnce, LEASES, type LeaseDocument } from '../lease.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
-import { unlessTaken } from '../mongo/failures.ts'
 import { UnsuitableStoreError } from '../mongo/server.ts'
 import { isIndexMissing, makeIndexes } from './indexes.ts'
 import type { Migration } from './migration.ts'
 import { MIGRATIONS, OLDEST_BESIDE, SCHEMA_VERSION } from './migrations.ts'
 
-/** The version of a store, and the lease of the process that is changing it. */
-interface SchemaDocument {
-  _id: string
-  version?: number
-  /** The oldest version whose processes may use the store (`OLDEST_BESIDE`). Stores of version 10 have none. */
-  oldest?: number
-  holder?: string
-  until?: Date | null
-}
-
 const ID = 'indexes'
-const LEASE_MS = 30_000
-const LOOK_EVERY_MS = 500
 
 interface Preparing {
   log: Log
@@ -44,28 +29,20 @@ export async function prepareSchema(connection: StoreConnection, preparing: Prep
     const { version } = await readSchema(connection)
     return version >= SCHEMA_VERSION && !(thorough && (await isIndexMissing(connection)))
   }
-  if (await areReady()) return
-  const lease = createLease(schemaOf(connection), clock)
-  for (let told = false; !(await lease.take()); told = true) {
-    if (!told) log.info({}, 'another process prepares the store; waiting for it')
-    await pause(LOOK_EVERY_MS)
-    if (await areReady()) return
-  }
-  log.info({ version: SCHEMA_VERSION }, 'preparing the store; this takes a while with many documents')
-  const renewal = setInterval(() => void lease.renew().catch(ignore), LEASE_MS / 3)
-  try {
-    // First: from here on a process that would misread the new documents refuses the store.
-    await lease.note({ $max: { oldest: OLDEST_BESIDE } })
-    for (const migration of await readPending(connection)) await migrate(connection, migration, log)
-    await makeIndexes(connection, replicated)
-    await lease.end({ $max: { version: SCHEMA_VERSION } })
-    log.info({ version: SCHEMA_VERSION }, 'the store is ready')
-  } catch (error) {
-    await lease.end({}).catch(ignore)
-    throw error
-  } finally {
-    clearInterval(renewal)
-  }
+  await doOnce(connection, clock, {
+    id: ID,
+    isDone: areReady,
+    onWait: () => log.info({}, 'another process prepares the store; waiting for it'),
+    async work(note) {
+      log.info({ version: SCHEMA_VERSION }, 'preparing the store; this takes a while with many documents')
+      // First: from here on a process that would misread the new documents refuses the store.
+      await note({ $max: { oldest: OLDEST_BESIDE } })
+      for (const migration of await readPending(connection)) await migrate(connection, migration, log)
+      await makeIndexes(connection, replicated)
+      log.info({ version: SCHEMA_VERSION }, 'the store is ready')
+      return { $max: { version: SCHEMA_VERSION } }
+    },
+  })
 }
 
 const TELL_EVERY_MS = 5_000
@@ -99,6 +76,11 @@ export async function readSchema(connection: StoreConnection): Promise<{ version
   return { version }
 }
 
+/** From here on processes of earlier versions refuse the store: they do not know what it holds after a restore. */
+export async function refuseEarlierVersions(connection: StoreConnection): Promise<void> {
+  await schemaOf(connection).updateOne({ _id: ID }, { $max: { oldest: SCHEMA_VERSION } })
+}
+
 const WATCH_EVERY_MS = 10_000
 
 /**
@@ -118,32 +100,6 @@ export function watchSchema(connection: StoreConnection): { changed: Promise<Err
   return { changed, stop: () => clearInterval(timer) }
 }
 
-function schemaOf(connection: StoreConnection): mongo.Collection<SchemaDocument> {
-  return connection.collection<SchemaDocument>('schema')
-}
-
-function ignore(): void {}
-
-/** The lease for changing the store; it lapses when the process that holds it dies. */
-function createLease(schema: mongo.Collection<SchemaDocument>, clock: Clock) {
-  const holder = randomUUID()
-  const held = () => ({ holder, until: new Date(clock.now().getTime() + LEASE_MS) })
-  return {
-    async take(): Promise<boolean> {
-      if (await unlessTaken(() => schema.insertOne({ _id: ID, ...held() }))) return true
-      const now = clock.now()
-      const latest = beyond(new Date(now.getTime() + LEASE_MS))
-      const free = { _id: ID, $or: [{ until: null }, { until: { $lte: now } }, { until: { $gt: latest } }] }
-      return (await schema.updateOne(free, { $set: held() })).matchedCount === 1
-    },
-    async renew(): Promise<void> {
-      await schema.updateOne({ _id: ID, holder }, { $set: held() })
-    },
-    async note(change: mongo.UpdateFilter<SchemaDocument>): Promise<void> {
-      await schema.updateOne({ _id: ID, holder }, change)
-    },
-    async end(outcome: mongo.UpdateFilter<SchemaDocument>): Promise<void> {
-      await schema.updateOne({ _id: ID, holder }, { ...outcome, $unset: { holder: 1, until: 1 } })
-    },
-  }
+function schemaOf(connection: StoreConnection): mongo.Collection<LeaseDocument> {
+  return connection.collection<LeaseDocument>(LEASES)
 }

@@ -46,6 +46,10 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
     return p('Your vote is recorded. This page shows the other votes when they come.')
+  if (why_not === 'held_after_restore')
+    return p(
+      'This service was restored from a backup. This request may have been decided after the backup was made, so it is held. The operator of the service must confirm it first, or withdraw it.',
+    )
   if (why_not === 'not_confirmed')
     return p(
       'Only people confirmed by the operator may decide this request, and you are not. The operator runs “countersign user confirm”.',

@@ -1,0 +1,136 @@
+import { findRunningStore } from 'embedded-mongo'
+import type { ApprovalRequest } from '../domain/request.ts'
+import {
+  type Confirmed,
+  confirmRequests,
+  findHeld,
+  type Held,
+  liftHold,
+  listHeld,
+  withdrawHeld,
+} from '../flow/restore/restored-store.ts'
+import { drawCopyMark } from './copy-mark.ts'
+import { CliError, type CommandResult, table, usageError } from './terminal.ts'
+import { loadForStore, withService } from './with-service.ts'
+
+const NOTHING = 'Nothing is held: this store was not restored from a copy, or its hold was lifted.'
+
+const CLI = { kind: 'cli' } as const
+
+/** Requests of each kind that are listed. */
+const LISTED = 50
+
+/** `countersign restore status`: lists what is held after a restore. */
+export function runRestoreStatus(): Promise<CommandResult> {
+  return withService(async (deps) => {
+    const held = await findHeld(deps)
+    if (held === undefined) return { value: { held: false }, text: NOTHING }
+    const pending = await listHeld(deps, held, 'pending', LISTED)
+    const approved = await listHeld(deps, held, 'approved', LISTED)
+    const { id, copied_at, copied_by, copied_on, restored_at } = held.restore
+    const value = {
+      held: true,
+      restore: { id, copied_at, copied_by, copied_on, restored_at },
+      pending: held.pending,
+      approved: held.approved,
+      requests: [...pending, ...approved].map(presentHeld),
+    }
+    const lines = [
+      `Restored on ${restored_at?.toISOString()} from a copy of ${copied_at.toISOString()} (${copied_by}, ${copied_on}).`,
+      `Held until you confirm: ${counts(held)}.`,
+      ...(value.requests.length === 0
+        ? []
+        : ['', table(['REQUEST', 'STATE', 'EXPIRES', 'ACTION'], value.requests.map(row))]),
+      ...(held.pending > LISTED || held.approved > LISTED ? [`The first ${LISTED} of each are shown.`] : []),
+      '',
+      'See what they did since the copy, then: countersign restore confirm [<request id> …] [--withdraw-open]',
+    ]
+    return { value, text: lines.join('\n') }
+  })
+}
+
+function presentHeld({ id, status, expires_at, action }: ApprovalRequest) {
+  return { id, status, expires_at: expires_at.toISOString(), action }
+}
+
+function row({ id, status, expires_at, action }: ReturnType<typeof presentHeld>): string[] {
+  const state = status === 'pending' ? 'pending' : 'approved, unused'
+  return [
+    id,
+    state,
+    status === 'pending' ? expires_at : '',
+    action.length > 60 ? `${action.slice(0, 59)}…` : action,
+  ]
+}
+
+function counts({ pending, approved }: Held): string {
+  return `${of(pending, 'pending request')} and ${of(approved, 'unused approval')}`
+}
+
+function of(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+export interface ConfirmOptions {
+  withdrawOpen?: boolean
+}
+
+/**
+ * `countersign restore confirm [<req_id> …] [--withdraw-open]`: lifts the hold after a restore, as a whole or on these requests.
+ * @throws CliError `nothing_held`
+ */
+export function runConfirmRestore(options: ConfirmOptions, ids: readonly string[]): Promise<CommandResult> {
+  const withdrawOpen = options.withdrawOpen ?? false
+  return withService(async (deps) => {
+    const held = await findHeld(deps)
+    if (held === undefined) throw new CliError('nothing_held', NOTHING)
+    if (ids.length > 0)
+      return describeConfirmed(await confirmRequests(deps, held, ids, { withdrawOpen, actor: CLI }))
+    const withdrawn = withdrawOpen ? await withdrawHeld(deps, held, CLI) : 0
+    const { approved, pending } = (await findHeld(deps)) ?? held
+    await liftHold(deps, held, CLI)
+    const lines = [
+      `The hold is lifted. ${withdrawn > 0 ? `${of(withdrawn, 'pending request')} withdrawn; ` : ''}${counts({ ...held, pending, approved })} can be decided and used as before the copy.`,
+      ...(pending > 0
+        ? [
+            'A request that was decided after the copy can now get a second, different receipt; “verify” adds a caution to it.',
+          ]
+        : []),
+      ...(approved > 0 ? ['An approval that was used after the copy can be used once more.'] : []),
+    ]
+    return { value: { lifted: true, withdrawn, pending, approved }, text: lines.join('\n') }
+  })
+}
+
+function describeConfirmed(confirmed: Confirmed): CommandResult {
+  const { withdrawn, released, not_held } = confirmed
+  const lines = [
+    ...withdrawn.map((id) => `${id}: withdrawn`),
+    ...released.map((id) => `${id}: can be decided or used as before the copy`),
+    ...not_held.map((id) => `${id}: not held`),
+  ]
+  if (not_held.length === 0) return { value: confirmed, text: lines.join('\n') }
+  const message = `not held: ${not_held.join(', ')}`
+  return { value: confirmed, text: lines.join('\n'), failure: { error: 'not_held', message } }
+}
+
+/**
+ * `countersign restore mark --copied-at <time>`: says that this store is a copy that another tool made, such as mongodump. The next
+ * start then holds what is open in it.
+ * @throws CliError `service_running`
+ */
+export async function runMarkCopy({ copiedAt = '' }: { copiedAt?: string }): Promise<CommandResult> {
+  const at = new Date(copiedAt)
+  if (!/^\d{4}-\d\d-\d\dT/.test(copiedAt) || Number.isNaN(at.getTime()) || at.getTime() > Date.now())
+    throw usageError('--copied-at must be a past time such as 2026-03-04T09:30:00Z: when the copy was begun.')
+  const config = loadForStore()
+  const running = config.mongodbUri === undefined ? await findRunningStore(config.dataDir) : undefined
+  if (running !== undefined)
+    throw new CliError('service_running', `Process ${running.pid} uses this store; stop it first.`)
+  const mark = drawCopyMark('operator', at)
+  await withService((deps) => deps.restores.mark(mark), { reads: true })
+  return {
+    value: { id: mark.id, copied_at: mark.copied_at },
+    text: 'Marked as a copy. The next start ends all sessions and links, and holds what is open in it: countersign restore status',
+  }
+}

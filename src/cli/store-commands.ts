@@ -1,0 +1,107 @@
+import type { Command } from 'commander'
+import type { EncryptOptions } from './archive/encryption.ts'
+import type { ImportOptions } from './archive/import.ts'
+import type { BackupOptions } from './backup.ts'
+import { answers, examples } from './command.ts'
+import type { ConfirmOptions } from './restore.ts'
+
+/** Each command loads only the modules it needs, to start quickly. */
+const load = {
+  backup: () => import('./backup.ts'),
+  verifyBackup: () => import('./verify-backup.ts'),
+  export: () => import('./archive/export.ts'),
+  import: () => import('./archive/import.ts'),
+  restore: () => import('./restore.ts'),
+  migrate: () => import('./migrate.ts'),
+}
+
+/** Adds the commands about the store as a whole. */
+export function addStoreCommands(program: Command): void {
+  addBackupCommands(program.command('backup'))
+  addArchiveCommands(program)
+  addRestoreCommands(
+    program.command('restore').description('after a backup was restored: what is held, and its release'),
+  )
+  answers<{ dryRun?: boolean }>(
+    program
+      .command('migrate')
+      .description('bring the store to this version, as its first start does')
+      .option('--dry-run', 'only say what would change'),
+    async (options) => (await load.migrate()).runMigrate(options),
+  )
+}
+
+function addBackupCommands(backup: Command): void {
+  examples(
+    backup,
+    'countersign backup --to /backups/today',
+    'countersign backup --to /backups --keep 14',
+    'countersign backup verify /backups/today',
+  )
+  answers<BackupOptions>(
+    backup
+      .argument('[folder]', 'the same as --to')
+      .description('copy the embedded store, even while it is in use, and check the copy')
+      .option('--to <path>', 'a new folder, with the secrets beside the store; or a new .db file')
+      .option(
+        '--keep <n>',
+        'for schedules: add the time to the name, and remove all but the newest n of these',
+      ),
+    async (options, folder) => (await load.backup()).runBackup(options, folder),
+  )
+  answers(
+    backup
+      .command('verify <path>')
+      .description('check a backup: every document, the audit trail, and whether the secrets open it'),
+    async (_options, path) => (await load.verifyBackup()).runVerifyBackup(path),
+  )
+}
+
+function addArchiveCommands(program: Command): void {
+  answers<EncryptOptions>(
+    program
+      .command('export <file>')
+      .description('write everything of the store into an archive, even while it is in use')
+      .option('--encrypt', 'encrypt it with a passphrase; it then holds the secrets of the service, too')
+      .option(
+        '--recipient <key>',
+        'encrypt it for the owner of this key (age1…); may be repeated',
+        (key: string, others: string[]) => [...others, key],
+        [],
+      ),
+    async (options, file) => (await load.export()).runExport(file, options),
+  )
+  answers<ImportOptions>(
+    program
+      .command('import <file>')
+      .description(
+        'load an archive into an empty store, after checking it; run it again if it was interrupted',
+      )
+      .option('--identity <file>', 'the key that opens an archive made with --recipient'),
+    async (options, file) => (await load.import()).runImport(file, options),
+  )
+}
+
+function addRestoreCommands(restore: Command): void {
+  examples(restore, 'countersign restore status', 'countersign restore confirm --withdraw-open')
+  answers(
+    restore.command('status').description('list the requests and approvals that are held after a restore'),
+    async () => (await load.restore()).runRestoreStatus(),
+  )
+  answers<ConfirmOptions>(
+    restore
+      .command('confirm [request_ids...]')
+      .description('lift the hold: everything that is held, or only these requests')
+      .option('--withdraw-open', 'withdraw the pending ones instead, so that callers ask again'),
+    async (options, ...ids) => (await load.restore()).runConfirmRestore(options, ids),
+  )
+  answers<{ copiedAt?: string }>(
+    restore
+      .command('mark')
+      .description(
+        'say that this store is a copy that another tool made, such as mongodump; before the next start',
+      )
+      .requiredOption('--copied-at <time>', 'when that copy was begun'),
+    async (options) => (await load.restore()).runMarkCopy(options),
+  )
+}

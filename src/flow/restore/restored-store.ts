@@ -1,0 +1,145 @@
+import { type AuditActor, drawEntry } from '../../domain/audit.ts'
+import { isId } from '../../domain/identifier.ts'
+import type { ApprovalRequest } from '../../domain/request.ts'
+import { isHeldBy, type Restore } from '../../domain/restore.ts'
+import type { HeldKind } from '../../store/requests/held-requests.ts'
+import type { FlowDeps } from '../deps.ts'
+import { KEY_PURPOSES } from '../keys/keep-keys.ts'
+import { endEverySession } from '../people/sessions.ts'
+import { createRelay, NO_LOOPS } from '../relay/relay.ts'
+import { withdraw } from '../requests/cancel-request.ts'
+import { auditEntry } from '../requests/close-request.ts'
+import { expireIfLapsed } from '../requests/settle-request.ts'
+
+/** Checks whether a start has seen every mark of a copy in this store. */
+export async function isTakenUp({ restores }: Pick<FlowDeps, 'restores'>): Promise<boolean> {
+  return (await restores.all()).every(({ state }) => state !== 'copied')
+}
+
+/**
+ * The first start on a copy of the store. What the copy left open may have been settled after it was made, so nobody may decide or
+ * use it until the operator lifts the hold (`isHeldBy`). Sessions, links and ceremonies end, and new signing keys sign, so that what
+ * is signed from here on can be told from what was signed after the copy. Each step may be repeated; the last one makes the mark a
+ * restore, and no process serves before that.
+ */
+export async function takeUpCopy(deps: FlowDeps): Promise<void> {
+  const relay = createRelay(deps, NO_LOOPS)
+  // What the copy was about to send and to record comes first.
+  await relay.run()
+  await endEverySession(deps)
+  await deps.restores.endLinks()
+  for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, deps.clock.now(), { kind: 'service' })
+  const all = await deps.restores.all()
+  for (const [index, mark] of all.entries()) {
+    if (mark.state !== 'copied') continue
+    const restored_at = deps.clock.now()
+    await deps.audit.append(restoredEntry(deps, mark, restored_at))
+    await relay.run()
+    await deps.restores.hold(mark.id, { number: index + 1, restored_at })
+    deps.log.warn(
+      { copied_at: mark.copied_at.toISOString(), copied_on: mark.copied_on },
+      'this store was restored from a copy: sessions and links have ended, and what was open in the copy is held; run: countersign doctor',
+    )
+  }
+}
+
+/** Its id follows from the mark's, so that an entry repeated after a crash is recorded once. */
+function restoredEntry(deps: FlowDeps, { id, copied_at, copied_by, copied_on }: Restore, at: Date) {
+  const detail = { copied_at: copied_at.toISOString(), copied_by, copied_on }
+  const entry = drawEntry(deps, {
+    type: 'store.restored',
+    at,
+    actor: { kind: 'service' },
+    subject: id,
+    detail,
+  })
+  return { ...entry, eid: id.replace(/^cpy/, 'evt') }
+}
+
+/** The last restore, and the numbers of what it holds. */
+export interface Held {
+  restore: Restore
+  pending: number
+  approved: number
+}
+
+/** Returns what the last restore holds; undefined if the store was never restored, or the hold was lifted. */
+export async function findHeld({ restores, requests }: FlowDeps): Promise<Held | undefined> {
+  await restores.all()
+  const restore = restores.last()
+  if (restore?.state !== 'held') return undefined
+  const [pending, approved] = await Promise.all([
+    requests.countHeld(restore.id, 'pending'),
+    requests.countHeld(restore.id, 'approved'),
+  ])
+  return { restore, pending, approved }
+}
+
+/** Lists the first requests of that kind which the restore holds. */
+export function listHeld(deps: FlowDeps, { restore }: Held, kind: HeldKind, limit: number) {
+  return deps.requests.held(restore.id, kind, limit)
+}
+
+/** Requests withdrawn at a time. */
+const BATCH = 100
+
+/** What became of requests that were held. */
+export interface Confirmed {
+  withdrawn: string[]
+  released: string[]
+  /** Requests that are not held. */
+  not_held: string[]
+}
+
+/** Withdraws all pending requests that are held. May be interrupted and repeated. @returns how many */
+export async function withdrawHeld(deps: FlowDeps, { restore }: Held, actor: AuditActor): Promise<number> {
+  let withdrawn = 0
+  for (;;) {
+    const found = await deps.requests.held(restore.id, 'pending', BATCH)
+    const done = await Promise.all(found.map((request) => withdraw(deps, request, actor)))
+    withdrawn += done.filter((request) => request !== undefined).length
+    if (found.length < BATCH) return withdrawn
+  }
+}
+
+/** Lifts the hold as a whole. The entry comes first: alone it does no harm. */
+export async function liftHold(deps: FlowDeps, { restore }: Held, actor: AuditActor): Promise<void> {
+  const at = deps.clock.now()
+  await deps.audit.append(drawEntry(deps, { type: 'store.released', at, actor, subject: restore.id }))
+  await deps.restores.lift(restore.id, at)
+}
+
+/** Lifts the hold on single requests or, where they are pending and `withdrawOpen` is set, withdraws them. */
+export async function confirmRequests(
+  deps: FlowDeps,
+  { restore }: Held,
+  ids: readonly string[],
+  { withdrawOpen, actor }: { withdrawOpen: boolean; actor: AuditActor },
+): Promise<Confirmed> {
+  const confirmed: Confirmed = { withdrawn: [], released: [], not_held: [] }
+  for (const id of ids) {
+    const found = isId('req', id) ? await deps.requests.find(id) : undefined
+    const request = found && (await expireIfLapsed(deps, found))
+    const became = await confirmOne(deps, restore, request, { withdrawOpen, actor })
+    confirmed[became].push(id)
+  }
+  return confirmed
+}
+
+async function confirmOne(
+  deps: FlowDeps,
+  restore: Restore,
+  request: ApprovalRequest | undefined,
+  { withdrawOpen, actor }: { withdrawOpen: boolean; actor: AuditActor },
+): Promise<keyof Confirmed> {
+  if (request === undefined || !isHeldBy(request, restore)) return 'not_held'
+  if (request.status === 'pending' && withdrawOpen)
+    return (await withdraw(deps, request, actor)) === undefined ? 'not_held' : 'withdrawn'
+  const isOpen = request.status === 'pending' || (request.status === 'approved' && !request.consumed_at)
+  if (!isOpen) return 'not_held'
+  const entry = auditEntry(deps, request, 'approval.released', actor, deps.clock.now())
+  const released = await deps.requests.release(request.id, restore.id, entry)
+  if (released === undefined) return 'not_held'
+  deps.changes.changed(request.id)
+  return 'released'
+}

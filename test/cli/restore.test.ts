@@ -1,0 +1,188 @@
+import { copyFile, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { type CliRun, cli, useDataDir } from '../support/cli.ts'
+import { expectStatus, linkToken } from '../support/enrolled.ts'
+import { type Answer, createHttpClient } from '../support/http-client.ts'
+import { freePort } from '../support/service.ts'
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
+import { createSoftAuthenticator } from '../support/soft-authenticator.ts'
+
+/** A service in a process of its own with an owner and a key, of which a copy is made and restored. */
+async function useRestorable() {
+  const { folder, env: data } = await useDataDir()
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const env = { ...data, PORT: String(port) }
+  const authenticator = createSoftAuthenticator()
+  let browser = createHttpClient(url)
+  let service: ServiceProcess = await startServiceProcess(env)
+  const [, token] = await service.line(/\/setup#([\w-]+)/)
+  const person = { token, email: 'ann@example.com', name: 'Ann' }
+  const { options } = expectStatus(await browser.post('/api/v1/enrollment/passkey/options', person), 200)
+  const credential = authenticator.register(options, { origin: url })
+  const enrolled = { token, passkey_name: 'laptop', credential }
+  expectStatus(await browser.post('/api/v1/enrollment/passkey', enrolled), 201)
+  const keyOf = async (sandbox: boolean) =>
+    expectStatus(await browser.post('/api/v1/account/api-keys', { name: 'bot', sandbox }), 201).raw_key
+  const keys = { live: await keyOf(false), sandbox: await keyOf(true) }
+  const call = (path: string, body?: unknown, key = keys.live): Promise<Answer> => {
+    const options = { headers: { Authorization: `Bearer ${key}` }, origin: null }
+    return body === undefined ? browser.get(path, options) : browser.post(path, body, options)
+  }
+  return {
+    env,
+    folder,
+    keys,
+    call,
+    browser: () => browser,
+    ask: async (action: string): Promise<string> =>
+      expectStatus(await call('/api/v1/approvals/request', { action }), 201).id,
+    async decide(id: string, decision: 'approved' | 'rejected'): Promise<Answer> {
+      const asked = await browser.post(`/api/v1/approvals/${id}/decision/options`, { decision })
+      if (asked.status !== 200) return asked
+      const passkey = authenticator.authenticate(asked.body.options, { origin: url })
+      return browser.post(`/api/v1/approvals/${id}/decision`, { decision, passkey })
+    },
+    consume: (id: string, key = keys.live) => call(`/api/v1/approvals/${id}/consume`, {}, key),
+    run: (...arguments_: string[]): Promise<CliRun> => cli([...arguments_, '--json'], { env }),
+    async signIn(): Promise<void> {
+      browser = createHttpClient(url)
+      const { options } = expectStatus(await browser.post('/api/v1/session/passkey/options', {}), 200)
+      const credential = authenticator.authenticate(options, { origin: url })
+      expectStatus(await browser.post('/api/v1/session/passkey', { credential }), 200)
+    },
+    stop: () => service.end('SIGTERM'),
+    async start(): Promise<void> {
+      service = await startServiceProcess(env)
+    },
+    /** As the command that made the file says. */
+    async restore(file: string): Promise<void> {
+      await service.end('SIGTERM')
+      const dataDir = data.DATA_DIR ?? ''
+      for (const name of await readdir(dataDir)) if (name.startsWith('store.')) await rm(join(dataDir, name))
+      await copyFile(file, join(dataDir, 'store.db'))
+      service = await startServiceProcess(env)
+    },
+  }
+}
+
+const HELD = {
+  status: 409,
+  body: {
+    error: 'held_after_restore',
+    message:
+      'This service was restored from a backup. This request may have been decided, or its approval used, after the backup was made, so it is held until the operator confirms it (`countersign restore confirm`). Nothing was changed.',
+  },
+}
+
+it('what a copy left open is neither decided nor used after its restore without the word of the operator', async () => {
+  const { ask, decide, consume, call, run, ...there } = await useRestorable()
+  const [rejected, withdrawn, single, unused, alone] = [
+    await ask('Pay'),
+    await ask('Delete'),
+    await ask('Deploy'),
+    await ask('Restart'),
+    await ask('Rotate'),
+  ]
+  for (const id of [unused, alone]) expectStatus(await decide(id, 'approved'), 200)
+  const dry = expectStatus(
+    await call(
+      '/api/v1/approvals/request',
+      { action: 'Try', sandbox_auto_decide_seconds: 1 },
+      there.keys.sandbox,
+    ),
+    201,
+  ).request_id
+  const link = (await run('user', 'invite', 'bob@example.com')).json()
+  const file = join(there.folder, 'copy.db')
+  expect((await run('backup', '--to', file)).code).toBe(0)
+  const { head } = (await run('audit', 'check')).json()
+  // The audit trail of what follows is lost with the store that the copy replaces.
+  expectStatus(await decide(rejected, 'rejected'), 200)
+  expectStatus(await consume(unused), 200)
+  const newer = (await run('audit', 'check')).json().head
+  const session = there.browser()
+  await there.restore(file)
+
+  expect(await session.get('/api/v1/me/pending')).toMatchObject({ status: 401 })
+  const opened = await session.post('/api/v1/enrollment/lookup', { token: linkToken(link.enroll_url) })
+  expect(opened.status).toBe(410)
+  await there.signIn()
+  for (const decision of ['approved', 'rejected'] as const)
+    expect(await decide(rejected, decision)).toMatchObject(HELD)
+  expect(await consume(unused)).toMatchObject(HELD)
+  const review = await there.browser().get(`/api/v1/approvals/${rejected}/review`)
+  expect(review.body).toMatchObject({ may_decide: false, why_not: 'held_after_restore' })
+  const batch = { items: [rejected, single].map((id) => ({ id, decision: 'approved' })) }
+  expect(await there.browser().post('/api/v1/approvals/decisions/options', batch)).toMatchObject({
+    status: 409,
+    body: { error: 'held_after_restore', ids: [rejected, single] },
+  })
+  const waited = await call(`/api/v1/approvals/${dry}/wait?timeout=2`, undefined, there.keys.sandbox)
+  expect(waited.body).toMatchObject({ status: 'pending', sandbox: true })
+
+  // What is asked from here on is not held.
+  const later = await ask('Later')
+  expectStatus(await decide(later, 'approved'), 200)
+  expectStatus(await consume(later), 200)
+  expect((await call(`/api/v1/approvals/${later}/verify`)).body.caution).toBeUndefined()
+
+  const status = (await run('restore', 'status')).json()
+  expect(status).toMatchObject({ held: true, pending: 4, approved: 2 })
+  expect(status.requests.map(({ id }: { id: string }) => id)).toEqual(
+    expect.arrayContaining([rejected, unused]),
+  )
+  const { checks } = (await run('doctor')).json()
+  expect(checks.find(({ name }: { name: string }) => name === 'Restore')).toMatchObject({
+    status: 'warn',
+    detail: expect.stringMatching(/; 4 pending requests and 2 unused approvals of that copy are held$/),
+    fix: expect.stringMatching(
+      /key revoke key_\w+ .*\(bot\)[\s\S]*user reset ann@example\.com[\s\S]*restore confirm$/,
+    ),
+  })
+  const [entry] = (await run('audit', 'list', '--type', 'store.restored')).stdout.split('\n')
+  expect(JSON.parse(entry ?? '')).toMatchObject({
+    actor: { kind: 'service' },
+    detail: { copied_by: 'backup', copied_on: expect.stringMatching(/.@./), copied_at: expect.any(String) },
+  })
+  expect((await run('audit', 'check', '--expect', head)).code).toBe(0)
+  expect((await run('audit', 'check', '--expect', newer)).json()).toMatchObject({ ok: false })
+
+  // By request, beside the running service.
+  const other = await run('restore', 'confirm', single, later)
+  expect([other.code, other.json()]).toEqual([1, { withdrawn: [], released: [single], not_held: [later] }])
+  expectStatus(await decide(single, 'approved'), 200)
+  expect(await decide(rejected, 'approved')).toMatchObject(HELD)
+  expect((await run('restore', 'confirm', '--withdraw-open', withdrawn)).json().withdrawn).toEqual([
+    withdrawn,
+  ])
+  expect((await call(`/api/v1/approvals/${withdrawn}`)).body.status).toBe('expired')
+  expect((await run('restore', 'confirm', alone)).json().released).toEqual([alone])
+  expectStatus(await consume(alone), 200)
+  expect(await consume(unused)).toMatchObject(HELD)
+
+  // All that is left; a restart in between forgets nothing.
+  await there.stop()
+  await there.start()
+  expect(await consume(unused)).toMatchObject(HELD)
+  expect((await run('restore', 'confirm')).json()).toEqual({
+    lifted: true,
+    withdrawn: 0,
+    pending: 2,
+    approved: 1,
+  })
+  expect((await run('restore', 'confirm')).error()).toMatchObject({ error: 'nothing_held' })
+  expectStatus(await consume(unused), 200)
+  expectStatus(await decide(rejected, 'approved'), 200)
+  expect((await call(`/api/v1/approvals/${rejected}/verify`)).body).toMatchObject({
+    valid: true,
+    decision: 'approved',
+    caution: expect.stringMatching(
+      /^The store was restored on .* from a copy of .* in which this request was pending: another decision on it may/,
+    ),
+  })
+  expect((await run('audit', 'check')).json()).toMatchObject({ ok: true })
+  expect((await run('doctor')).stdout).not.toContain('Restore')
+  await there.stop()
+})
