@@ -49,11 +49,12 @@ it('works beside a running service: the link enrols, the key asks, the revoked k
   const rotated = await cli(['signing-keys', 'rotate', '--purpose', 'decision', '--now', '--json'], { env })
   const [{ kid }] = rotated.json().keys
   const served = async () => (await fetch(`${url}/.well-known/jwks.json`)).json()
+  const starting = cliProcess(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
   await expect.poll(served, { interval: 500, timeout: patienceFor(10_000) }).toMatchObject({
     keys: expect.arrayContaining([expect.objectContaining({ kid })]),
   })
 
-  const second = await cliProcess(['serve', '--json'], { env: { ...env, PORT: String(await freePort()) } })
+  const second = await starting
   expect(second.code).toBe(1)
   expect(second.stdout).toMatch(/process \d+ is using [^"]*data; waiting for it, 5 s at most/)
   expect(second.error()).toEqual({

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson'
 import { typeNameOf } from './describe-value.ts'
 import { mongoError } from './mongo-error.ts'
-import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isRegex } from './values.ts'
+import { type BsonDocument, type BsonValue, isDocument, isRegex } from './values.ts'
 
 /**
  * Returns the document with `_id` first, generated if missing. Throws MongoError 53 for an `_id` of a type no id may
@@ -22,7 +22,7 @@ export function withId(document: BsonDocument): BsonDocument {
 }
 
 function mayBeId(id: BsonValue): boolean {
-  return !Array.isArray(id) && id !== bsonUndefined && !isRegex(id)
+  return !Array.isArray(id) && !isRegex(id)
 }
 
 /** Checks the `_id` of an insert, for which MongoDB has another code. Throws MongoError 2 for a wrong type. */

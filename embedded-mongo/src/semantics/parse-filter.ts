@@ -5,7 +5,7 @@ import type { Comparison, FieldTest, FilterNode, RegexTest } from './filter-tree
 import { MongoError, mongoError } from './mongo-error.ts'
 import { integerValue } from './numbers.ts'
 import { compileRegex } from './regex.ts'
-import { type BsonDocument, type BsonValue, bsonUndefined, isDocument, isNumber, isRegex } from './values.ts'
+import { type BsonDocument, type BsonValue, isDocument, isNumber, isRegex } from './values.ts'
 
 /**
  * Parses a filter into a tree. Allowed at the top: field paths, $and, $or, $nor, $expr. Allowed on a field:
@@ -174,7 +174,6 @@ function compileRegexTest(pattern: string, options: string): RegexTest {
 
 /** $eq, $gt, $gte, $lt, $lte. A regular expression can only be compared for equality. */
 function parseComparison(path: string, op: Comparison, value: BsonValue): FieldTest {
-  if (value === bsonUndefined) throw mongoError('BadValue', 'cannot compare to undefined')
   if (op !== 'eq' && isRegex(value)) {
     throw mongoError('BadValue', `Can't have RegEx as arg to predicate over field '${path}'.`)
   }
@@ -188,7 +187,6 @@ function parseIn(name: '$in' | '$nin', value: BsonValue): FieldTest {
   const regexes: RegexTest[] = []
   for (const item of value) {
     if (isOperatorDocument(item)) throw mongoError('BadValue', `cannot nest $ under ${name}`)
-    if (item === bsonUndefined) throw mongoError('BadValue', 'InMatchExpression equality cannot be undefined')
     const regex = regexTest(item)
     if (regex) regexes.push(regex)
     else values.push(item)
