@@ -180,6 +180,15 @@ describe('find', () => {
     expect(await refusal(slow)).toMatchObject({ code: 50, codeName: 'MaxTimeMSExpired' })
   })
 
+  it('refuses to sort or to group more than 100 MB by no index', async () => {
+    const heavy = store().db.collection('heavy')
+    const text = 'a'.repeat(15_000_000)
+    for (let n = 0; n < 7; n += 1) await heavy.insertOne({ n, text })
+    const wanted = expect.objectContaining({ code: 292 })
+    expect(await refusal(heavy.find().sort({ n: -1 }).toArray())).toEqual(wanted)
+    expect(await refusal(heavy.aggregate([{ $group: { _id: '$n' } }]).toArray())).toEqual(wanted)
+  })
+
   it('takes a hint by name or by pattern and refuses an unknown one', async () => {
     await fill(10)
     await items().createIndex({ parity: 1 })
