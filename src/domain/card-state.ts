@@ -32,8 +32,8 @@ export interface CardState {
  */
 export type CardAim = 'ask' | 'remind' | 'tell' | 'owe' | 'close' | 'hush'
 
-/** A call to the platform. `withdraw` edits the message to one that says no more than that the card is elsewhere. */
-export type CardCall = 'search' | 'post' | 'withdraw' | 'edit' | 'reply'
+/** A call to the platform. `clear` edits the message to one that says no more than that the card is elsewhere. */
+export type CardCall = 'search' | 'post' | 'clear' | 'edit' | 'reply'
 
 /** How an attempt ends: up to date; with nothing to post; or with the failure of its last call. */
 export type CardEnd = 'done' | 'settle' | 'fail'
@@ -56,14 +56,7 @@ const NEXT: Record<Row, Record<CardAim, CardCall | CardEnd>> = {
   lost: { ask: 'search', remind: 'search', tell: 'search', owe: 'search', close: 'search', hush: 'search' },
   // The documented and only duplicate: what may stand there looks pending.
   unfindable: { ask: 'post', remind: 'post', tell: 'post', owe: 'post', close: 'post', hush: 'settle' },
-  elsewhere: {
-    ask: 'withdraw',
-    remind: 'withdraw',
-    tell: 'withdraw',
-    owe: 'withdraw',
-    close: 'withdraw',
-    hush: 'withdraw',
-  },
+  elsewhere: { ask: 'clear', remind: 'clear', tell: 'clear', owe: 'clear', close: 'clear', hush: 'clear' },
   behind: { ask: 'edit', remind: 'edit', tell: 'edit', owe: 'edit', close: 'edit', hush: 'edit' },
   // Editing it would be tried for ever: the outcome is posted below it instead.
   fixed: { ask: 'fail', remind: 'reply', tell: 'reply', owe: 'reply', close: 'fail', hush: 'fail' },
@@ -82,7 +75,7 @@ const STOPS: Record<Exclude<CardAnswer, 'accepted'>, Change> = {
   failed: STOP,
   lost: STOP,
 }
-const WITHDRAWN: Change = { place: 'unposted' }
+const CLEARED: Change = { place: 'unposted' }
 
 /** What is known after a call: by the call and its answer. */
 const AFTER: Record<CardCall, Record<CardAnswer, Change>> = {
@@ -95,7 +88,7 @@ const AFTER: Record<CardCall, Record<CardAnswer, Change>> = {
   // What was lost before was looked for in vain, or cannot be; it is no reason to tell the outcome in a later chat.
   post: { ...STOPS, accepted: { place: 'shown', lost: 'none' }, lost: { lost: 'perhaps', stop: true } },
   // A message that nobody can edit keeps no one from getting the card where they are now.
-  withdraw: { ...STOPS, accepted: WITHDRAWN, gone: WITHDRAWN, refused: WITHDRAWN, passing: WITHDRAWN },
+  clear: { ...STOPS, accepted: CLEARED, gone: CLEARED, refused: CLEARED, passing: CLEARED },
   edit: { ...STOPS, accepted: { place: 'shown' }, gone: { place: 'deleted' }, refused: { place: 'fixed' } },
   reply: { ...STOPS, accepted: {}, gone: { place: 'deleted' }, refused: {} },
 }
@@ -221,7 +214,8 @@ export function shownStep(overtaken: boolean): CardStep {
   return { ...restingStep('idle'), ...(overtaken ? { state: 'due', delay_ms: LANDED_MS } : {}) }
 }
 
-const LOST: ReadonlySet<CardAttempt['outcome']> = new Set(['timeout', 'failed', 'interrupted'])
+/** Outcomes of calls to which no answer came. */
+export const UNANSWERED: ReadonlySet<string | undefined> = new Set(['timeout', 'failed', 'interrupted'])
 
 /** Checks whether an edit with a lost answer came after the last accepted one, or is so recent that it may still be applied. */
 export function mayBeOvertaken(attempts: readonly CardAttempt[], now: Date): boolean {
@@ -230,7 +224,7 @@ export function mayBeOvertaken(attempts: readonly CardAttempt[], now: Date): boo
   const landed = now.getTime() - LANDED_MS
   return edits.some(
     ({ what, outcome, at }, index) =>
-      what === 'update' && LOST.has(outcome) && (index > accepted || at.getTime() > landed),
+      what === 'update' && UNANSWERED.has(outcome) && (index > accepted || at.getTime() > landed),
   )
 }
 

@@ -59,7 +59,7 @@ const PLACES = all<CardPlace>({
   shown: true,
 })
 const LOST = all<LostPost>({ none: true, perhaps: true, unfindable: true })
-const CALLS = all<CardCall>({ search: true, post: true, withdraw: true, edit: true, reply: true })
+const CALLS = all<CardCall>({ search: true, post: true, clear: true, edit: true, reply: true })
 const ANSWERS = all<CardAnswer>({
   accepted: true,
   gone: true,
@@ -90,7 +90,7 @@ describe('the machine of a card', () => {
       },
     }).flatMap(([place, by]) => Object.entries(by).map(([lost, moves]) => [`${place} ${lost}`, moves]))
     const standing = Object.entries({
-      elsewhere: 'withdraw withdraw withdraw withdraw withdraw withdraw',
+      elsewhere: 'clear clear clear clear clear clear',
       behind: 'edit edit edit edit edit edit',
       fixed: 'fail reply reply reply fail fail',
       shown: 'done reply reply reply done done',
@@ -107,7 +107,7 @@ describe('the machine of a card', () => {
         unknown: { lost: 'unfindable' },
       },
       post: { accepted: { place: 'shown', lost: 'none' }, lost: { lost: 'perhaps', stop: true } },
-      withdraw: {
+      clear: {
         accepted: { place: 'unposted' },
         gone: { place: 'unposted' },
         refused: { place: 'unposted' },
@@ -152,7 +152,7 @@ describe('the machine of a card', () => {
       for (const aim of AIMS) {
         const move = nextMove(state, aim)
         if (hasMessage(state.place) || state.lost === 'perhaps') expect(move).not.toBe('post')
-        if (!hasMessage(state.place)) expect(['withdraw', 'edit', 'reply', 'done']).not.toContain(move)
+        if (!hasMessage(state.place)) expect(['clear', 'edit', 'reply', 'done']).not.toContain(move)
       }
     }
   })

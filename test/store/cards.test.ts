@@ -50,7 +50,7 @@ function card(n: number, more: Partial<Card> = {}): Card {
 function result(more: Partial<CardResult> = {}): CardResult {
   const attempts = [{ at: at(0), what: 'post', outcome: 'accepted', duration_ms: 3 }] as const
   const times = { next_at: at(0), again_at: at(7) }
-  const facts = { news: 0, tries: 0, shown: 1, certain: true, said: [], dropped: [], audit: [] }
+  const facts = { news: 0, tries: 0, shown: 1, stale: false, said: [], dropped: [], audit: [] }
   return { state: 'idle', ...times, ...facts, message: ref, attempts: [...attempts], ...more }
 }
 
@@ -205,7 +205,7 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
   await store().doubt('crd_1', at(50))
   expect(await find(1)).toMatchObject({ state: 'due', stale: true })
   const taken = (await claim(60)) ?? expect.unreachable()
-  const failed = result({ state: 'due', next_at: at(61), certain: false, news: taken.record.news })
+  const { stale: _, ...failed } = result({ state: 'due', next_at: at(61), news: taken.record.news })
   await store().finish('crd_1', 2, failed)
   expect((await find(1)).stale).toBe(true)
   const again = (await claim(62)) ?? expect.unreachable()

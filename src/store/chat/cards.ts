@@ -96,16 +96,14 @@ export interface CardResult extends AttemptResult<Exclude<Card['state'], 'leased
   news: number
   /** The version that the message shows now. */
   shown: number
-  /** The message was posted or edited just now, so what it shows is no longer in doubt. */
-  certain: boolean
+  /** Whether the message must be edited once more, whatever it shows; absent: unchanged. */
+  stale?: boolean
   message?: MessageRef
   posted_at?: Date
   /** The message no longer exists on the platform. */
   gone?: true
   /** Whether a post whose answer was lost may exist; absent: unchanged. */
   perhaps_posted?: boolean
-  /** The message must be edited once more, whatever it shows. */
-  recheck?: true
   /** Ids of replies that were posted (`said`), or need not be posted any more (`dropped`). */
   said: string[]
   dropped: string[]
@@ -153,7 +151,7 @@ export function createCardStore(
      */
     async finish(id: string, fence: number, result: CardResult): Promise<Card['state'] | undefined> {
       const besides = changesOf(result)
-      const certain = result.certain ? { $unset: { ...besides.$unset, stale: 1 } } : {}
+      const certain = result.stale === false ? { $unset: { ...besides.$unset, stale: 1 } } : {}
       const told = { ...besides, ...certain, only: { news: result.news } }
       const again = { ...result, state: 'due' as const, next_at: result.again_at }
       const state =
@@ -297,13 +295,13 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
 }
 
 /** What an attempt changes on its card besides what it changes on every record of a queue. */
-function changesOf({ shown, message, posted_at, perhaps_posted, recheck, gone, said, dropped }: CardResult) {
+function changesOf({ shown, message, posted_at, perhaps_posted, stale, gone, said, dropped }: CardResult) {
   return {
     $set: {
       shown,
       ...given({ message, posted_at }),
       ...(perhaps_posted ? { perhaps_posted } : {}),
-      ...(recheck ? { stale: true } : {}),
+      ...(stale ? { stale } : {}),
       ...(said.length === 0 ? {} : { 'replies.$[said].state': 'said' }),
       ...(dropped.length === 0 ? {} : { 'replies.$[dropped].state': 'dropped' }),
     },

@@ -135,7 +135,8 @@ export async function letTimePass({ worker }: Pick<CardSetting, 'worker'>, wake:
     .stored('cards')
     .updateMany(
       { state: { $in: ['due', 'leased'] } },
-      { $set: { next_at: past, 'attempts.$[].at': longAgo } },
+      { $set: { next_at: past, 'attempts.$[one].at': longAgo } },
+      { arrayFilters: [{ 'one.at': { $exists: true } }] },
     )
   wake()
 }

@@ -240,7 +240,8 @@ it('tells nobody of an outcome that is a day old', async () => {
   await decided(setting, id)
   await relay(setting)
   const longAgo = new Date(worker.deps.clock.now().getTime() - 25 * 3_600_000)
-  await worker.stored('cards').updateMany({}, { $set: { 'replies.$[].at': longAgo } })
+  const each = { arrayFilters: [{ 'one.at': { $exists: true } }] }
+  await worker.stored('cards').updateMany({}, { $set: { 'replies.$[one].at': longAgo } }, each)
   await worker.start()
   await untilAtRest(worker, id, 1)
   expect(chat.calls).toEqual([])

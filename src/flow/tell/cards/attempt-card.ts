@@ -28,7 +28,6 @@ import {
   type Answer,
   type AttemptDeps,
   accept,
-  type CardProgress,
   type CardReport,
   call,
   cardAnswer,
@@ -64,14 +63,17 @@ export async function attemptCard(
     if (!isCall(move)) return endWith(move, job, showing, state)
     const { stop, ...after } = afterCall(state, move, await CALLS[move](job, showing, say))
     state = after
-    if (state.place === 'deleted') forgetMessage(progress)
+    if (state.place === 'deleted') {
+      delete progress.message
+      delete progress.posted_at
+    }
     if (stop) return endWith('fail', job, showing, state)
   }
 }
 
 type Call = (job: Job, showing: Showing, say: CardReply | undefined) => Promise<CardAnswer>
 
-const CALLS: Record<CardCall, Call> = { search, post, withdraw, edit, reply }
+const CALLS: Record<CardCall, Call> = { search, post, clear, edit, reply }
 
 function isCall(move: CardCall | CardEnd): move is CardCall {
   return Object.hasOwn(CALLS, move)
@@ -128,8 +130,8 @@ async function endWith(
   else if (lost === 'none' && card.perhaps_posted) progress.perhaps_posted = false
   await notePlace(job)
   if (end === 'settle') return settle(job, request.version)
-  const { failure, overtaken = false, message } = progress
-  if (failure === undefined) return recordCard(deps, card, progress, shownStep(overtaken))
+  const { failure, stale = false, message } = progress
+  if (failure === undefined) return recordCard(deps, card, progress, shownStep(stale))
   const stands = message !== undefined || lost !== 'none'
   const misleads = isOver(request, deps.clock.now()) && progress.shown < card.wanted && stands
   return recordCard(deps, card, progress, stepAfter(deps, card, failure, misleads))
@@ -139,7 +141,7 @@ async function endWith(
 function settle(job: Job, version = 0): Promise<CardReport | undefined> {
   const { deps, card, progress } = job
   progress.shown = Math.max(card.wanted, version)
-  progress.certain = true
+  progress.stale = false
   progress.dropped.push(...dueReplies(job).map(({ id }) => id))
   const unreached = card.attempts.at(-1)?.outcome === 'unreachable'
   return recordCard(deps, card, progress, restingStep(unreached ? 'unreachable' : 'idle'))
@@ -158,9 +160,10 @@ async function search(job: Job, { person }: Showing): Promise<CardAnswer> {
     if (!answer.ok) return fail(job, 'post', { ...answer, tenant: address.tenant })
     unknown ||= answer.value === 'unknown'
     if (typeof answer.value === 'string') continue
-    progress.message = { ...answer.value, ...placedTo(address, found) }
     // What the attempt that died posted in place of a deleted card, it posted because of the reminder.
-    progress.posted_at = progress.gone ? deps.clock.now() : card.created_at
+    const replaces = card.message !== undefined && progress.message === undefined
+    progress.posted_at = replaces ? deps.clock.now() : card.created_at
+    progress.message = { ...answer.value, ...placedTo(address, found) }
     return 'accepted'
   }
   return unknown ? 'unknown' : 'gone'
@@ -230,7 +233,7 @@ function placedTo(
 }
 
 /** Edits a message in a chat that is no longer the person's to one that says nothing about the request. */
-async function withdraw(job: Job): Promise<CardAnswer> {
+async function clear(job: Job): Promise<CardAnswer> {
   const { deps, chat, progress } = job
   const answer = await callAt(job, (message) => chat.update(message, { kind: 'moved' }))
   if (!answer.ok && answer.outcome !== 'unreachable') return fail(job, 'update', answer)
@@ -247,8 +250,8 @@ async function edit(job: Job, { view, person }: Showing): Promise<CardAnswer> {
   const drawn = invited ? { ...view, invite_to_link: true as const } : view
   const answer = await callAt(job, (message) => chat.update(message, drawn))
   if (!answer.ok) return fail(job, 'update', answer)
-  if (mayBeOvertaken(attemptsOf(job), deps.clock.now())) progress.overtaken = true
-  return accept(job, 'update', view.version, answer.duration_ms)
+  const overtaken = mayBeOvertaken(attemptsOf(job), deps.clock.now())
+  return accept(job, 'update', view.version, answer.duration_ms, overtaken)
 }
 
 async function reply(job: Job, showing: Showing, say: CardReply | undefined): Promise<CardAnswer> {
@@ -279,11 +282,4 @@ async function callAt(
   const rests =
     answer.code === NOT_INSTALLED && (await standingIn(deps, account_id, { platform, tenant })) === 'given_up'
   return { ...answer, tenant, ...(rests ? { outcome: 'unreachable' } : {}) }
-}
-
-/** Forgets a message that was deleted. */
-function forgetMessage(progress: CardProgress): void {
-  delete progress.message
-  delete progress.posted_at
-  progress.gone = true
 }

@@ -1,4 +1,4 @@
-import { type CardStep, PROBE_MS, probeStep } from '../../../domain/card-state.ts'
+import { type CardStep, PROBE_MS, probeStep, UNANSWERED } from '../../../domain/card-state.ts'
 import type { Card, ChatPlatform } from '../../../domain/chat.ts'
 import type { FlowDeps } from '../../deps.ts'
 
@@ -65,7 +65,7 @@ export function createOutageWatch({ cards, clock, log }: FlowDeps) {
       )
       await end(ended)
       // Another process, or an earlier run, may know more than this one.
-      const late = tries > 0 && FAILED.has(attempts.at(-1)?.outcome)
+      const late = tries > 0 && UNANSWERED.has(attempts.at(-1)?.outcome)
       const known = hurried.get(`${platform} ${account_id}`) ?? Number.NEGATIVE_INFINITY
       if (late && known + PROBE_MS <= clock.steady()) await hurry(account_id, platform)
     },
@@ -76,8 +76,6 @@ export function createOutageWatch({ cards, clock, log }: FlowDeps) {
     },
   }
 }
-
-const FAILED: ReadonlySet<string | undefined> = new Set(['failed', 'timeout', 'interrupted'])
 
 /** Checks whether the probe is due soon. One that another process has taken may never report here. */
 function isSoon({ probe_at }: Outage, now: number): boolean {

@@ -34,9 +34,7 @@ export interface CardReport {
 
 /** How far an attempt has come. */
 export interface CardProgress
-  extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'recheck' | 'audit'> {
-  /** An earlier edit with a lost answer may be applied after this one. */
-  overtaken?: true
+  extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'gone' | 'audit'> {
   failure?: CardFailure
   /** A workspace refused the app; the card may have been posted in another one. */
   refused?: CardFailure
@@ -45,7 +43,7 @@ export interface CardProgress
 }
 
 export function newProgress({ shown, message }: Card): CardProgress {
-  return { shown, certain: false, said: [], dropped: [], attempts: [], ...given({ message }) }
+  return { shown, said: [], dropped: [], attempts: [], ...given({ message }) }
 }
 
 /**
@@ -60,7 +58,7 @@ export async function recordCard(
   step: CardStep,
 ): Promise<CardReport | undefined> {
   const now = deps.clock.now()
-  const { shown, message, gone, posted_at, perhaps_posted, said, dropped, attempts, overtaken } = progress
+  const { shown, message, posted_at, perhaps_posted, stale, said, dropped, attempts } = progress
   const { tries, delay_ms, again_ms, ask_patience: patience } = step
   const next_at = new Date(now.getTime() + delay_ms)
   const again_at = new Date(now.getTime() + again_ms)
@@ -71,10 +69,8 @@ export async function recordCard(
     tries,
     news: card.news,
     shown,
-    certain: progress.certain && !overtaken,
-    ...(overtaken ? { recheck: true as const } : {}),
-    ...given({ perhaps_posted, message, posted_at }),
-    ...(gone && message === undefined ? { gone } : {}),
+    ...given({ perhaps_posted, stale, message, posted_at }),
+    ...(card.message !== undefined && message === undefined ? { gone: true } : {}),
     said,
     dropped,
     attempts,
@@ -194,14 +190,16 @@ async function extend(job: Job): Promise<boolean> {
   })
 }
 
+/** Notes a message that shows the version. `overtaken`: an earlier edit with a lost answer may be applied after this one. */
 export function accept(
   { deps, progress }: Job,
   what: CardAttempt['what'],
   version: number,
   ms: number,
+  overtaken = false,
 ): CardAnswer {
   progress.shown = version
-  progress.certain = true
+  progress.stale = overtaken
   delete progress.failure
   note(progress, deps, what, 'accepted', ms)
   return 'accepted'

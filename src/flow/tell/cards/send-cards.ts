@@ -94,7 +94,6 @@ async function attemptNotice(
   notice: FactorNotice,
 ): Promise<CardReport | undefined> {
   const progress = newProgress(card)
-  progress.certain = true
   if (interrupted) note(progress, deps, 'post', 'interrupted', 0)
   const { recipient } = card
   if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card)))
