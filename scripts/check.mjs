@@ -14,6 +14,7 @@ const steps = [
   ['unused code', ['knip']],
   ['build', [process.execPath, 'scripts/build.mjs']],
   ['the package installs and starts', [process.execPath, 'scripts/try-package.mjs']],
+  ['a release (dry run)', [process.execPath, 'scripts/release.mjs', '--dry-run']],
   ['openapi.json is current', [process.execPath, 'scripts/openapi.mjs', '--check']],
   ['docs are current', [process.execPath, 'scripts/docs.mjs', '--check']],
 ]
