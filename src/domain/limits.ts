@@ -19,6 +19,36 @@ export const REQUESTS_A_MINUTE = {
   poll: 300,
 } as const
 
+/** A limit after a use was counted or refused. */
+export interface LimitState {
+  allowed: boolean
+  limit: number
+  remaining: number
+  /** When the window ends. */
+  resetAt: Date
+  /** Whole seconds until then, at least one. */
+  retryAfter: number
+}
+
+/**
+ * Returns the state of a limit.
+ * @param taken uses in the window, a refused one included if it counts
+ * @param msLeft milliseconds until the window ends
+ */
+export function limitState(
+  limit: number,
+  { taken, now, msLeft }: { taken: number; now: Date; msLeft: number },
+  allowed = taken <= limit,
+): LimitState {
+  return {
+    allowed,
+    limit,
+    remaining: Math.max(0, limit - taken),
+    resetAt: new Date(now.getTime() + msLeft),
+    retryAfter: Math.max(1, Math.ceil(msLeft / 1000)),
+  }
+}
+
 /**
  * Returns the key by which a limit counts an address: an IPv4 address (or any other text) unchanged, or the /64 of an IPv6
  * address, since one subscriber holds a whole /64.

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditPosition, AuditRecord, AuditType } from '../domai
 import type { CardView, ConsentView, MovedView, PostView, ReplyView } from '../domain/card-view.ts'
 import type { ChatChannel, ChatIdentity, ChatPlatform, MessageRef } from '../domain/chat.ts'
 import type { OutboxEvent } from '../domain/event.ts'
-import type { LimitBucket } from '../domain/limits.ts'
+import type { LimitBucket, LimitState } from '../domain/limits.ts'
 import type { PushSubscription } from '../domain/push.ts'
 import type { ReceiptPayload, SignedReceipt } from '../domain/receipt.ts'
 import type { CallbackOutbox } from '../domain/request.ts'
@@ -34,17 +34,6 @@ export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void
-}
-
-/** One bucket of the rate limiter after taking a point. */
-export interface LimitState {
-  allowed: boolean
-  limit: number
-  remaining: number
-  /** When the window ends. */
-  resetAt: Date
-  /** Whole seconds until then, at least one. */
-  retryAfter: number
 }
 
 /** Fixed windows of a minute. On a broken store `auth` denies and the others allow (T66). */

@@ -1,4 +1,4 @@
-import { type LimitBucket, REQUESTS_A_MINUTE } from '../domain/limits.ts'
+import { type LimitBucket, limitState, REQUESTS_A_MINUTE } from '../domain/limits.ts'
 import type { Clock, Log, RateLimiter } from '../ports/ports.ts'
 import { beyond } from './clock.ts'
 import type { StoreConnection } from './mongo/connect.ts'
@@ -31,21 +31,14 @@ export function createRateLimiter(
   return {
     async take(bucket, subject) {
       const limit = REQUESTS_A_MINUTE[bucket]
-      const state = (msLeft: number, remaining: number, allowed: boolean) => ({
-        allowed,
-        limit,
-        remaining: Math.max(0, remaining),
-        resetAt: new Date(clock.now().getTime() + msLeft),
-        retryAfter: Math.max(1, Math.ceil(msLeft / 1000)),
-      })
       try {
-        const { taken, msLeft } = await count(bucket, `${bucket}:${subject}`)
-        return state(msLeft, limit - taken, taken <= limit)
+        const counted = await count(bucket, `${bucket}:${subject}`)
+        return limitState(limit, { ...counted, now: clock.now() })
       } catch (error) {
         // Without the store, the call itself could not do its work either.
         if (isUnavailable(error)) throw error
         log.error({ error, bucket }, 'the rate limiter failed')
-        return state(WINDOW_MS, 0, bucket !== 'auth')
+        return limitState(limit, { taken: limit, now: clock.now(), msLeft: WINDOW_MS }, bucket !== 'auth')
       }
     },
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import mongoose, { Schema } from 'mongoose'
-import type { Clock, LimitState } from '../../ports/ports.ts'
+import { type LimitState, limitState } from '../../domain/limits.ts'
+import type { Clock } from '../../ports/ports.ts'
 import { beyond } from '../clock.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { isDuplicateKey } from '../mongo/failures.ts'
@@ -119,11 +120,9 @@ function unlessDuplicate(error: unknown): undefined {
 /** Computes how many attempts are left, and when the oldest counted one leaves the window. */
 function stateOf(
   { taken }: AttemptDocument,
-  { allowed, most, seconds, at }: Allowance & { allowed: boolean; at: Date },
+  { allowed, most, seconds, at: now }: Allowance & { allowed: boolean; at: Date },
 ): LimitState {
-  const counted = taken.filter((one) => one.at.getTime() > at.getTime() - seconds * 1000)
-  const oldest = counted.at(-1)?.at ?? at
-  const resetAt = new Date(oldest.getTime() + seconds * 1000)
-  const retryAfter = Math.max(1, Math.ceil((resetAt.getTime() - at.getTime()) / 1000))
-  return { allowed, limit: most, remaining: Math.max(0, most - counted.length), resetAt, retryAfter }
+  const ends = taken.map(({ at }) => at.getTime() + seconds * 1000).filter((end) => end > now.getTime())
+  const msLeft = (ends.at(-1) ?? now.getTime() + seconds * 1000) - now.getTime()
+  return limitState(most, { taken: ends.length, now, msLeft }, allowed)
 }
