@@ -57,7 +57,7 @@ import { type policyAnswer, policyBody, presentPolicy } from '../api/policy.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import type { Endpoint, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -72,201 +72,181 @@ export function accountRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', person, showAccount(deps))
-  router.patch('/', person, jsonBody, changeOwnAccount(deps))
-  router.get('/requests', person, listAccountRequests(deps))
-  router.post('/requests/withdraw', person, jsonBody, withdrawRequests(deps))
-  router.get('/requests/export', session, limitByPerson(deps, 'export'), exportAccountRequests(deps))
+  const on = bindTo(deps)
+  router.get('/', person, on(showAccount))
+  router.patch('/', person, jsonBody, on(changeOwnAccount))
+  router.get('/requests', person, on(listAccountRequests))
+  router.post('/requests/withdraw', person, jsonBody, on(withdrawRequests))
+  router.get('/requests/export', session, limitByPerson(deps, 'export'), on(exportAccountRequests))
   // Sessions only, never an API key: a key must not make keys.
-  router.get('/api-keys', session, listKeys(deps))
-  router.post('/api-keys', person, jsonBody, createKey(deps))
-  router.patch('/api-keys/:id', person, jsonBody, changeKey(deps))
-  router.delete('/api-keys/:id', person, revokeKey(deps))
+  router.get('/api-keys', session, on(listKeys))
+  router.post('/api-keys', person, jsonBody, on(createKey))
+  router.patch('/api-keys/:id', person, jsonBody, on(changeKey))
+  router.delete('/api-keys/:id', person, on(revokeKey))
   // The members of the signed-in person's own account, and its policy.
-  router.get('/members', person, showMembers(deps))
-  router.post('/members', person, jsonBody, inviteToAccount(deps))
-  router.post('/members/:id/link', person, jsonBody, renewInvitationLink(deps))
-  router.patch('/members/:id', person, jsonBody, changeRole(deps))
-  router.post('/members/:id/remove', person, jsonBody, endMembership(deps))
-  router.get('/policy', person, showPolicy(deps))
-  router.put('/policy', person, jsonBody, replacePolicy(deps))
+  router.get('/members', person, on(showMembers))
+  router.post('/members', person, jsonBody, on(inviteToAccount))
+  router.post('/members/:id/link', person, jsonBody, on(renewInvitationLink))
+  router.patch('/members/:id', person, jsonBody, on(changeRole))
+  router.post('/members/:id/remove', person, jsonBody, on(endMembership))
+  router.get('/policy', person, on(showPolicy))
+  router.put('/policy', person, jsonBody, on(replacePolicy))
   // The callback signing secrets (interface, endpoint 7): its own for an API key, those of all live keys for a session. A request
   // with an API key never falls back to the browser's cookie; one without any credential is refused for its missing key.
-  const forSession = [...person, secretsOfAccount(deps)]
-  const forKey = [authenticate(deps), limitByKey(deps, 'key'), secretOfKey(deps)]
+  const forSession = [...person, on(secretsOfAccount)]
+  const forKey = [authenticate(deps), limitByKey(deps, 'key'), on(secretOfKey)]
   router.get('/webhook-secret', whenSession(deps.settings.baseUrl, forSession), forKey)
   return router
 }
 
-const showAccount: Endpoint<typeof accountAnswer> = (deps) =>
-  async function showAccount(request, response) {
-    const { account } = parseInput(accountQuery, request.query)
-    response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
-  }
+const showAccount: Endpoint<typeof accountAnswer> = async (deps, request, response) => {
+  const { account } = parseInput(accountQuery, request.query)
+  response.json(presentAccount(await viewAccount(deps, sessionOf(response).user, account), deps.models))
+}
 
-const changeOwnAccount: Endpoint<typeof accountAnswer> = (deps) =>
-  async function changeOwnAccount(request, response) {
-    const wanted = given(parseInput(accountBody, request.body))
-    if (Object.keys(wanted).length === 0) throw fieldRequired('name')
-    const { user } = sessionOf(response)
-    const changed = await changeAccount(deps, user, wanted, clientAddress(request))
-    response.json(presentAccount(changed, deps.models))
-  }
+const changeOwnAccount: Endpoint<typeof accountAnswer> = async (deps, request, response) => {
+  const wanted = given(parseInput(accountBody, request.body))
+  if (Object.keys(wanted).length === 0) throw fieldRequired('name')
+  const { user } = sessionOf(response)
+  const changed = await changeAccount(deps, user, wanted, clientAddress(request))
+  response.json(presentAccount(changed, deps.models))
+}
 
-const listAccountRequests: Endpoint<typeof historyAnswer> = (deps) =>
-  async function listAccountRequests(request, response) {
-    const { cursor, limit, key, person, ...filter } = parseInput(historyQuery, request.query)
-    const before = cursor === undefined ? undefined : decodeCursor(cursor)
-    const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
-    const { user } = sessionOf(response)
-    const { requests, next, searchedTo } = await readHistory(deps, user, query)
-    const accountId = query.account ?? user.account_id
-    response.json({
-      data: requests.map(presentHistoryRow),
-      next_cursor: next === undefined ? null : encodeCursor(next),
-      searched_to: searchedTo?.toISOString(),
-      names: await namesByReference(deps, user, accountId, requests.flatMap(referencesIn)),
-    })
-  }
+const listAccountRequests: Endpoint<typeof historyAnswer> = async (deps, request, response) => {
+  const { cursor, limit, key, person, ...filter } = parseInput(historyQuery, request.query)
+  const before = cursor === undefined ? undefined : decodeCursor(cursor)
+  const query = { ...given(filter), ...given({ before, api_key_id: key, person_id: person }), limit }
+  const { user } = sessionOf(response)
+  const { requests, next, searchedTo } = await readHistory(deps, user, query)
+  const accountId = query.account ?? user.account_id
+  response.json({
+    data: requests.map(presentHistoryRow),
+    next_cursor: next === undefined ? null : encodeCursor(next),
+    searched_to: searchedTo?.toISOString(),
+    names: await namesByReference(deps, user, accountId, requests.flatMap(referencesIn)),
+  })
+}
 
-const exportAccountRequests: Endpoint = (deps) =>
-  async function exportAccountRequests(request, response) {
-    const who = sessionOf(response)
-    const { format, key, person, ...filter } = parseInput(historyExportQuery, request.query)
-    const accountId = filter.account ?? who.user.account_id
-    const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
-    const batches = exportHistory(deps, who, query)
-    const rows = mapBatches(batches, async (requests) => {
-      const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
-      return requests.map((one) => presentExportedRow(one, names))
-    })
-    const file = {
-      person: who.user,
-      name: 'requests',
-      format,
-      columns: EXPORT_COLUMNS,
-      cells: exportCells,
-    }
-    await exportFile(deps, response, file, rows)
+const exportAccountRequests: Endpoint = async (deps, request, response) => {
+  const who = sessionOf(response)
+  const { format, key, person, ...filter } = parseInput(historyExportQuery, request.query)
+  const accountId = filter.account ?? who.user.account_id
+  const query = { ...given(filter), ...given({ api_key_id: key, person_id: person }) }
+  const batches = exportHistory(deps, who, query)
+  const rows = mapBatches(batches, async (requests) => {
+    const names = await namesByReference(deps, who.user, accountId, requests.flatMap(referencesIn))
+    return requests.map((one) => presentExportedRow(one, names))
+  })
+  const file = {
+    person: who.user,
+    name: 'requests',
+    format,
+    columns: EXPORT_COLUMNS,
+    cells: exportCells,
   }
+  await exportFile(deps, response, file, rows)
+}
 
-const withdrawRequests: Endpoint<typeof withdrawnAnswer> = (deps) =>
-  async function withdrawRequests(request, response) {
-    const { ids } = parseInput(withdrawalBody, request.body)
-    response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
-  }
+const withdrawRequests: Endpoint<typeof withdrawnAnswer> = async (deps, request, response) => {
+  const { ids } = parseInput(withdrawalBody, request.body)
+  response.json({ withdrawn: await withdrawForOwner(deps, ownerOf(request, response), ids) })
+}
 
-const listKeys: Endpoint<typeof keyListAnswer> = (deps) =>
-  async function listKeys(_request, response) {
-    const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
-    response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
-  }
+const listKeys: Endpoint<typeof keyListAnswer> = async (deps, _request, response) => {
+  const keys = await deps.apiKeys.list(sessionOf(response).user.account_id)
+  response.json({ data: keys.filter((key) => key.internal !== true).map(presentKey), next_cursor: null })
+}
 
-const createKey: Endpoint<typeof createdKeyAnswer> = (deps) =>
-  async function createKey(request, response) {
-    const { accountId, actor } = ownerOf(request, response)
-    const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
-    refusePolicyFields(request.body ?? {}, later, ['high_impact'])
-    const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
-    if (name === '') throw fieldRequired('name')
-    await refuseFullAccount(deps, accountId)
-    // Last: nobody should confirm what is refused then.
-    await requireRecentProof(deps, sessionOf(response))
-    const distinct = given({ scopes: scopes && [...new Set(scopes)] })
-    const wanted = { accountId, name, sandbox, source_control, ...distinct }
-    const { raw_key, key } = await createApiKey(deps, wanted, actor)
-    const revoke = () => revokeApiKey(deps, key.id, accountId, { kind: 'service' })
-    await undoIfReset(deps, sessionOf(response).user, revoke)
-    response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
-  }
+const createKey: Endpoint<typeof createdKeyAnswer> = async (deps, request, response) => {
+  const { accountId, actor } = ownerOf(request, response)
+  const later = 'cannot be set when the key is made; PATCH the key with a `policy` afterwards'
+  refusePolicyFields(request.body ?? {}, later, ['high_impact'])
+  const { name, sandbox, scopes, source_control } = parseInput(newKeyBody, request.body)
+  if (name === '') throw fieldRequired('name')
+  await refuseFullAccount(deps, accountId)
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, sessionOf(response))
+  const distinct = given({ scopes: scopes && [...new Set(scopes)] })
+  const wanted = { accountId, name, sandbox, source_control, ...distinct }
+  const { raw_key, key } = await createApiKey(deps, wanted, actor)
+  const revoke = () => revokeApiKey(deps, key.id, accountId, { kind: 'service' })
+  await undoIfReset(deps, sessionOf(response).user, revoke)
+  response.status(201).json({ raw_key, key: presentKey(key), ...ignoredIn(newKeyBody, request.body) })
+}
 
-const changeKey: Endpoint<typeof changedKeyAnswer, WithId> = (deps) =>
-  async function changeKey(request, response) {
-    const { proof, ...change } = parseInput(changeKeyBody, request.body)
-    const asked = { id: request.params.id, change, proof }
-    const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
-    response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
-  }
+const changeKey: Endpoint<typeof changedKeyAnswer, WithId> = async (deps, request, response) => {
+  const { proof, ...change } = parseInput(changeKeyBody, request.body)
+  const asked = { id: request.params.id, change, proof }
+  const key = await changeApiKey(deps, sessionOf(response), asked, clientAddress(request))
+  response.json({ key: presentKey(key), ...ignoredIn(changeKeyBody, request.body) })
+}
 
-const revokeKey: Endpoint<typeof revokedKeyAnswer, WithId> = (deps) =>
-  async function revokeKey(request, response) {
-    const { accountId, actor } = ownerOf(request, response)
-    const key = await revokeApiKey(deps, request.params.id, accountId, actor)
-    response.json({ ok: true, key: presentKey(key) })
-  }
+const revokeKey: Endpoint<typeof revokedKeyAnswer, WithId> = async (deps, request, response) => {
+  const { accountId, actor } = ownerOf(request, response)
+  const key = await revokeApiKey(deps, request.params.id, accountId, actor)
+  response.json({ ok: true, key: presentKey(key) })
+}
 
-const secretOfKey: Endpoint<typeof webhookSecretAnswer> = (deps) =>
-  async function secretOfKey(_request, response) {
-    response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
-  }
+const secretOfKey: Endpoint<typeof webhookSecretAnswer> = async (deps, _request, response) => {
+  response.json({ webhook_signing_secret: await readOwnSecret(deps, callerOf(response)) })
+}
 
-const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = (deps) =>
-  async function secretsOfAccount(request, response) {
-    const secrets = await readAccountSecrets(deps, sessionOf(response), clientAddress(request))
-    const keys = secrets.map(({ key: { id, name, key_prefix }, secret }) => ({
-      id,
-      name,
-      key_prefix,
-      webhook_signing_secret: secret,
-    }))
-    response.json({ keys })
-  }
+const secretsOfAccount: Endpoint<typeof webhookSecretAnswer> = async (deps, request, response) => {
+  const secrets = await readAccountSecrets(deps, sessionOf(response), clientAddress(request))
+  const keys = secrets.map(({ key: { id, name, key_prefix }, secret }) => ({
+    id,
+    name,
+    key_prefix,
+    webhook_signing_secret: secret,
+  }))
+  response.json({ keys })
+}
 
-const showMembers: Endpoint<typeof membersAnswer> = (deps) =>
-  async function showMembers(_request, response) {
-    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-    const members = await listMembers(deps, account)
-    response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
-  }
+const showMembers: Endpoint<typeof membersAnswer> = async (deps, _request, response) => {
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  const members = await listMembers(deps, account)
+  response.json({ data: members.map((one) => presentMember(one, deps.models)), next_cursor: null })
+}
 
-const inviteToAccount: Endpoint<typeof invitedAnswer> = (deps) =>
-  async function inviteToAccount(request, response) {
-    const { email, name, role, proof } = parseInput(newMemberBody, request.body)
-    const input = { email, role, proof, ...given({ name }) }
-    const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
-    const member = presentMember(invited, deps.models)
-    response.status(201).json({ member, link: presentLink(invited.link) })
-  }
+const inviteToAccount: Endpoint<typeof invitedAnswer> = async (deps, request, response) => {
+  const { email, name, role, proof } = parseInput(newMemberBody, request.body)
+  const input = { email, role, proof, ...given({ name }) }
+  const invited = await inviteMember(deps, sessionOf(response), input, clientAddress(request))
+  const member = presentMember(invited, deps.models)
+  response.status(201).json({ member, link: presentLink(invited.link) })
+}
 
-const renewInvitationLink: Endpoint<typeof linkAnswer, WithId> = (deps) =>
-  async function renewInvitationLink(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const about = { userId: request.params.id, proof }
-    const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
-    response.status(201).json({ link: presentLink(link) })
-  }
+const renewInvitationLink: Endpoint<typeof linkAnswer, WithId> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const about = { userId: request.params.id, proof }
+  const link = await renewMemberLink(deps, sessionOf(response), about, clientAddress(request))
+  response.status(201).json({ link: presentLink(link) })
+}
 
-const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = (deps) =>
-  async function changeRole(request, response) {
-    const { role, proof } = parseInput(memberRoleBody, request.body)
-    const about = { userId: request.params.id, role, proof }
-    const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
-    response.json({ member: presentMember(member, deps.models) })
-  }
+const changeRole: Endpoint<typeof changedMemberAnswer, WithId> = async (deps, request, response) => {
+  const { role, proof } = parseInput(memberRoleBody, request.body)
+  const about = { userId: request.params.id, role, proof }
+  const member = await changeMemberRole(deps, sessionOf(response), about, clientAddress(request))
+  response.json({ member: presentMember(member, deps.models) })
+}
 
-const endMembership: Endpoint<typeof okAnswer, WithId> = (deps) =>
-  async function endMembership(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const about = { userId: request.params.id, proof }
-    await removeMember(deps, sessionOf(response), about, clientAddress(request))
-    response.json({ ok: true })
-  }
+const endMembership: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const about = { userId: request.params.id, proof }
+  await removeMember(deps, sessionOf(response), about, clientAddress(request))
+  response.json({ ok: true })
+}
 
-const showPolicy: Endpoint<typeof policyAnswer> = (deps) =>
-  async function showPolicy(_request, response) {
-    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-    response.json(presentPolicy(await readPolicy(deps, account), deps.models))
-  }
+const showPolicy: Endpoint<typeof policyAnswer> = async (deps, _request, response) => {
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  response.json(presentPolicy(await readPolicy(deps, account), deps.models))
+}
 
-const replacePolicy: Endpoint<typeof policyAnswer> = (deps) =>
-  async function replacePolicy(request, response) {
-    const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(
-      policyBody,
-      request.body,
-    )
-    const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
-    const who = sessionOf(response)
-    const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
-    const shown = presentPolicy(await readPolicy(deps, account), deps.models)
-    response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
-  }
+const replacePolicy: Endpoint<typeof policyAnswer> = async (deps, request, response) => {
+  const { proof, reminders, confirmed_only, authenticators, ...rules } = parseInput(policyBody, request.body)
+  const policy = { ...rules, ...given({ reminders, confirmed_only, authenticators }) }
+  const who = sessionOf(response)
+  const account = await setPolicy(deps, who, { policy, proof }, clientAddress(request))
+  const shown = presentPolicy(await readPolicy(deps, account), deps.models)
+  response.json({ ...shown, ...ignoredIn(policyBody, request.body) })
+}

@@ -30,7 +30,7 @@ import {
 import { createBody, idempotencyKey, presentCreated, presentSandboxCreated } from '../api/approvals-create.ts'
 import { presentVerdict, type verdictAnswer } from '../api/receipts.ts'
 import { clientGone, type EventStream, errorEventData, openEventStream } from '../event-stream.ts'
-import type { Endpoint, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/client-address.ts'
@@ -43,42 +43,42 @@ import { ignoredIn, refusePolicyFields } from '../unknown-fields.ts'
 export function approvalRoutes(deps: HttpDeps): Router {
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
   const router = Router()
+  const on = bindTo(deps)
   router.post(
     '/request',
     authenticate(deps),
     limitByKey(deps, 'create'),
     requireScope('approval:create'),
     jsonBody,
-    createApproval(deps),
+    on(createApproval),
   )
-  router.get('/', reads, listApprovals(deps))
-  router.get('/:id', reads, readApproval(deps))
-  router.get('/:id/wait', reads, awaitDecision(deps))
-  router.get('/:id/events', reads, streamApproval(deps))
+  router.get('/', reads, on(listApprovals))
+  router.get('/:id', reads, on(readApproval))
+  router.get('/:id/wait', reads, on(awaitDecision))
+  router.get('/:id/events', reads, on(streamApproval))
   const acts = [authenticate(deps), limitByKey(deps, 'key')]
-  router.post('/:id/remind', acts, remindOfApproval(deps))
-  router.post('/:id/cancel', acts, requireScope('approval:create'), cancelApproval(deps))
-  router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, consumeApproval(deps))
+  router.post('/:id/remind', acts, on(remindOfApproval))
+  router.post('/:id/cancel', acts, requireScope('approval:create'), on(cancelApproval))
+  router.post('/:id/consume', acts, requireScope('approval:create'), jsonBody, on(consumeApproval))
   return router
 }
 
 const POLICY_ELSEWHERE =
   'cannot be set in a request; it is part of the policy of the account and of the API key'
 
-const createApproval: Endpoint = (deps) =>
-  async function createApproval(request, response) {
-    const caller = callerOf(response)
-    refuseSandboxFields(caller, request.body ?? {})
-    refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
-    const input = parseInput(createBody, request.body)
-    refuseBlankAction(input.action)
-    const key = idempotencyKeyOf(request)
-    const idempotency = key === undefined ? undefined : { key, body: request.body }
-    const { request: made, replayed } = await createRequest(deps, caller, input, idempotency)
-    if (replayed) response.setHeader('Idempotency-Replayed', 'true')
-    const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
-    response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
-  }
+const createApproval: Endpoint = async (deps, request, response) => {
+  const caller = callerOf(response)
+  refuseSandboxFields(caller, request.body ?? {})
+  refusePolicyFields(request.body ?? {}, POLICY_ELSEWHERE)
+  const input = parseInput(createBody, request.body)
+  refuseBlankAction(input.action)
+  const key = idempotencyKeyOf(request)
+  const idempotency = key === undefined ? undefined : { key, body: request.body }
+  const { request: made, replayed } = await createRequest(deps, caller, input, idempotency)
+  if (replayed) response.setHeader('Idempotency-Replayed', 'true')
+  const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
+  response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })
+}
 
 function idempotencyKeyOf(request: Request): string | undefined {
   const { success, data } = idempotencyKey.safeParse(request.get('Idempotency-Key'))
@@ -86,57 +86,51 @@ function idempotencyKeyOf(request: Request): string | undefined {
   return data
 }
 
-const listApprovals: Endpoint<typeof requestListAnswer> = (deps) =>
-  async function listApprovals(request, response) {
-    const { cursor, status, limit } = parseInput(listQuery, request.query)
-    const { requests, next } = await listOwnRequests(deps, callerOf(response), {
-      limit,
-      ...(status === undefined ? {} : { status }),
-      ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
-    })
-    const next_cursor = next === undefined ? null : encodeCursor(next)
-    response.json({ data: requests.map(presentRequest), next_cursor })
-  }
+const listApprovals: Endpoint<typeof requestListAnswer> = async (deps, request, response) => {
+  const { cursor, status, limit } = parseInput(listQuery, request.query)
+  const { requests, next } = await listOwnRequests(deps, callerOf(response), {
+    limit,
+    ...(status === undefined ? {} : { status }),
+    ...(cursor === undefined ? {} : { before: decodeCursor(cursor) }),
+  })
+  const next_cursor = next === undefined ? null : encodeCursor(next)
+  response.json({ data: requests.map(presentRequest), next_cursor })
+}
 
-const readApproval: Endpoint<typeof requestAnswer, WithId> = (deps) =>
-  async function readApproval(request, response) {
-    response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
-  }
+const readApproval: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
+  response.json(presentRequest(await readOwnRequest(deps, callerOf(response), request.params.id)))
+}
 
-const awaitDecision: Endpoint<typeof requestAnswer, WithId> = (deps) =>
-  async function awaitDecision(request, response) {
-    const caller = callerOf(response)
-    const { timeout } = parseInput(waitQuery, request.query)
-    const giveBack = deps.waitSlots.take(caller.key)
-    const gone = clientGone(response)
-    try {
-      const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
-      if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
-    } finally {
-      giveBack()
-    }
+const awaitDecision: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
+  const caller = callerOf(response)
+  const { timeout } = parseInput(waitQuery, request.query)
+  const giveBack = deps.waitSlots.take(caller.key)
+  const gone = clientGone(response)
+  try {
+    const settled = await waitForDecision(deps, caller, request.params.id, timeout, gone)
+    if (settled !== undefined && !gone.aborted) response.json(presentRequest(settled))
+  } finally {
+    giveBack()
   }
+}
 
-const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = (deps) =>
-  async function remindOfApproval(request, response) {
-    response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
-  }
+const remindOfApproval: Endpoint<typeof reminderAnswer, WithId> = async (deps, request, response) => {
+  response.json(presentReminder(await remindApprovers(deps, callerOf(response), request.params.id)))
+}
 
-const cancelApproval: Endpoint<typeof requestAnswer, WithId> = (deps) =>
-  async function cancelApproval(request, response) {
-    response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
-  }
+const cancelApproval: Endpoint<typeof requestAnswer, WithId> = async (deps, request, response) => {
+  response.json(presentRequest(await cancelRequest(deps, callerOf(response), request.params.id)))
+}
 
-const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = (deps) =>
-  async function consumeApproval(request, response) {
-    const running = parseInput(consumeBody, request.body)
-    const ignored = ignoredIn(consumeBody, request.body)
-    refuseUncompared(running, ignored)
-    const use = { ...running, key: idempotencyKeyOf(request) }
-    const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
-    if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
-    response.json({ ...presentConsumed(used.request), ...ignored })
-  }
+const consumeApproval: Endpoint<typeof consumedAnswer, WithId> = async (deps, request, response) => {
+  const running = parseInput(consumeBody, request.body)
+  const ignored = ignoredIn(consumeBody, request.body)
+  refuseUncompared(running, ignored)
+  const use = { ...running, key: idempotencyKeyOf(request) }
+  const used = await consumeRequest(deps, callerOf(response), request.params.id, use)
+  if (used.replayed) response.setHeader('Idempotency-Replayed', 'true')
+  response.json({ ...presentConsumed(used.request), ...ignored })
+}
 
 /** Refuses a body of only unknown fields: the caller would believe that they had been compared with what was approved. */
 function refuseUncompared(
@@ -154,26 +148,25 @@ function refuseUncompared(
 const STREAM_MS = 3_600_000
 
 /** `GET /:id/events`: sends the request as server-sent events until it is decided, withdrawn or expired. */
-const streamApproval: Endpoint<z.ZodType, WithId> = (deps) =>
-  async function streamApproval(request, response) {
-    const caller = callerOf(response)
-    const giveBack = deps.waitSlots.take(caller.key)
-    const gone = clientGone(response)
-    const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
-    try {
-      const first = await states.next()
-      if (first.done) return
-      if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
-      else {
-        const events = openEventStream(response)
-        if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
-        events.end()
-      }
-    } finally {
-      await states.return()
-      giveBack()
+const streamApproval: Endpoint<z.ZodType, WithId> = async (deps, request, response) => {
+  const caller = callerOf(response)
+  const giveBack = deps.waitSlots.take(caller.key)
+  const gone = clientGone(response)
+  const states = watchRequest(deps, caller, request.params.id, { ms: STREAM_MS, signal: gone })
+  try {
+    const first = await states.next()
+    if (first.done) return
+    if (isSettledFor(first.value, request.get('Last-Event-ID'))) response.status(204).end()
+    else {
+      const events = openEventStream(response)
+      if (request.method !== 'HEAD') await sendAll(deps, events, first.value, states)
+      events.end()
     }
+  } finally {
+    await states.return()
+    giveBack()
   }
+}
 
 /** Checks whether the client already has the final state: the answer 204 then stops its EventSource from reconnecting. */
 function isSettledFor({ status, version }: ApprovalRequest, lastEventId: string | undefined): boolean {
@@ -215,13 +208,14 @@ function statusSender(events: EventStream): (request: ApprovalRequest) => Promis
 /** Creates the public routes: anyone may verify a receipt and fetch the keys. */
 export function verificationRoutes(deps: HttpDeps): Router {
   const router = Router()
+  const on = bindTo(deps)
   router.get(
     '/api/v1/approvals/:id/verify',
     limitByAddress(deps, 'verify'),
-    verifyApproval(deps),
+    on(verifyApproval),
     logRefused(deps),
   )
-  router.get('/.well-known/jwks.json', showKeySet(deps))
+  router.get('/.well-known/jwks.json', on(showKeySet))
   return router
 }
 
@@ -237,19 +231,17 @@ function logRefused(deps: HttpDeps): ErrorRequestHandler<WithId> {
   }
 }
 
-const verifyApproval: Endpoint<typeof verdictAnswer, WithId> = (deps) =>
-  async function verifyApproval(request, response) {
-    const asker = { kind: 'public', address: clientAddress(request) } as const
-    const { id } = request.params
-    const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
-    const verdict = await find(deps, id, asker)
-    const unknown = !verdict.valid && verdict.status === undefined
-    response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
-  }
+const verifyApproval: Endpoint<typeof verdictAnswer, WithId> = async (deps, request, response) => {
+  const asker = { kind: 'public', address: clientAddress(request) } as const
+  const { id } = request.params
+  const find = isId('dec', id) ? verifyByDecisionId : verifyDecision
+  const verdict = await find(deps, id, asker)
+  const unknown = !verdict.valid && verdict.status === undefined
+  response.status(unknown ? 404 : 200).json(presentVerdict(verdict))
+}
 
 /** Publishes the key set, retired keys included: old receipts must verify for ever. */
-const showKeySet: Endpoint = (deps) =>
-  function showKeySet(_request, response) {
-    response.setHeader('Cache-Control', 'public, max-age=300')
-    response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
-  }
+const showKeySet: Endpoint = (deps, _request, response) => {
+  response.setHeader('Cache-Control', 'public, max-age=300')
+  response.type('application/jwk-set+json').send(JSON.stringify(toJwks(deps.keys.ring().publicRecords())))
+}

@@ -13,7 +13,7 @@ import {
 } from '../api/audit.ts'
 import { WRONG_CURSOR } from '../api/shared/input.ts'
 import { exportFile, mapBatches } from '../export-file.ts'
-import type { Endpoint } from '../handler.ts'
+import { bindTo, type Endpoint } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { limitByPerson } from '../middleware/limit.ts'
 import { requireSession, sessionOf } from '../middleware/session.ts'
@@ -23,40 +23,39 @@ import { parseInput } from '../read-input.ts'
 export function auditRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, limitByPerson(deps, 'person'), listTrail(deps))
-  router.get('/export', session, limitByPerson(deps, 'export'), exportTrail(deps))
+  const on = bindTo(deps)
+  router.get('/', session, limitByPerson(deps, 'person'), on(listTrail))
+  router.get('/export', session, limitByPerson(deps, 'export'), on(exportTrail))
   return router
 }
 
-const listTrail: Endpoint<typeof auditListAnswer> = (deps) =>
-  async function listTrail(request, response) {
-    const { cursor, limit, ...filter } = parseInput(auditQuery, request.query)
-    const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
-    const query = { ...given(filter), ...given({ before }), limit }
-    const { user } = sessionOf(response)
-    const { records, next, searchedTo } = await readAudit(deps, user, query)
-    response.json({
-      data: records.flatMap(shown),
-      next_cursor: next === undefined ? null : encodeAuditCursor(next),
-      searched_to: searchedTo?.toISOString(),
-      names: await nameParties(deps, user, records, query.account),
-      actions: await actionsIn(deps, user, records, query.account),
-    })
-  }
+const listTrail: Endpoint<typeof auditListAnswer> = async (deps, request, response) => {
+  const { cursor, limit, ...filter } = parseInput(auditQuery, request.query)
+  const before = cursor === undefined ? undefined : decodeAuditCursor(cursor, isByTime(given(filter)))
+  const query = { ...given(filter), ...given({ before }), limit }
+  const { user } = sessionOf(response)
+  const { records, next, searchedTo } = await readAudit(deps, user, query)
+  response.json({
+    data: records.flatMap(shown),
+    next_cursor: next === undefined ? null : encodeAuditCursor(next),
+    searched_to: searchedTo?.toISOString(),
+    names: await nameParties(deps, user, records, query.account),
+    actions: await actionsIn(deps, user, records, query.account),
+  })
+}
 
-const exportTrail: Endpoint = (deps) =>
-  async function exportTrail(request, response) {
-    const who = sessionOf(response)
-    const { format, ...filter } = parseInput(auditExportQuery, request.query)
-    const batches = exportAudit(deps, who, given(filter))
-    const rows = mapBatches(batches, (records) => records.flatMap(shown))
-    await exportFile(
-      deps,
-      response,
-      { person: who.user, name: 'audit', format, columns: AUDIT_COLUMNS, cells: auditCells },
-      rows,
-    )
-  }
+const exportTrail: Endpoint = async (deps, request, response) => {
+  const who = sessionOf(response)
+  const { format, ...filter } = parseInput(auditExportQuery, request.query)
+  const batches = exportAudit(deps, who, given(filter))
+  const rows = mapBatches(batches, (records) => records.flatMap(shown))
+  await exportFile(
+    deps,
+    response,
+    { person: who.user, name: 'audit', format, columns: AUDIT_COLUMNS, cells: auditCells },
+    rows,
+  )
+}
 
 function shown(record: AuditRecord) {
   return record.entry === undefined ? [] : [presentAudit(record, record.entry)]

@@ -26,7 +26,7 @@ import {
   type usedChatLinkAnswer,
 } from '../api/chat.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
-import type { Endpoint, Handler } from '../handler.ts'
+import { bindTo, type Endpoint, type Handler } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { DEVICE_COOKIE_SECONDS, writeCookie } from '../middleware/cookies.ts'
@@ -40,16 +40,17 @@ import { parseInput } from '../read-input.ts'
 export function chatRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
+  const on = bindTo(deps)
   router.get('/me/chat', person, listIdentities)
-  router.post('/me/chat/remove', person, jsonBody, removeIdentity(deps))
-  router.get('/account/channels', person, listChannels(deps))
-  router.post('/account/channels/remove', person, jsonBody, unlinkChannel(deps))
-  router.get('/account/chat-apps', person, listApps(deps))
-  router.post('/account/chat-apps/remove', person, jsonBody, removeApp(deps))
+  router.post('/me/chat/remove', person, jsonBody, on(removeIdentity))
+  router.get('/account/channels', person, on(listChannels))
+  router.post('/account/channels/remove', person, jsonBody, on(unlinkChannel))
+  router.get('/account/chat-apps', person, on(listApps))
+  router.post('/account/chat-apps/remove', person, jsonBody, on(removeApp))
   // One-time links that a person asked for in chat. The token comes in the body, never in the address.
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
-  router.post('/chat-links/look', open, jsonBody, showChatLink(deps))
-  router.post('/chat-links/use', open, jsonBody, followChatLink(deps))
+  router.post('/chat-links/look', open, jsonBody, on(showChatLink))
+  router.post('/chat-links/use', open, jsonBody, on(followChatLink))
   return router
 }
 
@@ -57,62 +58,55 @@ const listIdentities: Handler<typeof identitiesAnswer> = (_request, response) =>
   response.json({ identities: sessionOf(response).user.chat.map(presentIdentity) })
 }
 
-const removeIdentity: Endpoint<typeof okAnswer> = (deps) =>
-  async function removeIdentity(request, response) {
-    const { key } = parseInput(removeIdentityBody, request.body)
-    const userId = sessionOf(response).user.id
-    await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
-    response.json({ ok: true })
-  }
+const removeIdentity: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  const { key } = parseInput(removeIdentityBody, request.body)
+  const userId = sessionOf(response).user.id
+  await unlinkIdentity(deps, { userId, key, address: clientAddress(request) })
+  response.json({ ok: true })
+}
 
-const listChannels: Endpoint<typeof channelListAnswer> = (deps) =>
-  async function listChannels(_request, response) {
-    const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
-    const { channels, chat_troubles } = account
-    const data = channels.map((channel) => presentChannel(channel, chat_troubles))
-    response.json({ data, next_cursor: null })
-  }
+const listChannels: Endpoint<typeof channelListAnswer> = async (deps, _request, response) => {
+  const { account } = await accessTo(deps, sessionOf(response).user, 'manage')
+  const { channels, chat_troubles } = account
+  const data = channels.map((channel) => presentChannel(channel, chat_troubles))
+  response.json({ data, next_cursor: null })
+}
 
-const unlinkChannel: Endpoint<typeof okAnswer> = (deps) =>
-  async function unlinkChannel(request, response) {
-    const channel = parseInput(removeChannelBody, request.body)
-    await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
-    response.json({ ok: true })
-  }
+const unlinkChannel: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  const channel = parseInput(removeChannelBody, request.body)
+  await removeChannel(deps, sessionOf(response), channel, clientAddress(request))
+  response.json({ ok: true })
+}
 
-const listApps: Endpoint<typeof chatAppsAnswer> = (deps) =>
-  async function listApps(_request, response) {
-    response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
-  }
+const listApps: Endpoint<typeof chatAppsAnswer> = async (deps, _request, response) => {
+  response.json(presentChatApps(await readChatApps(deps, sessionOf(response).user.account_id)))
+}
 
-const removeApp: Endpoint<typeof okAnswer> = (deps) =>
-  async function removeApp(request, response) {
-    const { platform, tenant } = parseInput(removeChatAppBody, request.body)
-    await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
-    response.json({ ok: true })
-  }
+const removeApp: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  const { platform, tenant } = parseInput(removeChatAppBody, request.body)
+  await leaveInstallation(deps, ownerOf(request, response), platform, tenant)
+  response.json({ ok: true })
+}
 
-const showChatLink: Endpoint<typeof chatLinkAnswer> = (deps) =>
-  async function showChatLink(request, response) {
-    const { token } = parseInput(lookAtChatLinkBody, request.body)
-    response.json(presentChatLink(await openChatLink(deps, token)))
-  }
+const showChatLink: Endpoint<typeof chatLinkAnswer> = async (deps, request, response) => {
+  const { token } = parseInput(lookAtChatLinkBody, request.body)
+  response.json(presentChatLink(await openChatLink(deps, token)))
+}
 
 /** Uses a link. Its kind decides whether a session is needed: a browser that is to become known has none yet. */
-const followChatLink: Endpoint<typeof usedChatLinkAnswer> = (deps) =>
-  async function followChatLink(request, response) {
-    const { token, proof } = parseInput(useChatLinkBody, request.body)
-    const address = clientAddress(request)
-    const link = await openChatLink(deps, token)
-    if (link.kind === 'browser') {
-      const device = await makeBrowserKnown(deps, link, address)
-      writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
-      response.json({ ok: true })
-      return
-    }
-    const who = await findSignedIn(deps, request)
-    if (who === undefined) throw refusal('not_signed_in')
-    const shown = { link, proof, address }
-    if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
-    else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
+const followChatLink: Endpoint<typeof usedChatLinkAnswer> = async (deps, request, response) => {
+  const { token, proof } = parseInput(useChatLinkBody, request.body)
+  const address = clientAddress(request)
+  const link = await openChatLink(deps, token)
+  if (link.kind === 'browser') {
+    const device = await makeBrowserKnown(deps, link, address)
+    writeCookie(response, 'device', deps.settings.baseUrl, device, DEVICE_COOKIE_SECONDS)
+    response.json({ ok: true })
+    return
   }
+  const who = await findSignedIn(deps, request)
+  if (who === undefined) throw refusal('not_signed_in')
+  const shown = { link, proof, address }
+  if (link.kind === 'link') response.json({ linked: presentIdentity(await linkIdentity(deps, who, shown)) })
+  else response.json({ channel: presentChannel(await addChannel(deps, who, shown)) })
+}

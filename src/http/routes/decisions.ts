@@ -22,7 +22,7 @@ import {
 } from '../api/decisions.ts'
 import { type pendingAnswer, pendingQuery, presentWaiting } from '../api/inbox.ts'
 import { clientGone, errorEventData, openEventStream } from '../event-stream.ts'
-import type { Endpoint, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -35,105 +35,98 @@ export function decisionRoutes(deps: HttpDeps): Router {
   const decider = [requireSession(deps), limitByPerson(deps, 'person')]
   const polled = requireSession(deps, 'polled')
   const router = Router()
-  router.get('/me/pending', polled, listPending(deps))
-  router.get('/me/pending/events', polled, streamPending(deps))
-  router.get('/approvals/:id/review', polled, showReview(deps))
-  router.get('/approvals/:id/similar', decider, listSimilar(deps))
-  router.post('/approvals/:id/decision/options', decider, jsonBody, decisionOptions(deps))
-  router.post('/approvals/:id/decision', decider, jsonBody, recordDecision(deps))
+  const on = bindTo(deps)
+  router.get('/me/pending', polled, on(listPending))
+  router.get('/me/pending/events', polled, on(streamPending))
+  router.get('/approvals/:id/review', polled, on(showReview))
+  router.get('/approvals/:id/similar', decider, on(listSimilar))
+  router.post('/approvals/:id/decision/options', decider, jsonBody, on(decisionOptions))
+  router.post('/approvals/:id/decision', decider, jsonBody, on(recordDecision))
   // Many decisions with one gesture; the limiter counts a batch as one request.
-  router.post('/approvals/decisions/options', decider, jsonBody, batchOptions(deps))
-  router.post('/approvals/decisions', decider, jsonBody, recordBatch(deps))
+  router.post('/approvals/decisions/options', decider, jsonBody, on(batchOptions))
+  router.post('/approvals/decisions', decider, jsonBody, on(recordBatch))
   return router
 }
 
-const listPending: Endpoint<typeof pendingAnswer> = (deps) =>
-  async function listPending(request, response) {
-    const { limit, cursor } = parseInput(pendingQuery, request.query)
-    // A cursor holds a time and an id; here the time is when the last request of the page before expires.
-    const from = cursor === undefined ? undefined : decodeCursor(cursor)
-    const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
-      limit,
-      ...(from && { after: { expires_at: from.created_at, id: from.id } }),
-    })
-    const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
-    const next_cursor = next === undefined ? null : encodeCursor({ created_at: next.expires_at, id: next.id })
-    response.json({ data, next_cursor })
-  }
+const listPending: Endpoint<typeof pendingAnswer> = async (deps, request, response) => {
+  const { limit, cursor } = parseInput(pendingQuery, request.query)
+  // A cursor holds a time and an id; here the time is when the last request of the page before expires.
+  const from = cursor === undefined ? undefined : decodeCursor(cursor)
+  const { waiting, next } = await pendingForPerson(deps, sessionOf(response).user, {
+    limit,
+    ...(from && { after: { expires_at: from.created_at, id: from.id } }),
+  })
+  const data = waiting.map((one) => presentWaiting(one, sessionOf(response).user))
+  const next_cursor = next === undefined ? null : encodeCursor({ created_at: next.expires_at, id: next.id })
+  response.json({ data, next_cursor })
+}
 
-const showReview: Endpoint<typeof reviewAnswer, WithId> = (deps) =>
-  async function showReview(request, response) {
-    const { user } = sessionOf(response)
-    const shown = await reviewRequest(deps, user, request.params.id, clientAddress(request))
-    noteSeen(deps, user, shown)
-    const { account_id } = shown.request
-    const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
-    response.json(presentReview(shown, user, names))
-  }
+const showReview: Endpoint<typeof reviewAnswer, WithId> = async (deps, request, response) => {
+  const { user } = sessionOf(response)
+  const shown = await reviewRequest(deps, user, request.params.id, clientAddress(request))
+  noteSeen(deps, user, shown)
+  const { account_id } = shown.request
+  const names = await namesByReference(deps, user, account_id, referencesIn(shown.request))
+  response.json(presentReview(shown, user, names))
+}
 
-const listSimilar: Endpoint<typeof similarAnswer, WithId> = (deps) =>
-  async function listSimilar(request, response) {
-    const { user } = sessionOf(response)
-    const found = await similarRequests(deps, user, request.params.id, clientAddress(request))
-    const references = found.earlier.flatMap(referencesIn)
-    const names = await namesByReference(deps, user, found.request.account_id, references)
-    response.json(presentSimilar(found.request, found.earlier, names))
-  }
+const listSimilar: Endpoint<typeof similarAnswer, WithId> = async (deps, request, response) => {
+  const { user } = sessionOf(response)
+  const found = await similarRequests(deps, user, request.params.id, clientAddress(request))
+  const references = found.earlier.flatMap(referencesIn)
+  const names = await namesByReference(deps, user, found.request.account_id, references)
+  response.json(presentSimilar(found.request, found.earlier, names))
+}
 
-const decisionOptions: Endpoint<z.ZodType, WithId> = (deps) =>
-  async function decisionOptions(request, response) {
-    const body = parseInput(decisionOptionsBody, request.body)
-    response.json(await startDecision(deps, sessionOf(response), request.params.id, body.decision))
-  }
+const decisionOptions: Endpoint<z.ZodType, WithId> = async (deps, request, response) => {
+  const body = parseInput(decisionOptionsBody, request.body)
+  response.json(await startDecision(deps, sessionOf(response), request.params.id, body.decision))
+}
 
-const recordDecision: Endpoint<typeof decidedAnswer, WithId> = (deps) =>
-  async function recordDecision(request, response) {
-    const body = parseInput(decisionBody, request.body)
-    const address = clientAddress(request)
-    const proof = readProof(request.body, address)
-    const input = {
-      requestId: request.params.id,
-      ...body,
-      proof,
-      address,
-    }
-    response.json(presentDecided(await decide(deps, sessionOf(response), input)))
+const recordDecision: Endpoint<typeof decidedAnswer, WithId> = async (deps, request, response) => {
+  const body = parseInput(decisionBody, request.body)
+  const address = clientAddress(request)
+  const proof = readProof(request.body, address)
+  const input = {
+    requestId: request.params.id,
+    ...body,
+    proof,
+    address,
   }
+  response.json(presentDecided(await decide(deps, sessionOf(response), input)))
+}
 
 /** Milliseconds after which a stream ends: 15 minutes, the lifetime of a session JWT. Clients reconnect by themselves. */
 const STREAM_MS = 900_000
 
 /** Streams an event to a signed-in person whenever the requests that wait for them may have changed. */
-const streamPending: Endpoint = (deps) =>
-  async function streamPending(request, response) {
-    const who = sessionOf(response)
-    const giveBack = deps.inboxSlots.take(who.user)
-    const gone = clientGone(response)
-    const events = openEventStream(response)
-    try {
-      if (request.method === 'HEAD') return
-      const changes = watchInbox(deps, who, { ms: STREAM_MS, signal: gone })
-      for await (const event of changes) await events.send({ event, data: {} })
-      if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
-    } catch (error) {
-      await events.send({ event: 'error', data: errorEventData(deps, error) })
-    } finally {
-      events.end()
-      giveBack()
-    }
+const streamPending: Endpoint = async (deps, request, response) => {
+  const who = sessionOf(response)
+  const giveBack = deps.inboxSlots.take(who.user)
+  const gone = clientGone(response)
+  const events = openEventStream(response)
+  try {
+    if (request.method === 'HEAD') return
+    const changes = watchInbox(deps, who, { ms: STREAM_MS, signal: gone })
+    for await (const event of changes) await events.send({ event, data: {} })
+    if (deps.changes.stopped()) await events.send({ event: 'shutdown', data: {} })
+  } catch (error) {
+    await events.send({ event: 'error', data: errorEventData(deps, error) })
+  } finally {
+    events.end()
+    giveBack()
   }
+}
 
-const batchOptions: Endpoint = (deps) =>
-  async function batchOptions(request, response) {
-    const { items } = parseInput(batchOptionsBody, request.body)
-    response.json(await startBatch(deps, sessionOf(response), items))
-  }
+const batchOptions: Endpoint = async (deps, request, response) => {
+  const { items } = parseInput(batchOptionsBody, request.body)
+  response.json(await startBatch(deps, sessionOf(response), items))
+}
 
-const recordBatch: Endpoint<typeof batchAnswer> = (deps) =>
-  async function recordBatch(request, response) {
-    const { batch_id: batchId, comment } = parseInput(batchBody, request.body)
-    const address = clientAddress(request)
-    const proof = readProof(request.body, address)
-    const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
-    response.json({ data: results.map(presentBatchResult) })
-  }
+const recordBatch: Endpoint<typeof batchAnswer> = async (deps, request, response) => {
+  const { batch_id: batchId, comment } = parseInput(batchBody, request.body)
+  const address = clientAddress(request)
+  const proof = readProof(request.body, address)
+  const results = await decideBatch(deps, sessionOf(response), { batchId, comment, proof, address })
+  response.json({ data: results.map(presentBatchResult) })
+}

@@ -47,7 +47,7 @@ import { presentUser } from '../api/session.ts'
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { drawQr } from '../draw-qr.ts'
-import type { Endpoint, Handler, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type Handler, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import { setGrantCookies } from '../middleware/cookies.ts'
@@ -61,145 +61,127 @@ export function meRoutes(deps: HttpDeps): Router {
   const session = requireSession(deps)
   const person = [session, limitByPerson(deps, 'person')]
   const router = Router()
+  const on = bindTo(deps)
   // Factors: every change needs a fresh proof, ends the person's other sessions and renews this session.
-  router.get('/factors', person, showFactors(deps))
-  router.post('/step-up/options', person, jsonBody, stepUpOptions(deps))
-  router.post('/passkeys/options', person, jsonBody, newPasskeyOptions(deps))
-  router.post('/passkeys', person, jsonBody, addOwnPasskey(deps))
-  router.post('/passkeys/:id/remove', person, jsonBody, removeOwnPasskey(deps))
-  router.post('/totp/options', person, jsonBody, newTotpOptions(deps))
-  router.post('/totp', person, jsonBody, addOwnTotp(deps))
-  router.post('/totp/remove', person, jsonBody, removeOwnTotp(deps))
-  router.post('/backup-codes', person, jsonBody, newBackupCodes(deps))
+  router.get('/factors', person, on(showFactors))
+  router.post('/step-up/options', person, jsonBody, on(stepUpOptions))
+  router.post('/passkeys/options', person, jsonBody, on(newPasskeyOptions))
+  router.post('/passkeys', person, jsonBody, on(addOwnPasskey))
+  router.post('/passkeys/:id/remove', person, jsonBody, on(removeOwnPasskey))
+  router.post('/totp/options', person, jsonBody, on(newTotpOptions))
+  router.post('/totp', person, jsonBody, on(addOwnTotp))
+  router.post('/totp/remove', person, jsonBody, on(removeOwnTotp))
+  router.post('/backup-codes', person, jsonBody, on(newBackupCodes))
   // The person's name, the default time their requests wait, and their delegate.
-  router.patch('/', person, jsonBody, changeOwnProfile(deps))
-  router.get('/delegate/candidates', person, listCandidates(deps))
-  router.put('/delegate', person, jsonBody, setOwnDelegate(deps))
-  router.post('/delegate/remove', person, jsonBody, removeOwnDelegate(deps))
+  router.patch('/', person, jsonBody, on(changeOwnProfile))
+  router.get('/delegate/candidates', person, on(listCandidates))
+  router.put('/delegate', person, jsonBody, on(setOwnDelegate))
+  router.post('/delegate/remove', person, jsonBody, on(removeOwnDelegate))
   // Invitations to other people's accounts, and leaving these accounts.
-  router.post('/invitations/:id/accept', person, jsonBody, joinAccount(deps))
+  router.post('/invitations/:id/accept', person, jsonBody, on(joinAccount))
   router.post('/invitations/:id/decline', person, jsonBody, answerMembership(deps, declineInvitation))
   router.post('/memberships/:id/leave', person, jsonBody, answerMembership(deps, leaveAccount))
   // Browsers that show notifications.
-  router.get('/push', person, listDevices(deps))
-  router.post('/push', person, jsonBody, addDevice(deps))
-  router.post('/push/:id/remove', person, jsonBody, removeDevice(deps))
+  router.get('/push', person, on(listDevices))
+  router.post('/push', person, jsonBody, on(addDevice))
+  router.post('/push/:id/remove', person, jsonBody, on(removeDevice))
   // Each test waits for a foreign server, in addition to what the workers send there (T9).
-  router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, testDevice(deps))
+  router.post('/push/:id/test', session, limitByPerson(deps, 'push_test'), jsonBody, on(testDevice))
   return router
 }
 
-const showFactors: Endpoint<typeof factorsAnswer> = (deps) =>
-  function showFactors(_request, response) {
-    response.json(presentFactors(sessionOf(response).user, deps.models))
-  }
+const showFactors: Endpoint<typeof factorsAnswer> = (deps, _request, response) => {
+  response.json(presentFactors(sessionOf(response).user, deps.models))
+}
 
-const stepUpOptions: Endpoint = (deps) =>
-  async function stepUpOptions(request, response) {
-    const { operation, target } = parseInput(stepUpBody, request.body)
-    const asked = target === undefined ? { operation } : { operation, target }
-    response.json(await startStepUp(deps, sessionOf(response), asked))
-  }
+const stepUpOptions: Endpoint = async (deps, request, response) => {
+  const { operation, target } = parseInput(stepUpBody, request.body)
+  const asked = target === undefined ? { operation } : { operation, target }
+  response.json(await startStepUp(deps, sessionOf(response), asked))
+}
 
-const newPasskeyOptions: Endpoint = (deps) =>
-  async function newPasskeyOptions(request, response) {
-    const asked = parseInput(newPasskeyOptionsBody, request.body)
-    const { address } = clientOf(request)
-    response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
-  }
+const newPasskeyOptions: Endpoint = async (deps, request, response) => {
+  const asked = parseInput(newPasskeyOptionsBody, request.body)
+  const { address } = clientOf(request)
+  response.json(await startAddingPasskey(deps, sessionOf(response), asked, address))
+}
 
-const addOwnPasskey: Endpoint<typeof newPasskeyAnswer> = (deps) =>
-  async function addOwnPasskey(request, response) {
-    const body = parseInput(newPasskeyBody, request.body)
-    const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
-  }
+const addOwnPasskey: Endpoint<typeof newPasskeyAnswer> = async (deps, request, response) => {
+  const body = parseInput(newPasskeyBody, request.body)
+  const { passkey, grant } = await addPasskey(deps, sessionOf(response), body, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ passkey: presentPasskey(passkey, deps.models) })
+}
 
-const removeOwnPasskey: Endpoint<typeof okAnswer, WithId> = (deps) =>
-  async function removeOwnPasskey(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const { id } = request.params
-    const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.json({ ok: true })
-  }
+const removeOwnPasskey: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const { id } = request.params
+  const grant = await removePasskey(deps, sessionOf(response), { id, proof }, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.json({ ok: true })
+}
 
-const newTotpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) =>
-  async function newTotpOptions(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
-    response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
-  }
+const newTotpOptions: Endpoint<typeof totpSetUpAnswer> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const setUp = await startAddingTotp(deps, sessionOf(response), proof, clientOf(request).address)
+  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
+}
 
-const addOwnTotp: Endpoint<typeof backupCodesAnswer> = (deps) =>
-  async function addOwnTotp(request, response) {
-    const { code } = parseInput(codeBody, request.body)
-    const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ backup_codes })
-  }
+const addOwnTotp: Endpoint<typeof backupCodesAnswer> = async (deps, request, response) => {
+  const { code } = parseInput(codeBody, request.body)
+  const { backup_codes, grant } = await addTotp(deps, sessionOf(response), code, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ backup_codes })
+}
 
-const removeOwnTotp: Endpoint<typeof okAnswer> = (deps) =>
-  async function removeOwnTotp(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
-    setGrantCookies(response, deps, grant)
-    response.json({ ok: true })
-  }
+const removeOwnTotp: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const grant = await removeTotp(deps, sessionOf(response), proof, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.json({ ok: true })
+}
 
-const newBackupCodes: Endpoint<typeof backupCodesAnswer> = (deps) =>
-  async function newBackupCodes(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const { backup_codes, grant } = await renewBackupCodes(
-      deps,
-      sessionOf(response),
-      proof,
-      clientOf(request),
-    )
-    setGrantCookies(response, deps, grant)
-    response.status(201).json({ backup_codes })
-  }
+const newBackupCodes: Endpoint<typeof backupCodesAnswer> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const { backup_codes, grant } = await renewBackupCodes(deps, sessionOf(response), proof, clientOf(request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json({ backup_codes })
+}
 
-const changeOwnProfile: Endpoint<typeof profileAnswer> = (deps) =>
-  async function changeOwnProfile(request, response) {
-    const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
-    const wanted = given({ name, default_ttl_seconds })
-    const { user } = sessionOf(response)
-    response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
-  }
+const changeOwnProfile: Endpoint<typeof profileAnswer> = async (deps, request, response) => {
+  const { name, default_ttl_seconds } = parseInput(profileBody, request.body)
+  const wanted = given({ name, default_ttl_seconds })
+  const { user } = sessionOf(response)
+  response.json(await answer(deps, await changeProfile(deps, user, wanted, clientAddress(request))))
+}
 
-const listCandidates: Endpoint<typeof candidatesAnswer> = (deps) =>
-  async function listCandidates(_request, response) {
-    const found = await delegateCandidates(deps, sessionOf(response).user)
-    response.json({ data: found.map(presentCandidate), next_cursor: null })
-  }
+const listCandidates: Endpoint<typeof candidatesAnswer> = async (deps, _request, response) => {
+  const found = await delegateCandidates(deps, sessionOf(response).user)
+  response.json({ data: found.map(presentCandidate), next_cursor: null })
+}
 
-const setOwnDelegate: Endpoint<typeof profileAnswer> = (deps) =>
-  async function setOwnDelegate(request, response) {
-    const { proof, ...delegate } = parseInput(delegateBody, request.body)
-    const who = sessionOf(response)
-    const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
-    response.json(await answer(deps, changed))
-  }
+const setOwnDelegate: Endpoint<typeof profileAnswer> = async (deps, request, response) => {
+  const { proof, ...delegate } = parseInput(delegateBody, request.body)
+  const who = sessionOf(response)
+  const changed = await setDelegate(deps, who, { delegate, proof }, clientAddress(request))
+  response.json(await answer(deps, changed))
+}
 
-const removeOwnDelegate: Endpoint<typeof profileAnswer> = (deps) =>
-  async function removeOwnDelegate(request, response) {
-    const { user } = sessionOf(response)
-    response.json(await answer(deps, await removeDelegate(deps, user, { address: clientAddress(request) })))
-  }
+const removeOwnDelegate: Endpoint<typeof profileAnswer> = async (deps, request, response) => {
+  const { user } = sessionOf(response)
+  response.json(await answer(deps, await removeDelegate(deps, user, { address: clientAddress(request) })))
+}
 
 async function answer(deps: HttpDeps, user: User) {
   return { user: presentUser(user, await delegateOf(deps, user)) }
 }
 
-const joinAccount: Endpoint<typeof okAnswer, WithId> = (deps) =>
-  async function joinAccount(request, response) {
-    const { token } = parseInput(acceptanceBody, request.body)
-    const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
-    await acceptInvitation(deps, request.params.id, who, token)
-    response.json({ ok: true })
-  }
+const joinAccount: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  const { token } = parseInput(acceptanceBody, request.body)
+  const who = { userId: sessionOf(response).user.id, address: clientAddress(request) }
+  await acceptInvitation(deps, request.params.id, who, token)
+  response.json({ ok: true })
+}
 
 function answerMembership(
   deps: HttpDeps,
@@ -212,34 +194,30 @@ function answerMembership(
   }
 }
 
-const listDevices: Endpoint<typeof pushDevicesAnswer> = (deps) =>
-  async function listDevices(_request, response) {
-    const devices = await listPushDevices(deps, sessionOf(response).user)
-    const { public_key } = deps.pushKey.current()
-    response.json({ public_key, devices: devices.map(presentPushDevice) })
-  }
+const listDevices: Endpoint<typeof pushDevicesAnswer> = async (deps, _request, response) => {
+  const devices = await listPushDevices(deps, sessionOf(response).user)
+  const { public_key } = deps.pushKey.current()
+  response.json({ public_key, devices: devices.map(presentPushDevice) })
+}
 
-const addDevice: Endpoint<typeof newPushDeviceAnswer> = (deps) =>
-  async function addDevice(request, response) {
-    const { subscription, name } = parseInput(newPushDeviceBody, request.body)
-    const { endpoint, keys } = subscription
-    const input = { subscription: { endpoint, ...keys }, name }
-    const who = sessionOf(response)
-    await checkPushDevice(deps, who.user, input.subscription)
-    // Last: nobody should confirm what is refused then.
-    await requireRecentProof(deps, who)
-    const device = await addPushDevice(deps, who.user, input, clientAddress(request))
-    response.status(201).json({ device: presentPushDevice(device) })
-  }
+const addDevice: Endpoint<typeof newPushDeviceAnswer> = async (deps, request, response) => {
+  const { subscription, name } = parseInput(newPushDeviceBody, request.body)
+  const { endpoint, keys } = subscription
+  const input = { subscription: { endpoint, ...keys }, name }
+  const who = sessionOf(response)
+  await checkPushDevice(deps, who.user, input.subscription)
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, who)
+  const device = await addPushDevice(deps, who.user, input, clientAddress(request))
+  response.status(201).json({ device: presentPushDevice(device) })
+}
 
-const removeDevice: Endpoint<typeof okAnswer, WithId> = (deps) =>
-  async function removeDevice(request, response) {
-    await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
-    response.json({ ok: true })
-  }
+const removeDevice: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  await removePushDevice(deps, sessionOf(response).user, request.params.id, clientAddress(request))
+  response.json({ ok: true })
+}
 
-const testDevice: Endpoint<typeof pushTestAnswer, WithId> = (deps) =>
-  async function testDevice(request, response) {
-    const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
-    response.json({ ok: true, sent })
-  }
+const testDevice: Endpoint<typeof pushTestAnswer, WithId> = async (deps, request, response) => {
+  const sent = await testPushDevice(deps, sessionOf(response).user, request.params.id)
+  response.json({ ok: true, sent })
+}

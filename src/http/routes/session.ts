@@ -44,7 +44,7 @@ import {
 import type { okAnswer } from '../api/shared/fields.ts'
 import { proofBody } from '../api/shared/proofs.ts'
 import { drawQr } from '../draw-qr.ts'
-import type { Endpoint, Handler, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type Handler, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { readCookie, setGrantCookies, writeCookie } from '../middleware/cookies.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -64,27 +64,27 @@ export function sessionRoutes(deps: HttpDeps): Router {
   const open = [limitByAddress(deps, 'auth'), sameOrigin(deps)]
   const session = requireSession(deps)
   const router = Router()
-  router.get('/', session, showSession(deps), signedOut)
-  router.delete('/', session, signOut(deps))
-  router.post('/refresh', session, requireCookie, refreshSession(deps))
-  router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, proveAgain(deps))
-  router.post('/passkey/options', open, jsonBody, signInOptions(deps))
-  router.post('/passkey', open, jsonBody, signInByPasskey(deps))
+  const on = bindTo(deps)
+  router.get('/', session, on(showSession), signedOut)
+  router.delete('/', session, on(signOut))
+  router.post('/refresh', session, requireCookie, on(refreshSession))
+  router.post('/proof', session, limitByPerson(deps, 'person'), jsonBody, on(proveAgain))
+  router.post('/passkey/options', open, jsonBody, on(signInOptions))
+  router.post('/passkey', open, jsonBody, on(signInByPasskey))
   router.post('/totp', open, jsonBody, signInByCode(deps, signInWithTotp))
   router.post('/backup-code', open, jsonBody, signInByCode(deps, signInWithBackupCode))
   return router
 }
 
-const showSession: Endpoint<typeof currentSessionAnswer> = (deps) =>
-  async function showSession(_request, response) {
-    const { session, user } = sessionOf(response)
-    const [standIn, memberships] = await Promise.all([delegateOf(deps, user), membershipsOf(deps, user)])
-    response.json({
-      user: presentUser(user, standIn),
-      expires_at: session.expires_at.toISOString(),
-      ...presentMemberships(memberships, user.id),
-    })
-  }
+const showSession: Endpoint<typeof currentSessionAnswer> = async (deps, _request, response) => {
+  const { session, user } = sessionOf(response)
+  const [standIn, memberships] = await Promise.all([delegateOf(deps, user), membershipsOf(deps, user)])
+  response.json({
+    user: presentUser(user, standIn),
+    expires_at: session.expires_at.toISOString(),
+    ...presentMemberships(memberships, user.id),
+  })
+}
 
 /** Answers 204 to `?optional=true` when signed out: on a page that works signed out, a refusal would show as a console error. */
 const signedOut: ErrorRequestHandler = (error, request, response, next) => {
@@ -93,39 +93,34 @@ const signedOut: ErrorRequestHandler = (error, request, response, next) => {
   response.status(204).end()
 }
 
-const signOut: Endpoint<typeof okAnswer> = (deps) =>
-  async function signOut(request, response) {
-    await endOneSession(deps, sessionOf(response), clientOf(request).address, 'signed_out')
-    writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-    response.json({ ok: true })
-  }
+const signOut: Endpoint<typeof okAnswer> = async (deps, request, response) => {
+  await endOneSession(deps, sessionOf(response), clientOf(request).address, 'signed_out')
+  writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+  response.json({ ok: true })
+}
 
-const refreshSession: Endpoint<typeof sessionAnswer> = (deps) =>
-  async function refreshSession(_request, response) {
-    const { session, user } = sessionOf(response)
-    const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
-    response.json(presentGrant(grant, await delegateOf(deps, user)))
-  }
+const refreshSession: Endpoint<typeof sessionAnswer> = async (deps, _request, response) => {
+  const { session, user } = sessionOf(response)
+  const grant = { ...(await deps.tokens.issue(session, deps.clock.now())), user }
+  response.json(presentGrant(grant, await delegateOf(deps, user)))
+}
 
-const proveAgain: Endpoint<typeof provenAnswer> = (deps) =>
-  async function proveAgain(request, response) {
-    const { proof } = parseInput(proofBody, request.body)
-    const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
-    response.json({ ok: true, proven_until: until.toISOString() })
-  }
+const proveAgain: Endpoint<typeof provenAnswer> = async (deps, request, response) => {
+  const { proof } = parseInput(proofBody, request.body)
+  const until = await proveSession(deps, sessionOf(response), proof, clientOf(request).address)
+  response.json({ ok: true, proven_until: until.toISOString() })
+}
 
-const signInOptions: Endpoint = (deps) =>
-  async function signInOptions(_request, response) {
-    response.json(await startPasskeySignIn(deps))
-  }
+const signInOptions: Endpoint = async (deps, _request, response) => {
+  response.json(await startPasskeySignIn(deps))
+}
 
-const signInByPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
-  async function signInByPasskey(request, response) {
-    const { credential } = parseInput(passkeySignInBody, request.body)
-    const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    response.json(presentGrant(grant, await delegateOf(deps, grant.user)))
-  }
+const signInByPasskey: Endpoint<typeof sessionAnswer> = async (deps, request, response) => {
+  const { credential } = parseInput(passkeySignInBody, request.body)
+  const grant = await signInWithPasskey(deps, credential, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  response.json(presentGrant(grant, await delegateOf(deps, grant.user)))
+}
 
 function signInByCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<typeof sessionAnswer> {
   return async function signInByCode(request, response) {
@@ -141,79 +136,73 @@ function signInByCode(deps: HttpDeps, signIn: typeof signInWithTotp): Handler<ty
 export function ownSessionRoutes(deps: HttpDeps): Router {
   const person = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', person, listOwnSessions(deps))
-  router.post('/end-others', person, signOutOthers(deps))
-  router.post('/:id/end', person, signOutOne(deps))
+  const on = bindTo(deps)
+  router.get('/', person, on(listOwnSessions))
+  router.post('/end-others', person, on(signOutOthers))
+  router.post('/:id/end', person, on(signOutOne))
   return router
 }
 
-const listOwnSessions: Endpoint<typeof ownSessionsAnswer> = (deps) =>
-  async function listOwnSessions(_request, response) {
-    const who = sessionOf(response)
-    const sessions = await listSessions(deps, who)
-    response.json({
-      data: sessions.map((session) => presentSession(session, who.session.id)),
-      next_cursor: null,
-    })
-  }
+const listOwnSessions: Endpoint<typeof ownSessionsAnswer> = async (deps, _request, response) => {
+  const who = sessionOf(response)
+  const sessions = await listSessions(deps, who)
+  response.json({
+    data: sessions.map((session) => presentSession(session, who.session.id)),
+    next_cursor: null,
+  })
+}
 
-const signOutOthers: Endpoint<typeof othersEndedAnswer> = (deps) =>
-  async function signOutOthers(request, response) {
-    const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
-    response.json({ ok: true, ended })
-  }
+const signOutOthers: Endpoint<typeof othersEndedAnswer> = async (deps, request, response) => {
+  const ended = await endOtherSessions(deps, sessionOf(response), clientOf(request).address)
+  response.json({ ok: true, ended })
+}
 
-const signOutOne: Endpoint<typeof okAnswer, WithId> = (deps) =>
-  async function signOutOne(request, response) {
-    const who = sessionOf(response)
-    await endOwnSession(deps, who, request.params.id, clientOf(request).address)
-    if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
-    response.json({ ok: true })
-  }
+const signOutOne: Endpoint<typeof okAnswer, WithId> = async (deps, request, response) => {
+  const who = sessionOf(response)
+  await endOwnSession(deps, who, request.params.id, clientOf(request).address)
+  if (request.params.id === who.session.id) writeCookie(response, 'session', deps.settings.baseUrl, '', 0)
+  response.json({ ok: true })
+}
 
 /** Creates the routes for enrolment by a one-time link. The token comes in the body, never in the address. */
 export function enrollmentRoutes(deps: HttpDeps): Router {
   const steps = [limitByAddress(deps, 'auth'), sameOrigin(deps), ...jsonBody]
   const router = Router()
-  router.post('/lookup', steps, showEnrolment(deps))
-  router.post('/passkey/options', steps, enrolPasskeyOptions(deps))
-  router.post('/passkey', steps, enrolPasskey(deps))
-  router.post('/totp/options', steps, enrolTotpOptions(deps))
-  router.post('/totp', steps, enrolTotp(deps))
+  const on = bindTo(deps)
+  router.post('/lookup', steps, on(showEnrolment))
+  router.post('/passkey/options', steps, on(enrolPasskeyOptions))
+  router.post('/passkey', steps, on(enrolPasskey))
+  router.post('/totp/options', steps, on(enrolTotpOptions))
+  router.post('/totp', steps, on(enrolTotp))
   return router
 }
 
-const showEnrolment: Endpoint<typeof enrollmentAnswer> = (deps) =>
-  async function showEnrolment(request, response) {
-    const { token } = parseInput(lookUpBody, request.body)
-    const opened = await openEnrollment(deps, token)
-    response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
-  }
+const showEnrolment: Endpoint<typeof enrollmentAnswer> = async (deps, request, response) => {
+  const { token } = parseInput(lookUpBody, request.body)
+  const opened = await openEnrollment(deps, token)
+  response.json(presentEnrollment(opened, givesFactor(opened.enrollment, opened.user)))
+}
 
-const enrolPasskeyOptions: Endpoint = (deps) =>
-  async function enrolPasskeyOptions(request, response) {
-    response.json(await startPasskeyEnrollment(deps, parseInput(enrollmentOptionsBody, request.body)))
-  }
+const enrolPasskeyOptions: Endpoint = async (deps, request, response) => {
+  response.json(await startPasskeyEnrollment(deps, parseInput(enrollmentOptionsBody, request.body)))
+}
 
-const enrolPasskey: Endpoint<typeof sessionAnswer> = (deps) =>
-  async function enrolPasskey(request, response) {
-    const body = parseInput(passkeyEnrollmentBody, request.body)
-    const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    response.status(201).json(presentGrant(grant, await delegateOf(deps, grant.user)))
-  }
+const enrolPasskey: Endpoint<typeof sessionAnswer> = async (deps, request, response) => {
+  const body = parseInput(passkeyEnrollmentBody, request.body)
+  const grant = await enrollWithPasskey(deps, body, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  response.status(201).json(presentGrant(grant, await delegateOf(deps, grant.user)))
+}
 
-const enrolTotpOptions: Endpoint<typeof totpSetUpAnswer> = (deps) =>
-  async function enrolTotpOptions(request, response) {
-    const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
-    response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
-  }
+const enrolTotpOptions: Endpoint<typeof totpSetUpAnswer> = async (deps, request, response) => {
+  const setUp = await startTotpEnrollment(deps, parseInput(enrollmentOptionsBody, request.body))
+  response.json(presentTotpSetUp(setUp, await drawQr(setUp.otpauth_url)))
+}
 
-const enrolTotp: Endpoint<typeof totpEnrolledAnswer> = (deps) =>
-  async function enrolTotp(request, response) {
-    const body = parseInput(totpEnrollmentBody, request.body)
-    const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
-    setGrantCookies(response, deps, grant)
-    const granted = presentGrant(grant, await delegateOf(deps, grant.user))
-    response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
-  }
+const enrolTotp: Endpoint<typeof totpEnrolledAnswer> = async (deps, request, response) => {
+  const body = parseInput(totpEnrollmentBody, request.body)
+  const grant = await enrollWithTotp(deps, body, await signingInClient(deps, request))
+  setGrantCookies(response, deps, grant)
+  const granted = presentGrant(grant, await delegateOf(deps, grant.user))
+  response.status(201).json({ ...granted, backup_codes: grant.backup_codes })
+}

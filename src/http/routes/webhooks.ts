@@ -42,7 +42,7 @@ import {
   type rotatedWebhookAnswer,
   type webhookListAnswer,
 } from '../api/webhooks.ts'
-import type { Endpoint, Handler, WithId } from '../handler.ts'
+import { bindTo, type Endpoint, type Handler, type WithId } from '../handler.ts'
 import type { HttpDeps } from '../http-deps.ts'
 import { authenticate, callerOf, requireScope } from '../middleware/authenticate.ts'
 import { jsonBody } from '../middleware/json-body.ts'
@@ -55,44 +55,42 @@ import { ignoredIn } from '../unknown-fields.ts'
 export function webhookRoutes(deps: HttpDeps): Router {
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const router = Router()
-  router.get('/', owner, showWebhooks(deps))
-  router.post('/', owner, jsonBody, addWebhook(deps))
-  router.get('/:id', owner, showWebhook(deps))
+  const on = bindTo(deps)
+  router.get('/', owner, on(showWebhooks))
+  router.post('/', owner, jsonBody, on(addWebhook))
+  router.get('/:id', owner, on(showWebhook))
   router.delete('/:id', owner, recentProof(deps), changeWebhook(deps, deleteWebhook))
   router.post('/:id/enable', owner, recentProof(deps), changeWebhook(deps, enableWebhook))
-  router.post('/:id/rotate', owner, recentProof(deps), rotateSecret(deps))
-  router.post('/:id/test', owner, testWebhook(deps))
-  router.get('/:id/deliveries', owner, listWebhookDeliveries(deps))
+  router.post('/:id/rotate', owner, recentProof(deps), on(rotateSecret))
+  router.post('/:id/test', owner, on(testWebhook))
+  router.get('/:id/deliveries', owner, on(listWebhookDeliveries))
   return router
 }
 
-const showWebhooks: Endpoint<typeof webhookListAnswer> = (deps) =>
-  async function showWebhooks(_request, response) {
-    const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
-    const now = deps.clock.now()
-    response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
-  }
+const showWebhooks: Endpoint<typeof webhookListAnswer> = async (deps, _request, response) => {
+  const webhooks = await listWebhooks(deps, sessionOf(response).user.account_id)
+  const now = deps.clock.now()
+  response.json({ data: webhooks.map((webhook) => presentListed(webhook, now)), next_cursor: null })
+}
 
-const showWebhook: Endpoint<typeof listedWebhookAnswer, WithId> = (deps) =>
-  async function showWebhook(request, response) {
-    const { account_id } = sessionOf(response).user
-    const found = await readWebhook(deps, account_id, request.params.id)
-    response.json(presentListed(found, deps.clock.now()))
-  }
+const showWebhook: Endpoint<typeof listedWebhookAnswer, WithId> = async (deps, request, response) => {
+  const { account_id } = sessionOf(response).user
+  const found = await readWebhook(deps, account_id, request.params.id)
+  response.json(presentListed(found, deps.clock.now()))
+}
 
-const addWebhook: Endpoint<typeof createdWebhookAnswer> = (deps) =>
-  async function addWebhook(request, response) {
-    const wanted = parseInput(newWebhookBody, request.body)
-    const account = ownerOf(request, response)
-    await checkNewWebhook(deps, account, wanted.url)
-    // Last: nobody should confirm what is refused then.
-    await requireRecentProof(deps, sessionOf(response))
-    const { webhook, secret } = await createWebhook(deps, account, wanted)
-    const service = { ...account, actor: { kind: 'service' } } as const
-    await undoIfReset(deps, sessionOf(response).user, () => deleteWebhook(deps, service, webhook.id))
-    const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
-    response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
-  }
+const addWebhook: Endpoint<typeof createdWebhookAnswer> = async (deps, request, response) => {
+  const wanted = parseInput(newWebhookBody, request.body)
+  const account = ownerOf(request, response)
+  await checkNewWebhook(deps, account, wanted.url)
+  // Last: nobody should confirm what is refused then.
+  await requireRecentProof(deps, sessionOf(response))
+  const { webhook, secret } = await createWebhook(deps, account, wanted)
+  const service = { ...account, actor: { kind: 'service' } } as const
+  await undoIfReset(deps, sessionOf(response).user, () => deleteWebhook(deps, service, webhook.id))
+  const shown = { webhook: presentWebhook(webhook, deps.clock.now()), secret }
+  response.status(201).json({ ...shown, ...ignoredIn(newWebhookBody, request.body) })
+}
 
 function changeWebhook(
   deps: HttpDeps,
@@ -104,68 +102,66 @@ function changeWebhook(
   }
 }
 
-const rotateSecret: Endpoint<typeof rotatedWebhookAnswer, WithId> = (deps) =>
-  async function rotateSecret(request, response) {
-    const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
-    response.json({
-      webhook: presentWebhook(rotated.webhook, deps.clock.now()),
-      secret: rotated.secret,
-      previous_secret_valid_until: rotated.previousUntil.toISOString(),
-    })
-  }
+const rotateSecret: Endpoint<typeof rotatedWebhookAnswer, WithId> = async (deps, request, response) => {
+  const rotated = await rotateWebhook(deps, ownerOf(request, response), request.params.id)
+  response.json({
+    webhook: presentWebhook(rotated.webhook, deps.clock.now()),
+    secret: rotated.secret,
+    previous_secret_valid_until: rotated.previousUntil.toISOString(),
+  })
+}
 
-const testWebhook: Endpoint<typeof deliveryAnswer, WithId> = (deps) =>
-  async function testWebhook(request, response) {
-    response.json(presentDelivery(await testFire(deps, ownerOf(request, response), request.params.id)))
-  }
+const testWebhook: Endpoint<typeof deliveryAnswer, WithId> = async (deps, request, response) => {
+  response.json(presentDelivery(await testFire(deps, ownerOf(request, response), request.params.id)))
+}
 
-const listWebhookDeliveries: Endpoint<typeof deliveryListAnswer, WithId> = (deps) =>
-  async function listWebhookDeliveries(request, response) {
-    const { account_id } = sessionOf(response).user
-    const { state, event, ...page } = parseInput(webhookLogQuery, request.query)
-    const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
-    const query = { ...pageOf(page), ...filter }
-    response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
-  }
+const listWebhookDeliveries: Endpoint<typeof deliveryListAnswer, WithId> = async (
+  deps,
+  request,
+  response,
+) => {
+  const { account_id } = sessionOf(response).user
+  const { state, event, ...page } = parseInput(webhookLogQuery, request.query)
+  const filter = { ...given({ event_type: event }), ...(state && { state: storedState(state) }) }
+  const query = { ...pageOf(page), ...filter }
+  response.json(presentPage(await readWebhookLog(deps, account_id, request.params.id, query)))
+}
 
 /**
  * Creates the routes of delivery logs. Of a request, the key that made it sees its callback and its cards in chat; the account's
  * owner also sees what was sent to webhooks. The owner can start another round for a delivery that rests.
  */
 export function deliveryRoutes(deps: HttpDeps): Router {
+  const on = bindTo(deps)
   const owner = [requireSession(deps), limitByPerson(deps, 'person')]
   const reads = [authenticate(deps), limitByKey(deps, 'read'), requireScope('approval:read')]
-  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, showRequestLog(deps)])
+  const forOwner = whenSession<{ id: string }>(deps.settings.baseUrl, [...owner, on(showRequestLog)])
   const router = Router()
-  router.get('/approvals/:id/deliveries', forOwner, reads, listCallbackDeliveries(deps))
-  router.get('/account/dead-letters', owner, listDeadLetters(deps))
-  router.post('/deliveries/:id/replay', owner, resendDelivery(deps))
+  router.get('/approvals/:id/deliveries', forOwner, reads, on(listCallbackDeliveries))
+  router.get('/account/dead-letters', owner, on(listDeadLetters))
+  router.post('/deliveries/:id/replay', owner, on(resendDelivery))
   return router
 }
 
-const showRequestLog: Endpoint<typeof requestLogAnswer, WithId> = (deps) =>
-  async function showRequestLog(request, response) {
-    const { account_id } = sessionOf(response).user
-    const page = readDeliveryPage(request)
-    response.json(presentRequestLog(await readRequestLog(deps, account_id, request.params.id, page)))
-  }
+const showRequestLog: Endpoint<typeof requestLogAnswer, WithId> = async (deps, request, response) => {
+  const { account_id } = sessionOf(response).user
+  const page = readDeliveryPage(request)
+  response.json(presentRequestLog(await readRequestLog(deps, account_id, request.params.id, page)))
+}
 
-const listCallbackDeliveries: Endpoint<typeof requestLogAnswer, WithId> = (deps) =>
-  async function listCallbackDeliveries(request, response) {
-    readDeliveryPage(request)
-    response.json(presentRequestLog(await readCallbackLog(deps, callerOf(response), request.params.id)))
-  }
+const listCallbackDeliveries: Endpoint<typeof requestLogAnswer, WithId> = async (deps, request, response) => {
+  readDeliveryPage(request)
+  response.json(presentRequestLog(await readCallbackLog(deps, callerOf(response), request.params.id)))
+}
 
-const listDeadLetters: Endpoint<typeof deliveryListAnswer> = (deps) =>
-  async function listDeadLetters(request, response) {
-    const { account_id } = sessionOf(response).user
-    response.json(presentPage(await readDeadLetters(deps, account_id, readDeliveryPage(request))))
-  }
+const listDeadLetters: Endpoint<typeof deliveryListAnswer> = async (deps, request, response) => {
+  const { account_id } = sessionOf(response).user
+  response.json(presentPage(await readDeadLetters(deps, account_id, readDeliveryPage(request))))
+}
 
-const resendDelivery: Endpoint<typeof deliveryAnswer, WithId> = (deps) =>
-  async function resendDelivery(request, response) {
-    response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
-  }
+const resendDelivery: Endpoint<typeof deliveryAnswer, WithId> = async (deps, request, response) => {
+  response.json(presentDelivery(await replayDelivery(deps, ownerOf(request, response), request.params.id)))
+}
 
 /** Reads which page the query asks for. @throws Refusal `invalid_field` */
 function readDeliveryPage(request: Request): PageQuery {
