@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { warnOfDescriptors } from './compose/descriptors.ts'
 import { checkPlace } from './compose/listen.ts'
 import { createLog } from './compose/log.ts'
@@ -40,11 +41,18 @@ export async function main(options: { json?: boolean } = {}): Promise<void> {
   if (service.setupUrl !== undefined) announceSetup(service.setupUrl, json)
   else if (service.isNew)
     log.info({}, 'nobody has signed up yet; run: countersign user owner-link, which prints the sign-in link')
-  service.composition.storeFailed.then((error) => {
-    log.error({ error }, 'the embedded store ended; stopping, so that the supervisor restarts the service')
+  service.composition.storeFailed.then(async (error) => {
+    log.error(
+      { reason: operatorWords(error).message },
+      'the store cannot be used any more, so the service stops',
+    )
+    await delay(LAST_ANSWERS_MS)
     process.exit(1)
   })
 }
+
+/** How long calls under way, and a probe of readiness, may take to be told that the store is away. */
+const LAST_ANSWERS_MS = 1_000
 
 async function start(config: Config, log: Log): Promise<RunningService> {
   // Checked first, so that a service that cannot listen leaves no new store behind.

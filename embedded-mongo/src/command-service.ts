@@ -24,6 +24,7 @@ import {
 } from './engine/file-errors.ts'
 import type { Steps } from './engine/slice.ts'
 import type { StoreEngine } from './engine/store-engine.ts'
+import { countDamage } from './engine/survey.ts'
 import { MongoError } from './semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from './semantics/values.ts'
 import type { CommandService } from './wire/connection.ts'
@@ -71,9 +72,13 @@ export class SlicedCommandService implements CommandService {
   #committedAt = 0
   #stopped = false
   #refusal: MongoError | undefined
+  #damage: StoreDamageError | undefined
+  readonly #onDamage: (damage: StoreDamageError) => void
 
-  constructor(engine: StoreEngine) {
+  /** @param onDamage is called once, when nothing is served any more because the file is damaged */
+  constructor(engine: StoreEngine, onDamage: (damage: StoreDamageError) => void = () => undefined) {
     this.#engine = engine
+    this.#onDamage = onDamage
   }
 
   run(body: BsonDocument, connectionId: number, reply: (message: Uint8Array) => void): void {
@@ -108,6 +113,7 @@ export class SlicedCommandService implements CommandService {
 
   /** Runs the store's own work, in slices between those of the commands. */
   work(steps: Steps<void>): void {
+    if (this.#damage !== undefined) return
     const whole = function* (): Steps<Reply> {
       yield* steps
       return new Map()
@@ -127,6 +133,10 @@ export class SlicedCommandService implements CommandService {
 
   #begin(body: BsonDocument, connectionId: number, asker: Asker): void {
     const engine = this.#engine
+    if (this.#damage !== undefined && asker.greeting !== true) {
+      asker.reply(this.failure(damaged(this.#damage)))
+      return
+    }
     engine.slice.start()
     this.#guard(asker, () => {
       const result = runCommand(body, { engine, connectionId, now: new Date() })
@@ -139,7 +149,7 @@ export class SlicedCommandService implements CommandService {
     const engine = this.#engine
     if (job.epoch !== engine.epoch) {
       if (job.asker.reading === undefined)
-        throw writeError(engine, engine.undoneBy, 'another one broke off, and this one with it')
+        throw this.#writeError(engine.undoneBy, 'another one broke off, and this one with it')
       job.asker.reading.again()
       return
     }
@@ -152,9 +162,10 @@ export class SlicedCommandService implements CommandService {
     try {
       slice()
     } catch (error) {
-      const message = this.failure(answerable(error, this.#engine.file.path))
+      const message = this.failure(this.#answerable(error))
+      if (this.#damage !== undefined) asker.reply(message)
       // A write that broke off half-way undoes everything uncommitted.
-      if (this.#engine.recover(error)) {
+      else if (this.#engine.recover(error)) {
         this.#flush()
         asker.reply(message)
       } else this.#afterCommit(message, asker)
@@ -178,7 +189,7 @@ export class SlicedCommandService implements CommandService {
       engine.untidy = false
       this.work(engine.purge())
     }
-    if (this.#stopped || this.#scheduled !== undefined) return
+    if (this.#stopped || this.#damage !== undefined || this.#scheduled !== undefined) return
     if (this.#interrupted.length === 0 && this.#waiting.length === 0 && !engine.dirty) return
     this.#scheduled = setImmediate(() => this.#turn())
   }
@@ -204,33 +215,55 @@ export class SlicedCommandService implements CommandService {
     } catch (error) {
       // The file that lost its name has the writes, which no client may see any more.
       if (error instanceof StoreGoneError) this.refuseIfGone()
-      failure = this.failure(writeError(this.#engine, error, messageOf(error)))
+      failure = this.failure(this.#writeError(error, messageOf(error)))
     }
     for (const release of waiting) release(failure)
   }
+
+  /** Translates an error of the store's file for the client, with its whole message; returns other errors unchanged. */
+  #answerable(error: unknown): unknown {
+    const told = explainFileError(error, this.#engine.file.path)
+    if (told instanceof StoreDamageError) return damaged(this.#end(told))
+    return told instanceof StoreFileError ? new MongoError(FILE_CODES[told.trouble], told.message) : error
+  }
+
+  /** Returns why a write was not made durable: the file's error, else `otherwise`. */
+  #writeError(error: unknown, otherwise: string): MongoError {
+    const told = this.#answerable(error)
+    return told instanceof MongoError
+      ? told
+      : new MongoError(1, `the write could not be made durable: ${otherwise}`)
+  }
+
+  /** Ends the service of a damaged file: nothing more is read from it, and nothing that was not committed is written. */
+  #end(damage: StoreDamageError): StoreDamageError {
+    if (this.#damage !== undefined) return this.#damage
+    const { file } = this.#engine
+    try {
+      file.rollback()
+    } catch {
+      // The next start undoes what was not committed.
+    }
+    file.opened.distrust()
+    this.#damage = countDamage(damage, file)
+    const failure = this.failure(damaged(this.#damage))
+    for (const { asker } of this.#interrupted.splice(0)) asker.reply(failure)
+    for (const release of this.#waiting.splice(0)) release(failure)
+    this.#onDamage(this.#damage)
+    return this.#damage
+  }
+}
+
+/** DataCorruptionDetected */
+function damaged({ message }: StoreDamageError): MongoError {
+  return new MongoError(366, message)
 }
 
 function shuttingDown(): MongoError {
   return new MongoError(11600, 'the store is shutting down')
 }
 
-/** Translates an error of the store's file for the client, with its whole message; returns other errors unchanged. */
-function answerable(error: unknown, path: string): unknown {
-  const told = explainFileError(error, path)
-  if (told instanceof StoreDamageError) return new MongoError(366, told.message)
-  if (!(told instanceof StoreFileError)) return error
-  return new MongoError(FILE_CODES[told.trouble], told.message)
-}
-
 const FILE_CODES = { full: 14031, disk: 39, file: 1 } as const
-
-/** Returns why a write was not made durable: the file's error, else `otherwise`. */
-function writeError({ file }: StoreEngine, error: unknown, otherwise: string): MongoError {
-  const told = answerable(error, file.path)
-  return told instanceof MongoError
-    ? told
-    : new MongoError(1, `the write could not be made durable: ${otherwise}`)
-}
 
 /** Every command the store has. Anything else is 59 CommandNotFound. */
 const commandTable: ReadonlyMap<string, Command> = new Map([

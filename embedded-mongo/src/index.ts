@@ -4,8 +4,9 @@ import { Worker } from 'node:worker_threads'
 import type { CopyMark } from './check-copy.ts'
 import { copyStore } from './copy-store.ts'
 import { readLockNote, StoreLockedError, socketUri, storeFiles } from './data-directory.ts'
-import { StoreFileError } from './engine/file-errors.ts'
+import { explainFileError, FileBusyError, StoreFileError } from './engine/file-errors.ts'
 import type { PlanReport } from './engine/store-engine.ts'
+import type { Held } from './engine/survey.ts'
 import type { WorkerOptions, WorkerReport } from './store-worker.ts'
 
 export type { CopyMark } from './check-copy.ts'
@@ -13,6 +14,7 @@ export { copyStore } from './copy-store.ts'
 export { findRunningStore, StoreLockedError } from './data-directory.ts'
 export { StoreFileError } from './engine/file-errors.ts'
 export type { PlanReport } from './engine/store-engine.ts'
+export type { Held } from './engine/survey.ts'
 
 /** How long a holder that has the lock may take to say who it is. */
 const NOTE_POLLS = 10
@@ -23,7 +25,10 @@ export interface EmbeddedStore {
   /** The connection string for the driver, mongoose and Agenda: the socket, `directConnection=true&retryWrites=false`. */
   uri: string
   socketPath: string
-  /** Resolves with the reason if the store's thread ever ends without having been asked to. */
+  /**
+   * Resolves with the reason if the store ever serves nothing any more without having been asked to: its thread ended, or its file
+   * is damaged. Its message is for people. The program must end, too.
+   */
   failed: Promise<Error>
   /** Makes everything durable, disconnects every client and frees the directory. Safe to call twice. */
   close(): Promise<void>
@@ -44,8 +49,11 @@ export async function startEmbeddedStore(options: {
   const workerData: WorkerOptions = { dataDir, plans: onPlan !== undefined, closed }
   const worker = new Worker(new URL('./store-worker.js', import.meta.url), { workerData })
   closeBeforeExit(worker, closed)
-  worker.on('message', (message: WorkerReport) => {
-    if (message.kind === 'plan') onPlan?.(message.report)
+  const damaged = new Promise<Error>((done) => {
+    worker.on('message', (message: WorkerReport) => {
+      if (message.kind === 'plan') onPlan?.(message.report)
+      if (message.kind === 'damaged') done(new StoreFileError(message.message))
+    })
   })
   const exited = new Promise<Error>((done) => {
     worker.once('error', (error) => done(error instanceof Error ? error : new Error(String(error))))
@@ -59,7 +67,9 @@ export async function startEmbeddedStore(options: {
   return {
     uri: socketUri(report.socketPath),
     socketPath: report.socketPath,
-    failed: exited.then((error) => (closing === undefined ? error : new Promise<Error>(() => undefined))),
+    failed: Promise.race([damaged, exited]).then((error) =>
+      closing === undefined ? error : new Promise<Error>(() => undefined),
+    ),
     close: () => {
       closing ??= closeWorker(worker, exited)
       return closing
@@ -82,8 +92,10 @@ export async function runStoreProcess(options: {
   const stopped = options.stop.aborted ? undefined : once(options.stop, 'abort').then(() => undefined)
   options.onReady(store)
   const failure = await Promise.race([stopped, store.failed])
+  await store.close().catch((error: unknown) => {
+    throw failure ?? error
+  })
   if (failure !== undefined) throw failure
-  await store.close()
 }
 
 /**
@@ -106,12 +118,29 @@ export async function backUpStore(options: {
 
 /**
  * Reads every page and document of a store that no process serves. Opening writes: give it a copy.
- * @returns a description of the first damaged one, or undefined
+ * @returns a description of what is damaged, or undefined
  * @throws StoreFileError when it is no store
  */
 export async function findDamage(dataDir: string): Promise<string | undefined> {
   const { readWhole } = await import('./check-copy.ts')
   return readWhole(dataDir)
+}
+
+/**
+ * Reads a store that is damaged, while no process serves it, and changes nothing. Yields every document that is whole, as BSON, and
+ * says what is damaged: `documents` is how many documents that concerns, 0 if it is something else, such as an index.
+ * @throws StoreLockedError; StoreFileError when nothing can be read at all
+ */
+export async function* salvageStore(dataDir: string): AsyncGenerator<Held> {
+  const { readAsItIs } = await import('./engine/survey.ts')
+  const files = storeFiles(dataDir)
+  try {
+    yield* readAsItIs(files.database)
+  } catch (error) {
+    throw error instanceof FileBusyError
+      ? new StoreLockedError(files.directory, readLockNote(files))
+      : explainFileError(error, files.database)
+  }
 }
 
 /** Milliseconds that an exiting process waits at most for its store to close. */
@@ -152,7 +181,7 @@ function failureOf(report: WorkerReport): Error {
 function nextReport(worker: Worker): Promise<WorkerReport> {
   return new Promise((done) => {
     const take = (report: WorkerReport) => {
-      if (report.kind === 'plan') return
+      if (report.kind === 'plan' || report.kind === 'damaged') return
       worker.off('message', take)
       done(report)
     }

@@ -15,10 +15,11 @@ import {
   storeFiles,
   writeLockNote,
 } from './data-directory.ts'
-import { DurableFile } from './engine/durable-file.ts'
-import { explainFileError, FileBusyError } from './engine/file-errors.ts'
+import type { DurableFile } from './engine/durable-file.ts'
+import { explainFileError, FileBusyError, type StoreDamageError } from './engine/file-errors.ts'
 import { startHousekeeping } from './engine/housekeeping.ts'
 import { type PlanReport, StoreEngine } from './engine/store-engine.ts'
+import { openWhole } from './engine/survey.ts'
 import { MongoError } from './semantics/mongo-error.ts'
 import { Connection } from './wire/connection.ts'
 
@@ -43,10 +44,11 @@ export interface StoreServer {
 }
 
 /**
- * For tests: another file than a {@link DurableFile}, a callback for the plan of each statement, and limits that are soon
- * reached.
+ * `onDamage` is called once, when the store serves nothing any more because its file is damaged. The others are for tests: another
+ * file than a {@link DurableFile}, a callback for the plan of each statement, and limits that are soon reached.
  */
 export interface ServeOptions {
+  onDamage?: (damage: StoreDamageError) => void
   openFile?: (path: string) => DurableFile
   onPlan?: ((report: PlanReport) => void) | undefined
   maxConnections?: number
@@ -86,7 +88,7 @@ async function open(files: StoreFiles, options: ServeOptions): Promise<StoreServ
 
 function openEngine(files: StoreFiles, { openFile, onPlan }: ServeOptions): StoreEngine {
   try {
-    const engine = new StoreEngine(openFile?.(files.database) ?? new DurableFile(files.database))
+    const engine = new StoreEngine(openFile?.(files.database) ?? openWhole(files.database))
     engine.onPlan = onPlan
     // The note of a store that was killed; no client may take it for ours.
     rmSync(files.lock, { force: true })
@@ -100,10 +102,10 @@ function openEngine(files: StoreFiles, { openFile, onPlan }: ServeOptions): Stor
 async function listen(
   files: StoreFiles,
   engine: StoreEngine,
-  { maxConnections = MAX_CONNECTIONS, lookEveryMs = LOOK_EVERY_MS }: ServeOptions,
+  { maxConnections = MAX_CONNECTIONS, lookEveryMs = LOOK_EVERY_MS, onDamage }: ServeOptions,
 ): Promise<StoreServer> {
   const { socketPath, temporary } = chooseSocketPath(files)
-  const service = new SlicedCommandService(engine)
+  const service = new SlicedCommandService(engine, onDamage)
   const sockets = new Set<Socket>()
   let connections = 0
   let served = 0

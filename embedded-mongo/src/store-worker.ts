@@ -11,6 +11,8 @@ export type WorkerReport =
   /** `told`: the message alone tells a person what to do. */
   | { kind: 'failed'; message: string; told: boolean }
   | { kind: 'plan'; report: PlanReport }
+  /** The store serves nothing any more; `message` as of `failed`. */
+  | { kind: 'damaged'; message: string }
   | { kind: 'closed' }
 
 /** The store's thread: opens the directory it is given, reports, and closes when asked. */
@@ -22,7 +24,8 @@ async function main(): Promise<void> {
   let server: StoreServer
   try {
     const onPlan = data.plans ? (plan: PlanReport) => report({ kind: 'plan', report: plan }) : undefined
-    server = await serveStore(data.dataDir, { onPlan })
+    const onDamage = ({ message }: Error) => report({ kind: 'damaged', message })
+    server = await serveStore(data.dataDir, { onPlan, onDamage })
   } catch (error) {
     report(failureOf(error))
     sayClosed(data.closed)

@@ -19,8 +19,9 @@ import { DurableFile } from '../src/engine/durable-file.ts'
 import { StoreFileError } from '../src/engine/file-errors.ts'
 import { sweepExpired } from '../src/engine/housekeeping.ts'
 import { OpenFile } from '../src/engine/open-file.ts'
-import { finish } from '../src/engine/slice.ts'
+import { Seal } from '../src/engine/seal.ts'
 import { StoreEngine } from '../src/engine/store-engine.ts'
+import { openWhole } from '../src/engine/survey.ts'
 import { serveStore } from '../src/store-server.ts'
 import { openStore, refusal, type TestStore, temporaryDirectory } from './support.ts'
 
@@ -46,158 +47,158 @@ function file(): string {
   return join(dataDir, 'store.db')
 }
 
-/** Changes the file behind the store's back, as a disk that spoils it after the start: without a seal only its own rules are checked. */
+/** Changes the file behind the store's back and seals it again, as if the disk had spoilt it after the start. */
 function alter(...statements: string[]): void {
-  rmSync(join(dataDir, 'store.seal'))
   const db = new Database(file())
   for (const statement of statements) db.exec(statement)
   db.close()
+  Seal.make(file(), 8192).close()
 }
 
-async function reopened(look: (store: TestStore) => Promise<void>): Promise<void> {
-  const store = await openStore(dataDir, { keep: true })
+async function reopened(look: (store: TestStore, damage: () => string[]) => Promise<void>): Promise<void> {
+  const found: string[] = []
+  const store = await openStore(dataDir, { keep: true, onDamage: ({ message }) => found.push(message) })
   try {
-    await look(store)
+    await look(store, () => found)
   } finally {
     await store.close()
   }
 }
 
-/** @returns since when everything has */
-async function letExpire(): Promise<Date> {
-  const at = new Date(0)
-  await reopened(async ({ db }) => {
-    await db.collection('items').updateMany({}, { $set: { at } })
-    await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
-  })
-  return at
-}
-
-/** Every document through `ask`, or the code of the refusal. */
+/** Every document through `ask`, or the refusal. */
 function asked(store: TestStore, filter: Document, hint?: string): Promise<unknown> {
   const cursor = store.db.collection('items').find(filter, hint === undefined ? {} : { hint })
-  return cursor.toArray().catch((error: { code: number; errmsg: string }) => error)
+  return cursor.toArray().catch(({ code, codeName, errmsg }: Document) => ({ code, codeName, errmsg }))
 }
 
-const refused = {
-  code: 366,
-  codeName: 'DataCorruptionDetected',
-  errmsg: expect.stringContaining('store.db is damaged: '),
-}
 /** The second document: the rows of a collection lie behind one another. */
 const SECOND = 'id = (SELECT id FROM documents ORDER BY id LIMIT 1 OFFSET 1)'
+const changeText = `UPDATE documents SET body = CAST(replace(CAST(body AS TEXT), '122.00', '922.00') AS BLOB) WHERE ${SECOND}`
+const second = '1 of 3 documents of test.items'
+const ownerIndex = 'index owner_1 of test.items'
 
-describe('what is not as it was written', () => {
-  it('in a text of a document is refused wherever it would be read, and the others are served', async () => {
-    alter(
-      `UPDATE documents SET body = CAST(replace(CAST(body AS TEXT), '122.00', '922.00') AS BLOB) WHERE ${SECOND}`,
-    )
-    await reopened(async (store) => {
-      for (const filter of [{}, { _id: 2 }, { owner: 'owner2' }, { text: /9/ }]) {
-        expect(await asked(store, filter)).toMatchObject(refused)
-      }
-      const change = store.db.collection<Item>('items').updateOne({ _id: 2 }, { $set: { owner: 'me' } })
-      expect(await refusal(change)).toMatchObject({ code: 366 })
-      expect(await asked(store, { _id: 1 })).toMatchObject([{ text: 'amount: 121.00' }])
-      expect(await asked(store, { owner: 'owner3' })).toMatchObject([{ _id: 3 }])
-    })
-  })
-
-  it('is named, and left out for who asks for partial results; what has expired beside it is removed', async () => {
-    const at = await letExpire()
-    alter(`UPDATE documents SET sum = ~sum WHERE ${SECOND}`)
-    await reopened(async (store) => {
-      const items = store.db.collection<Item>('items')
-      const errmsg = expect.stringContaining(': document 2 of test.items does not match its checksum')
-      const partial = async (filter: Document) =>
-        (await items.find(filter, { allowPartialResults: true }).toArray()).map(({ _id }) => _id)
-      for (const [filter, left] of [
-        [{}, [1, 3]],
-        [{ at }, [1, 3]],
-        [{ _id: 2 }, []],
-        [{ owner: 'owner2' }, []],
-      ] as const) {
-        expect(await asked(store, filter)).toMatchObject({ ...refused, errmsg })
-        expect(await partial(filter)).toEqual(left)
-      }
-      finish(sweepExpired(store.server.engine, new Date()))
-      expect(await partial({})).toEqual([])
-      expect(await asked(store, {})).toMatchObject({ ...refused, errmsg })
-    })
-  })
-
-  it.each([
-    ['whose checksum is another', 'sum = ~sum'],
-    ['whose key is another', "key = CAST(key || x'00' AS BLOB)"],
-    ['that names nothing', 'number = 9'],
-  ])('an entry %s keeps no document from who asks for partial results', async (_what, change) => {
-    await letExpire()
-    alter(`UPDATE entries SET ${change} WHERE tree IN (2, 3) AND number = 2`)
-    await reopened(async (store) => {
-      const items = store.db.collection<Item>('items')
-      const filter = { owner: { $gte: 'owner1' } }
-      expect(await asked(store, filter)).toMatchObject(refused)
-      const partial = async (limit: number) => {
-        const options = { allowPartialResults: true, sort: { owner: -1 }, hint: 'owner_1', limit } as const
-        return (await items.find(filter, options).toArray()).map(({ _id }) => _id)
-      }
-      expect(await partial(0)).toEqual([3, 2, 1])
-      expect(await partial(2)).toEqual([3, 2])
-      // One that breaks off takes nothing with it that was written at the same moment.
-      const refusedOne = items.updateOne({ _id: 2 }, { $set: { owner: 'me' } }).catch(() => undefined)
-      await Promise.all([refusedOne, items.insertOne({ _id: 4, owner: 'owner4', text: '' })])
-      expect(await asked(store, { _id: 4 })).toHaveLength(1)
-      finish(sweepExpired(store.server.engine, new Date()))
-      expect(await asked(store, { _id: { $in: [1, 3] } })).toEqual([])
-    })
-  })
-
-  it('a document that is gone is missed by a scan and by the index that names it', async () => {
-    alter(`DELETE FROM documents WHERE ${SECOND}`)
-    await reopened(async (store) => {
-      expect(await asked(store, {})).toMatchObject({
-        ...refused,
-        errmsg: expect.stringContaining('has 2 documents and should have 3'),
-      })
-      expect(await asked(store, { owner: 'owner2' })).toMatchObject(refused)
-      expect(await asked(store, { owner: 'owner1' })).toMatchObject([{ _id: 1 }])
-    })
-  })
-
-  it('an entry whose key was altered is refused, not taken for another', async () => {
-    alter(
+describe('damage that a running store finds', () => {
+  const found: [what: string, change: string, filter: Document, told: string][] = [
+    [
+      'a text of a document',
+      changeText,
+      {},
+      `a document of test.items does not match its checksum (${second})`,
+    ],
+    [
+      'a document that is gone, in a scan',
+      `DELETE FROM documents WHERE ${SECOND}`,
+      {},
+      `test.items has 2 documents and should have 3 (${second})`,
+    ],
+    [
+      'a document that is gone, by its index',
+      `DELETE FROM documents WHERE ${SECOND}`,
+      { owner: 'owner2' },
+      `index owner_1 of test.items has an entry without a document (${second})`,
+    ],
+    [
+      'the checksum of an entry',
+      'UPDATE entries SET sum = ~sum WHERE tree = 2 AND number = 2',
+      { owner: 'owner2' },
+      `an entry of an index does not match its checksum (${ownerIndex})`,
+    ],
+    [
+      'the key of an entry',
       "UPDATE entries SET key = CAST(substr(key, 1, length(key) - 3) || x'390000' AS BLOB) WHERE tree = 2 AND number = 3",
-    )
-    await reopened(async (store) => {
-      expect(await asked(store, { owner: { $gte: '' } })).toMatchObject(refused)
+      { owner: { $gte: '' } },
+      `an entry of an index does not match its checksum (${ownerIndex})`,
+    ],
+    [
+      'an entry that is missing',
+      'DELETE FROM entries WHERE tree = 2 AND number = 2',
+      { owner: { $exists: true } },
+      `index owner_1 of test.items has 2 documents and should have 3 (${ownerIndex})`,
+    ],
+  ]
+  it.each(found)(
+    '%s: one sentence, and nothing is served any more, nor at the next start',
+    async (_what, change, filter, told) => {
+      alter(change)
+      await reopened(async (store, damage) => {
+        expect(await asked(store, { _id: 1 })).toMatchObject([{ text: 'amount: 121.00' }])
+        expect(damage()).toEqual([])
+        const hint = 'owner' in filter ? 'owner_1' : undefined
+        const errmsg = `the store file ${file()} is damaged: ${told}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${file()}-wal, and put a backup of the file in its place`
+        const refused = { code: 366, codeName: 'DataCorruptionDetected', errmsg }
+        expect(await asked(store, filter, hint)).toEqual(refused)
+        expect(await asked(store, { _id: 1 })).toEqual(refused)
+        const write = store.db.collection<Item>('items').insertOne({ _id: 4, owner: 'owner4', text: '' })
+        expect(await refusal(write)).toMatchObject({ code: 366 })
+        expect(await refusal(store.db.command({ ping: 1 }))).toMatchObject({ code: 366 })
+        expect(await store.db.command({ hello: 1 })).toMatchObject({ ok: 1 })
+        expect(damage()).toEqual([errmsg])
+      })
+      const counts = /\(([^()]*)\)$/.exec(told)?.[1]
+      for (const _start of [1, 2])
+        await expect(serveStore(dataDir)).rejects.toThrow(`store.db is damaged: ${counts}. Stop the store`)
+    },
+  )
+
+  it('ends what waits: neither a write of the same moment nor a long read is answered as if it had been whole', async () => {
+    alter(changeText)
+    await reopened(async (store, damage) => {
+      const items = store.db.collection<Item>('items')
+      const outcomes = await Promise.allSettled([
+        items.insertOne({ _id: 5, owner: 'owner5', text: '' }),
+        items.updateOne({ _id: 2 }, { $set: { owner: 'me' } }),
+        items.bulkWrite([{ deleteOne: { filter: { _id: 2 } } }, { deleteOne: { filter: { _id: 1 } } }], {
+          ordered: false,
+        }),
+        store.db.collection('items').countDocuments({ text: /9/ }),
+      ])
+      expect(outcomes.slice(1).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+      expect(damage()).toHaveLength(1)
     })
   })
 
-  it('an entry that its document does not bear out is refused, and so is a change that misses one', async () => {
+  it('an entry its document does not bear out, and a change that misses one', async () => {
     const damaged = new DurableFile(file())
     const tree = 2
-    const [first, second] = damaged.entries(
+    const [first, other] = damaged.entries(
       tree,
       { from: '', to: '\xff' },
       { after: undefined, limit: 2, backwards: false },
     )
     damaged.deleteEntry(tree, first?.key.toString('latin1') ?? '', first?.number ?? 0)
-    damaged.insertEntries(first?.number ?? 0, [{ tree, key: second?.key.toString('latin1') ?? '' }])
+    damaged.insertEntries(first?.number ?? 0, [{ tree, key: other?.key.toString('latin1') ?? '' }])
     damaged.commit()
     damaged.close()
-    await reopened(async (store) => {
-      expect(await asked(store, { owner: { $gte: 'owner2' }, text: /amount/ })).toMatchObject(refused)
-      const items = store.db.collection<Item>('items')
-      expect(await refusal(items.deleteOne({ _id: 1 }))).toMatchObject({ code: 366 })
-      expect(await asked(store, { _id: 1 })).toMatchObject([{ owner: 'owner1' }])
-      await items.insertOne({ _id: 4, owner: 'owner4', text: '' })
-    })
+    for (const ask of [
+      (store: TestStore) => asked(store, { owner: { $gte: 'owner2' }, text: /amount/ }),
+      (store: TestStore) =>
+        store.db
+          .collection<Item>('items')
+          .deleteOne({ _id: 1 })
+          .catch((error) => error),
+    ]) {
+      await reopened(async (store, damage) => {
+        expect(await ask(store)).toMatchObject({ code: 366 })
+        expect(damage()).toEqual([
+          expect.stringContaining('store.db is damaged: index owner_1 of test.items '),
+        ])
+      })
+    }
   })
 
-  it('an entry that is missing is missed where the whole index is read', async () => {
-    alter('DELETE FROM entries WHERE tree = 2 AND number = 2')
-    await reopened(async (store) => {
-      expect(await asked(store, {}, 'owner_1')).toMatchObject(refused)
+  it('found by the work of the store itself, such as the removal of what has expired', async () => {
+    await reopened(async ({ db }) => {
+      await db.collection('items').updateMany({}, { $set: { at: new Date(0) } })
+      await db.collection('items').createIndex({ at: 1 }, { expireAfterSeconds: 0 })
+    })
+    alter(`UPDATE documents SET sum = ~sum WHERE ${SECOND}`)
+    await reopened(async (store, damage) => {
+      const service = new SlicedCommandService(store.server.engine, ({ message }) => damage().push(message))
+      service.work(sweepExpired(store.server.engine, new Date()))
+      await expect.poll(damage).toEqual([expect.stringContaining(second)])
+      service.work(sweepExpired(store.server.engine, new Date()))
+      service.stop()
+      expect(damage()).toHaveLength(1)
     })
   })
 })
@@ -267,7 +268,7 @@ describe('a store that was spoilt while it rested', () => {
     const folder = copyOf(from)
     try {
       spoil(folder)
-      const engine = new StoreEngine(new DurableFile(join(folder, 'store.db')))
+      const engine = new StoreEngine(openWhole(join(folder, 'store.db')))
       try {
         return { answers: await answers(asker(engine)) }
       } finally {
@@ -355,7 +356,8 @@ describe('a store that was spoilt while it rested', () => {
     const folder = copyOf(snapshots.killed)
     cut(join(folder, 'store.db-wal'))
     const log = readFileSync(join(folder, 'store.db-wal'))
-    expect(() => new DurableFile(join(folder, 'store.db'))).toThrow(lost)
+    expect(() => openWhole(join(folder, 'store.db'))).toThrow(lost)
+    expect(existsSync(join(folder, 'store.db-shm'))).toBe(false)
     expect([readFileSync(join(folder, 'store.db')), readFileSync(join(folder, 'store.db-wal'))]).toEqual([
       before[0],
       log,

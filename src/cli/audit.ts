@@ -102,8 +102,6 @@ function sentence(finding: Finding): string {
       return `Record ${finding.seq} and all later ones are missing: the trail was longer.`
     case 'rewritten':
       return `Record ${finding.seq} has changed: it, or one before it, was rewritten.`
-    case 'damaged':
-      return `Record ${finding.seq} cannot be read: it is corrupt on disk.`
     case 'stray':
       return `The trail's collection contains a document that is not a record: ${finding.id}.`
     case 'not_told':
@@ -114,8 +112,6 @@ function sentence(finding: Finding): string {
       if (finding.part === 'asked')
         return `${finding.id} (${finding.collection}) differs from the original request; record ${finding.seq ?? '(not written yet)'} reports ${finding.type}.`
       return `The ${finding.part} of ${finding.id} (${finding.collection}) differs from what was signed; record ${finding.seq} reports ${finding.type}.`
-    case 'unreadable':
-      return `${finding.id} (${finding.collection}), for which record ${finding.seq} reports ${finding.type}, cannot be read: it is corrupt on disk.`
     case 'vanished':
       return `Record ${finding.seq} reports ${finding.type} of ${finding.id}, which is not in ${finding.collection}.`
   }

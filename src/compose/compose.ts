@@ -11,20 +11,18 @@ import { createPushKeyKeeper } from '../flow/tell/push-secrets.ts'
 import { createPushSender, createWebhookSender } from '../outbound/guarded-post.ts'
 import { createTargetUrls } from '../outbound/target-url.ts'
 import type { ChatPort, Clock, Log, RateLimiter, Vault } from '../ports/ports.ts'
-import { NoSigningKeyError } from '../signing/keys.ts'
 import { createRandom } from '../signing/random.ts'
 import { createSessionTokens } from '../signing/session-token.ts'
-import { createVault, SealError } from '../signing/vault.ts'
+import { createVault } from '../signing/vault.ts'
 import { refuseUnfinished } from '../store/archive/load-archive.ts'
 import { createAuditTrail } from '../store/audit/audit-trail.ts'
 import { createStoreClock } from '../store/clock.ts'
 import { createPushKeyStore } from '../store/delivery/push-keys.ts'
 import { doOnce } from '../store/lease.ts'
 import { connectStore, ping, type StoreConnection } from '../store/mongo/connect.ts'
-import { damageTold, isUnavailable } from '../store/mongo/failures.ts'
+import { isUnavailable } from '../store/mongo/failures.ts'
 import { createOutboxSources, type Wake, type Written } from '../store/mongo/outbox.ts'
 import { checkServer, EmptyStoreError, embeddedInWords, inWords, type Server } from '../store/mongo/server.ts'
-import { isThere, PASSED_OVER } from '../store/mongo/sound-reads.ts'
 import { createRateLimiter } from '../store/rate-limits.ts'
 import { createChangeSignal } from '../store/requests/change-signal.ts'
 import { createInboxStore } from '../store/requests/inbox.ts'
@@ -89,13 +87,16 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   try {
     const connection = await connectStore(store.uri, config.storeTimeoutMs)
     opened.push(() => connection.close())
-    const watched = { store: nameOf(config, store, connection), ping: () => ping(connection) }
+    const watched = {
+      store: nameOf(config, store, connection),
+      own: store.own,
+      ping: () => ping(connection),
+    }
     const log = tellTroubleOnce(options.log, watched)
     opened.push(async () => log.stop())
-    connection.on(PASSED_OVER, (error: unknown) => log.error({ error }, 'skipping a damaged document'))
     await refuseUnfinished(connection)
     const keys = connection.collection('signing_keys')
-    const made = await isThere(connection, () => keys.findOne({}, { projection: { _id: 1 } }))
+    const made = (await keys.findOne({}, { projection: { _id: 1 } })) !== null
     // Secrets made for a store that is only read would keep a service from starting beside them.
     if (!made && options.use === 'read') throw new EmptyStoreError(config)
     const vault = createVault(await loadSecrets(config, !made, (told) => log.warn({}, told)))
@@ -123,11 +124,6 @@ interface Opened {
   close(): Promise<void>
 }
 
-const STORE_FAILURES: Pick<FlowDeps, 'storeIsDown' | 'storeIsDamaged'> = {
-  storeIsDown: isUnavailable,
-  storeIsDamaged: (error) => damageTold(error) !== undefined || error instanceof NoSigningKeyError,
-}
-
 async function assemble(
   config: Config,
   { log, localTime, chats = [], use = 'serve', newSecrets = false }: ComposeOptions,
@@ -153,7 +149,7 @@ async function assemble(
     models: await loadAuthenticators(config, clock, log),
     verifications: createVerificationLog(stores.audit, log),
     creating: new Map(),
-    ...STORE_FAILURES,
+    storeIsDown: isUnavailable,
     ...signals.ports,
     signer: createSigner(keys, clock),
     keys,
@@ -338,8 +334,6 @@ function composeDelivery(config: Config, connection: StoreConnection, { wake, ..
     ...given,
     store: createPushKeyStore(connection, wake),
     sender: pusher,
-    // A pair that was altered does not open: that, too, keeps nothing else from starting.
-    isDamaged: (error) => STORE_FAILURES.storeIsDamaged(error) || error instanceof SealError,
   })
   return {
     pushKey,

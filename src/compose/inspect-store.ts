@@ -16,7 +16,6 @@ import { createChatInstallationStore } from '../store/chat/chat-installations.ts
 import { readHello } from '../store/clock.ts'
 import { connectStore, type StoreConnection } from '../store/mongo/connect.ts'
 import { checkServer, EmptyStoreError, embeddedInWords, type Server } from '../store/mongo/server.ts'
-import { findSound, isThere } from '../store/mongo/sound-reads.ts'
 import { createAccountStore } from '../store/people/accounts.ts'
 import { createRequestStore } from '../store/requests/requests.ts'
 import { createRestoreStore } from '../store/restores.ts'
@@ -153,11 +152,11 @@ export function withTrail<Result>(
   return lookAt(
     { ...config, storeTimeoutMs: Math.max(config.storeTimeoutMs, READING_MS) },
     async (connection) => {
-      const holds = (name: string) => isThere(connection, () => connection.collection(name).findOne())
+      const holds = async (name: string) => (await connection.collection(name).findOne()) !== null
       if (!mayBeEmpty && !(await holds('signing_keys')) && !(await holds('audit_log')))
         throw new EmptyStoreError(config)
       return work({
-        trail: createAuditTrail(connection, { partial: true }),
+        trail: createAuditTrail(connection),
         survey: createStateSurvey(connection),
       })
     },
@@ -188,14 +187,11 @@ export function inspectHold(config: StoreSettings): Promise<HoldReport | undefin
     if (restore?.state !== 'held') return undefined
     const requests = createRequestStore(connection)
     const keys = connection.collection<{ _id: string; name: string }>('api_keys')
-    const active = await findSound(
-      keys,
-      { revoked_at: null, internal: { $ne: true } },
-      { projection: { name: 1 } },
-    )
+    const live = { revoked_at: null, internal: { $ne: true } }
+    const active = await keys.find(live, { projection: { name: 1 } }).toArray()
     const users = connection.collection<{ _id: string; email: string }>('users')
     const enrolled = { $or: [{ 'passkeys.0': { $exists: true } }, { totp: { $exists: true } }] }
-    const people = await findSound(users, enrolled, { projection: { email: 1 } })
+    const people = await users.find(enrolled, { projection: { email: 1 } }).toArray()
     return {
       restore,
       pending: await requests.countHeld(restore.id, 'pending'),

@@ -4,8 +4,7 @@ import type { Config } from '../config/config.ts'
 import { buildInfo } from '../config/package-path.ts'
 import { redact } from '../domain/redact.ts'
 import type { Log } from '../ports/ports.ts'
-import { NoSigningKeyError } from '../signing/keys.ts'
-import { damageTold, diskTrouble, isUnavailable } from '../store/mongo/failures.ts'
+import { diskTrouble, hasEnded, isUnavailable } from '../store/mongo/failures.ts'
 
 /** Makes a log of JSON lines in production, readable lines in development; both pass through `redact`. */
 export function createLog(config: Pick<Config, 'production' | 'logLevel'>, destination?: Writable): Log {
@@ -58,6 +57,8 @@ export interface TroubleLog extends Log {
 interface Watched {
   /** Address or file of the store, for people. */
   store: string
+  /** Whether this process runs it. */
+  own: boolean
   /** Fails while the store cannot do its work. */
   ping(): Promise<unknown>
 }
@@ -65,27 +66,18 @@ interface Watched {
 /** Milliseconds between two checks whether the trouble is over. */
 const LOOK_EVERY_MS = 1_000
 
-/** The most kinds of damage that are remembered as reported. */
-const MOST_TOLD = 100
-
 /**
- * While the store is unreachable, or its disk is full, every call and every sweep fails. The log reports once when that begins,
- * once when it is over, and each damaged document once; the single failures appear only at `debug`, without their stacks.
+ * While the store is unreachable, or its disk is full, every call and every sweep fails. The log reports once when that begins and
+ * once when it is over; the single failures appear only at `debug`, without their stacks.
  */
 export function tellTroubleOnce(log: Log, watched: Watched): TroubleLog {
   const away = watchTrouble(log, watched)
-  const told = new Set<string>()
   const at = (level: 'info' | 'warn' | 'error') => (fields: Record<string, unknown>, message: string) => {
-    const { error } = fields
-    const damage = error instanceof NoSigningKeyError ? error.message : damageTold(error)
-    const reason = damage ?? reasonOf(error)
+    const reason = reasonOf(fields.error)
     if (reason === undefined) return log[level](fields, message)
-    if (damage === undefined) away.failed(diskTrouble(error) === undefined ? 'away' : 'disk', reason)
-    else if (!told.has(damage)) {
-      if (told.size >= MOST_TOLD) told.clear()
-      told.add(damage)
-      return log.error({ ...fields, error: damage }, 'a damaged part of the store is left out of answers')
-    }
+    // `main` says why our own store has ended, and ends the process.
+    if (!(watched.own && hasEnded(fields.error)))
+      away.failed(diskTrouble(fields.error) === undefined ? 'away' : 'disk', reason)
     log.debug({ ...fields, error: reason }, message)
   }
   return { debug: log.debug, info: at('info'), warn: at('warn'), error: at('error'), stop: away.stop }

@@ -1,5 +1,5 @@
 import { redact } from '../domain/redact.ts'
-import { damageTold, diskTrouble } from '../store/mongo/failures.ts'
+import { diskTrouble } from '../store/mongo/failures.ts'
 
 /** What an operator reads of an error, and the code that `--json` gives it, stable for scripts. */
 interface OperatorWords {
@@ -10,8 +10,8 @@ interface OperatorWords {
 /** Errors whose message alone says what to do. Keyed by name: a command may not have loaded the modules of their classes. */
 const KNOWN_ERRORS: Partial<Record<string, string>> = {
   ArchiveError: 'archive_unusable',
+  ChangedKeyError: 'store_unusable',
   ConfigError: 'config_invalid',
-  DamagedKeyError: 'store_unusable',
   DataDirInUseError: 'data_dir_in_use',
   EmptyStoreError: 'no_store',
   ListenError: 'not_permitted',
@@ -44,7 +44,7 @@ export function operatorWords(error: unknown): OperatorWords {
   if (known !== undefined) return { code: known, message: error.message }
   const file = 'code' in error ? FILE_ERRORS[String(error.code)] : undefined
   if (file !== undefined) return { code: file.code, message: `${error.message}. ${file.advice}` }
-  const trouble = diskTrouble(error) ?? damageTold(error)
+  const trouble = diskTrouble(error)
   if (trouble !== undefined) return { code: 'store_unusable', message: trouble }
   return { code: 'internal_error', message: String(redact(error.stack ?? error.message)) }
 }

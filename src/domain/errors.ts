@@ -208,10 +208,6 @@ export const REFUSALS = {
     503,
     'The store does not respond or accepts no writes right now; send the same again after {retry_after}.',
   ],
-  storage_damaged: [
-    503,
-    'This data is damaged in the store, so it is not shown[; quote {request_id} to the operator: the log of the service names the file and the remedy].',
-  ],
   unavailable: [503, 'The service cannot do this right now; retry in {retry_after}.'],
   internal_error: [500, 'Something failed on our side[; quote {request_id} when you report it].'],
 } as const satisfies Record<string, readonly [number, string]>

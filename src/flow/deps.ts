@@ -71,8 +71,6 @@ export interface KeyKeeper {
    * read again; at most once a second, as anyone can send unknown ids.
    */
   find(kid: string): Promise<PublicKeyRecord | undefined>
-  /** @throws the store's error if this key is stored but damaged: what it signed is not forged, it cannot be checked */
-  refuseSpoilt(kid: string): Promise<void>
   /** Names of settings in which the process that made the newest key differed from this one, when keys were last loaded. */
   changed(): string[]
   /** Makes the first key of every purpose that has none. Called at every start. */
@@ -103,9 +101,9 @@ export interface VerificationLog {
 
 /** The key pair that identifies this deployment to push services (VAPID, RFC 8292). */
 export interface PushKeyKeeper {
-  /** True when the stored pair is damaged: nothing is pushed, and everything else goes on. */
+  /** True when the stored pair was sealed under another key: nothing is pushed, and everything else goes on. */
   isOff(): boolean
-  /** Returns the pair; call `ensure` first. @throws Refusal `storage_damaged` */
+  /** Returns the pair; call `ensure` first. @throws Refusal `unavailable` */
   current(): VapidKeys
   /** Called at every start: makes the pair if there is none. Two processes that start at once agree on one pair. */
   ensure(): Promise<void>
@@ -148,6 +146,4 @@ export interface FlowDeps extends PeopleDeps, Stores {
   settings: Settings
   /** Does the error mean that the store is unavailable? The operation may have been done or not, and may be tried again. */
   storeIsDown(error: unknown): boolean
-  /** Does the error mean that stored data is no longer as it was written? */
-  storeIsDamaged(error: unknown): boolean
 }

@@ -4,7 +4,7 @@ import { given } from '../domain/given.ts'
 import type { HttpDeps } from './http-deps.ts'
 import { loggedPath, noteRefused, requestIdOf } from './middleware/log-requests.ts'
 
-type StoreFailures = Pick<HttpDeps, 'storeIsDown' | 'storeIsDamaged'>
+type StoreFailures = Pick<HttpDeps, 'storeIsDown'>
 
 /** Turns every error into an answer. An unknown error becomes a bland 500 with a request id, or a 503; details go to the log. */
 export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailures): ErrorRequestHandler {
@@ -27,13 +27,10 @@ export function errorResponse(deps: Pick<HttpDeps, 'log' | 'clock'> & StoreFailu
 }
 
 /** Returns the refusal that stands for an error of ours, whose own words are for the log, under `request_id`. */
-export function failureOf(
-  { storeIsDown, storeIsDamaged }: StoreFailures,
-  error: unknown,
-  request_id?: string,
-): Refusal {
-  if (storeIsDown(error)) return refusal('storage_unavailable')
-  return refusal(storeIsDamaged(error) ? 'storage_damaged' : 'internal_error', given({ request_id }))
+export function failureOf({ storeIsDown }: StoreFailures, error: unknown, request_id?: string): Refusal {
+  return storeIsDown(error)
+    ? refusal('storage_unavailable')
+    : refusal('internal_error', given({ request_id }))
 }
 
 /** Sends `{error, message, …details}`, with its headers. */

@@ -51,10 +51,7 @@ export function openEventStream(response: Response, { heartbeatMs = HEARTBEAT_MS
 }
 
 /** Returns the body of a refusal plus its status: the response has already begun, so its own status can no longer change. */
-export function errorEventData(
-  deps: Pick<HttpDeps, 'log' | 'storeIsDown' | 'storeIsDamaged'>,
-  error: unknown,
-): object {
+export function errorEventData(deps: Pick<HttpDeps, 'log' | 'storeIsDown'>, error: unknown): object {
   const known = error instanceof Refusal ? error : failureOf(deps, error)
   if (known !== error) deps.log.error({ error }, 'event stream failed')
   const { retry_after } = known.details

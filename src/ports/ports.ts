@@ -96,8 +96,6 @@ export interface AuditTrail {
   }): Promise<AuditRecord[]>
   /** Reads records in order, from that number on. */
   scan(from: number, limit: number): Promise<AuditRecord[]>
-  /** Is there a record of that number which the disk has spoilt? */
-  isDamaged(seq: number): Promise<boolean>
 }
 
 /** The outcome of one call to a platform. */

@@ -2,11 +2,9 @@ import mongoose, { Schema } from 'mongoose'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { KeyPurpose } from '../signing/key-record.ts'
 import { STRICT_SCHEMA, type StoreConnection } from './mongo/connect.ts'
-import { damageTold } from './mongo/failures.ts'
 import { date, number, text } from './mongo/fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from './mongo/outbox.ts'
 import { documentOf, recordOf } from './mongo/record.ts'
-import { leanSound } from './mongo/sound-reads.ts'
 import { createWriter } from './mongo/writer.ts'
 
 /** A signing key at rest: its seed is sealed under the service's sealing key. */
@@ -26,9 +24,6 @@ export interface SealedKey {
   made_with: Readonly<Record<string, string>>
   audit: AuditEntry[]
 }
-
-/** What the index still tells about a key whose document is damaged on disk. */
-export type SpoiltKey = Pick<SealedKey, 'purpose' | 'generation'>
 
 type SigningKeyDocument = Omit<SealedKey, 'kid'> & { _id: string } & OutboxToken
 
@@ -56,30 +51,10 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
   const model = connection.model<SigningKeyDocument>('SigningKey', signingKeySchema, 'signing_keys')
   const writer = createWriter(model, wake, recordOf)
   return {
-    /** Returns the keys that can be read, oldest first. */
+    /** Returns all keys, oldest first. */
     async all(): Promise<SealedKey[]> {
-      const found = await leanSound<SigningKeyDocument[]>(model.find({}).sort({ created_at: 1 }))
+      const found = await model.find({}).sort({ created_at: 1 }).lean<SigningKeyDocument[]>()
       return found.map(({ _id, outbox_token: _token, ...rest }) => ({ kid: _id, ...rest }))
-    },
-    /** Returns the damaged keys, which `all` left out. */
-    async spoilt(sound: readonly SealedKey[], purposes: readonly KeyPurpose[]): Promise<SpoiltKey[]> {
-      const found: SpoiltKey[] = []
-      const missing = (await model.estimatedDocumentCount()) - sound.length
-      for (const purpose of purposes) {
-        const known = new Set(sound.filter((key) => key.purpose === purpose).map((key) => key.generation))
-        // Generations have no gaps: the first missing one ends the search.
-        for (let generation = 1; found.length < missing; generation += 1) {
-          if (known.has(generation)) continue
-          const there = await isSpoilt(model, { purpose, generation })
-          if (there === undefined) break
-          if (there) found.push({ purpose, generation })
-        }
-      }
-      return found
-    },
-    /** @throws the store's error when the key exists but is damaged: its signatures cannot be checked, but are not unknown */
-    async refuseSpoilt(kid: string): Promise<void> {
-      await model.findById(String(kid), { _id: 1 }).lean()
     },
     /** @returns false when that generation exists already. */
     insert: ({ kid, ...rest }: SealedKey) => writer.insertNew(documentOf({ id: kid, ...rest })),
@@ -88,18 +63,5 @@ export function createSigningKeyStore(connection: StoreConnection, wake: Wake = 
       const later = mongoose.trusted({ $not: { $lte: revoked_at } })
       return writer.update({ _id: kid, revoked_at: later }, withOutbox({ $set: { revoked_at } }, [audit]))
     },
-  }
-}
-
-/** @returns undefined when the key does not exist */
-async function isSpoilt(
-  model: mongoose.Model<SigningKeyDocument>,
-  { purpose, generation }: SpoiltKey,
-): Promise<boolean | undefined> {
-  try {
-    return (await model.findOne({ purpose, generation }, { _id: 1 }).lean()) === null ? undefined : false
-  } catch (error) {
-    if (damageTold(error) === undefined) throw error
-    return true
   }
 }

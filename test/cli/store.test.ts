@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir, rename, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -5,10 +6,9 @@ import { MongoClient } from 'mongodb'
 import { expect, it, onTestFinished } from 'vitest'
 import { newCaller, send } from '../support/caller.ts'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
-import { patienceFor } from '../support/patience.ts'
 import { freePort, TEST_SECRETS, useService } from '../support/service.ts'
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts'
-import { spoil, spoilNewest } from '../support/spoil.ts'
+import { spawnService, startServiceProcess } from '../support/service-process.ts'
+import { spoil } from '../support/spoil.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 
 it('runs the store as a process of its own, which several commands share', async () => {
@@ -106,139 +106,92 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   const damaged = await cli(['user', 'list', '--json'], { env })
   expect(damaged.error()).toEqual({
     error: 'store_unusable',
-    message: expect.stringMatching(
-      /store\.db is damaged: page \d+ .*put a backup of the file in its place; without a backup .*$/,
-    ),
+    message: expect.stringMatching(/store\.db is damaged: page \d+ .*put a backup of the file in its place$/),
   })
   const ill = await cli(['doctor'], { env })
   expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged.*\n +docs\/deploy\.md says how to restore/)
 })
 
-it('names what is damaged where a command reads it, without a stack', async () => {
-  const { env } = await useDataDir()
-  const dataDir = env.DATA_DIR ?? ''
-  const { user_id } = (await cli(['user', 'invite', 'a@example.com', '--json'], { env })).json()
-  const sentence = (what: string) =>
-    new RegExp(
-      `^the store file .*store\\.db is damaged: document "${what}" of .* in its place; without a backup .*\n?$`,
+it.each(['a call', 'a command beside it'])(
+  'a byte that the disk changes under a service ends it when %s meets it, with one sentence that every later start repeats',
+  async (how) => {
+    const { env, folder } = await useDataDir()
+    const dataDir = env.DATA_DIR ?? ''
+    const port = String(await freePort())
+    const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
+    const start = async () => {
+      const service = await startServiceProcess(ready)
+      onTestFinished(() => service.end('SIGKILL'))
+      return service
+    }
+    await cli(['user', 'invite', 'a@example.com'], { env: ready })
+    const made = ['key', 'create', '--owner', 'a@example.com', '--name', 'k', '--sandbox', '--json']
+    const { raw_key } = (await cli(made, { env: ready })).json()
+    const call = (path: string, init: RequestInit = {}) =>
+      fetch(`http://localhost:${port}${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${raw_key}`, 'content-type': 'application/json' },
+      })
+    const first = await start()
+    // Longer than a page of the file, which is read only with its own document.
+    const note = `${'x'.repeat(8_000)}the account 4711${'x'.repeat(8_000)}`
+    const body = JSON.stringify({ action: 'pay', context: { note }, sandbox_auto_decide_seconds: 0 })
+    const { request_id } = JSON.parse(
+      await (await call('/api/v1/approvals/request', { method: 'POST', body })).text(),
     )
-  await spoil(dataDir, [user_id])
-  const list = await cli(['user', 'list', '--json'], { env })
-  expect(list.error()).toEqual({ error: 'store_unusable', message: expect.stringMatching(sentence(user_id)) })
+    const read = () => call(`/api/v1/approvals/${request_id}`)
+    await expect.poll(async () => (await read()).text()).toContain('"approved"')
+    await first.end('SIGTERM')
 
-  const copy = join(dataDir, '..', 'copy')
-  const backup = async (folder: string) => (await cli(['backup', folder, '--json'], { env })).error()
-  expect(await backup(copy)).toEqual({
-    error: 'store_unusable',
-    message: expect.stringMatching(
-      new RegExp(
-        `^the store file .*data/store\\.db is damaged: document "${user_id}" of .*The copy was removed`,
-      ),
-    ),
-  })
-  expect(await readdir(copy)).toEqual([])
-  expect(await backup(join(dataDir, 'store.db', 'copy'))).toEqual({
-    error: 'store_unusable',
-    message: expect.stringContaining('ENOTDIR'),
-  })
-})
+    const second = await start()
+    const ended = once(second.child, 'close')
+    await spoil(dataDir, 'the account 4711')
+    const sentence = (what: string) =>
+      `the store file ${join(dataDir, 'store.db')} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${join(dataDir, 'store.db-wal')}, and put a backup of the file in its place`
+    const lost = '1 of 1 documents of test.requests'
+    const told = sentence(`a document of test.requests does not match its checksum (${lost})`)
+    if (how === 'a call') {
+      const shown = await read().then((answer) => answer.text())
+      expect(JSON.parse(shown)).toMatchObject({ error: 'storage_unavailable' })
+    } else {
+      const checked = await cli(['audit', 'check', '--json'], { env: ready })
+      expect([checked.code, checked.error()]).toEqual([1, { error: 'store_unusable', message: told }])
+    }
+    expect(await ended).toEqual([1, null])
+    const lines = second
+      .output()
+      .split('\n')
+      .filter((line) => /damage|error/i.test(line))
+    expect(lines).toEqual([expect.stringContaining(told)])
 
-it('one damaged document of what a service starts with keeps it from nothing else', async () => {
-  const { env } = await useDataDir()
-  const dataDir = env.DATA_DIR ?? ''
-  const port = String(await freePort())
-  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
-  const start = async () => {
-    const service = await startServiceProcess(ready)
-    onTestFinished(() => service.end('SIGKILL'))
-    return service
-  }
-  const rotate = async (...how: string[]) => {
-    const run = await cli(['signing-keys', 'rotate', ...how, '--now', '--json'], { env: ready })
-    expect([run.code, run.stderr]).toEqual([0, expect.any(String)])
-    return run.json().keys
-  }
-  const { user_id } = (await cli(['user', 'invite', 'a@example.com', '--json'], { env: ready })).json()
-  await (await start()).end('SIGTERM')
-  const [{ kid = '' } = {}] = await rotate('--purpose', 'session')
-  await rotate('--purpose', 'session')
-  const [{ kid: newest = '' } = {}] = await rotate('--purpose', 'decision')
-  await spoil(dataDir, [kid, newest, 'vapid', 'indexes', user_id])
-  expect((await cli(['key', 'list'], { env: ready })).stderr).toMatch(
-    /^error: a damaged part of the store is left out of answers: .*document "\S+" of .*signing_keys /m,
-  )
-
-  const service = await start()
-  await service.line(
-    /a stored signing key is damaged.*countersign signing-keys rotate --purpose decision --now/,
-  )
-  await service.line(/the store is ready/)
-  expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
-  expect(service.output()).not.toMatch(/\n\s+at |\/setup#/)
-  const { keys } = JSON.parse(await (await fetch(`http://localhost:${port}/.well-known/jwks.json`)).text())
-  expect(keys.map((key: { kid: string }) => key.kid)).not.toContain(newest)
-  const active = async () => (await cli(['doctor'], { env: ready })).stdout
-  expect(await active()).toMatch(/FAIL {2}Signing keys +none is active for decision\b/)
-  expect(await rotate('--purpose', 'decision')).toHaveLength(1)
-  expect(await active()).toMatch(/OK {4}Signing keys/i)
-  expect(service.output()).toContain('the key for push notifications')
-  await service.end('SIGTERM')
-  const checked = await cli(['audit', 'check', '--json'], { env: ready })
-  // The entries of the others had not come to the trail.
-  expect(checked.json()).toMatchObject({
-    ok: false,
-    findings: [{ code: 'unreadable', collection: 'push_keys', id: 'vapid' }],
-  })
-})
-
-it('seals nothing behind a damaged end of the audit trail, says so, and seals all that waited once it is mended', async () => {
-  const { env } = await useDataDir()
-  const port = String(await freePort())
-  const ready = { ...env, PORT: port, BASE_URL: `http://localhost:${port}` }
-  const serving = async (look: (service: ServiceProcess) => Promise<void>) => {
-    const service = await startServiceProcess(ready)
-    onTestFinished(() => service.end('SIGKILL'))
-    await look(service)
-    await service.end('SIGTERM')
-  }
-  const check = async () => (await cli(['audit', 'check', '--json'], { env })).json()
-  const invite = (email: string) => cli(['user', 'invite', email], { env: ready })
-  await invite('a@example.com')
-  await serving(async () => undefined)
-  const whole = await check()
-  expect(whole).toMatchObject({ ok: true, waiting: 0 })
-
-  await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
-  const last = { code: 'damaged', seq: whole.records }
-  const message = `Record ${whole.records} cannot be read: it is corrupt on disk.`
-  expect(await check()).toMatchObject({
-    ok: false,
-    first_bad: whole.records,
-    findings: expect.arrayContaining([{ ...last, message }]),
-  })
-  await serving(async (service) => {
-    expect((await invite('b@example.com')).code).toBe(0)
-    // The relay looks at the people in one of its four turns, 10 s apart.
-    const turn = patienceFor(40_000)
-    await service.line(/reading the last record of the audit trail failed, so nothing more is sealed/, turn)
-    expect((await fetch(`http://localhost:${port}/readyz`)).status).toBe(200)
-    const doctor = await cli(['doctor'], { env: ready })
-    expect(doctor.stdout).toMatch(/FAIL {2}Audit trail +reading the last record of the audit trail failed/)
-  })
-  expect(await check()).toMatchObject({
-    ok: false,
-    records: whole.records - 1,
-    waiting: expect.toSatisfy((waiting: number) => waiting > 0),
-  })
-
-  await spoilNewest(env.DATA_DIR ?? '', 'audit_log')
-  await serving(async () => {
-    await expect.poll(async () => (await check()).waiting).toBe(0)
-  })
-  const mended = await check()
-  expect(mended).toMatchObject({ ok: true, waiting: 0 })
-  expect(mended.records).toBeGreaterThan(whole.records)
-})
+    if (how !== 'a call') return
+    for (const _start of [1, 2]) {
+      const again = spawnService(ready)
+      await once(again.child, 'close')
+      expect([again.child.exitCode, again.output()]).toEqual([1, `${sentence(lost)}\n`])
+    }
+    for (const command of [
+      ['user', 'list'],
+      ['audit', 'check'],
+      ['signing-keys', 'list'],
+    ]) {
+      const run = await cli([...command, '--json'], { env: ready })
+      expect([run.code, run.error()]).toEqual([1, { error: 'store_unusable', message: sentence(lost) }])
+    }
+    const examined = (await cli(['doctor', '--json'], { env: ready })).json()
+    expect(examined.checks).toContainEqual({
+      name: 'Store',
+      status: 'fail',
+      detail: sentence(lost),
+      fix: 'docs/deploy.md says how to restore a backup of the embedded store.',
+    })
+    const copy = join(folder, 'copy')
+    const backup = await cli(['backup', '--to', copy, '--json'], { env: ready })
+    const removed = expect.stringContaining(`is damaged: ${lost}. The copy was removed`)
+    expect([backup.code, backup.error()]).toEqual([1, { error: 'store_unusable', message: removed }])
+    expect(await readdir(copy)).toEqual([])
+  },
+)
 
 it('a signing key that does not open signs nothing, and stops neither the service nor what it signed before', async () => {
   const { env } = await useDataDir()
@@ -286,7 +239,7 @@ it('a signing key that does not open signs nothing, and stops neither the servic
   )
   expect((await send(`/api/v1/approvals/${before}/verify`)).body).toMatchObject({ valid: true })
   const id = await create()
-  const refused = { status: 503, body: { error: 'storage_damaged' } }
+  const refused = { status: 500, body: { error: 'internal_error' } }
   await expect.poll(() => send(`/api/v1/approvals/${id}`)).toMatchObject(refused)
   await second.line(/no key can sign for decision-sandbox: .* Run: countersign signing-keys rotate/)
   expect(second.output()).not.toMatch(/\n\s+at /)

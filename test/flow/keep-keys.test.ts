@@ -25,8 +25,6 @@ async function twoKeepers(draw: (length: number) => Uint8Array = randomBytes) {
       stored.push(key)
       return true
     },
-    spoilt: async () => [],
-    refuseSpoilt: () => expect.unreachable(),
     revoke: () => expect.unreachable(),
   }
   const secret = () => Uint8Array.from(randomBytes(32))

@@ -43,7 +43,7 @@ export async function leaveDuties(worker: Worker, receiver: Receiver, inMs: numb
           expect(await told(worker, lapsing, 'approval.expired')).toEqual(Array(EACH).fill(1))
           expect(await told(worker, waiting, 'approval.reminded')).toEqual(Array(EACH).fill(1))
           expect(receiver.received.filter(({ attempt }) => attempt === 2)).toHaveLength(EACH)
-          const left = requests.find({ outbox_token: { $gt: '' } }, { allowPartialResults: true })
+          const left = requests.find({ outbox_token: { $gt: '' } })
           expect(await left.toArray()).toEqual([])
         },
         { timeout, interval: 50 },

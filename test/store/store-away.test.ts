@@ -1,4 +1,7 @@
-import { BSON } from 'mongodb'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedStore } from 'embedded-mongo'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { FetchFailure } from '../../adapters/teams/fetch-json.ts'
 import { isUnavailable } from '../../src/store/mongo/failures.ts'
@@ -6,8 +9,8 @@ import { type Answer, callerWith, newCaller, send, signIn, type TestCaller } fro
 import { openEvents } from '../support/event-source.ts'
 import { watchInbox } from '../support/inbox-stream.ts'
 import { ask, callWithKey, proofFor, setUpOwner } from '../support/live.ts'
-import { patienceFor } from '../support/patience.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { databaseUri, startService, type TestService } from '../support/service.ts'
+import { spoil } from '../support/spoil.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 import { type Line, type Part, type StoreProxy, startStoreProxy } from '../support/store-proxy.ts'
 import { startWaits } from '../support/waiting.ts'
@@ -254,102 +257,44 @@ it('a disk that is full is told once, with what the store says of it, and once w
   expect((await caller.create({ action: 'x' })).status).toBe(201)
 })
 
-const DAMAGED = {
-  ok: 0,
-  code: 366,
-  codeName: 'DataCorruptionDetected',
-  errmsg: 'the store file /data/store.db is damaged: a document. Put a backup of the file in its place',
-}
-
-it('a damaged document is refused and told once; others asked for at the same moment are shown', async () => {
-  const { caller, direct } = await useCaller()
-  const ids = await Promise.all(['a', 'b', 'c', 'd'].map((action) => direct.createdId({ action })))
-  const [damaged = ''] = ids
-  const told = await toldFromNow()
-  play({
-    before: (command, name) =>
-      name === 'find requests' && JSON.stringify(command.filter).includes(damaged) ? DAMAGED : undefined,
-  })
-  const answers = await Promise.all([...ids, damaged].map((id) => caller.read(id)))
-  expect(answers.map(({ status }) => status)).toEqual([503, 200, 200, 200, 503])
-  const { body, headers } = answers[0] ?? expect.unreachable()
-  const request_id = headers.get('x-request-id')
-  expect(body).toEqual({ error: 'storage_damaged', message: expect.any(String), request_id })
-  expect(told()).toEqual(['error: a damaged part of the store is left out of answers'])
-  expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toBe(DAMAGED.errmsg)
-})
-
-it('a damaged document of one person keeps the waits, the inboxes and the events of no other', async () => {
-  const [theirs, mine] = [await useCaller(), await useCaller()]
-  const [damaged, id] = [await theirs.direct.createdId(), await mine.direct.createdId()]
-  const starts = [theirs, mine].map(
-    ({ caller }, index) =>
-      () =>
-        caller.send(`/api/v1/approvals/${index === 0 ? damaged : id}/wait?timeout=60`),
-  )
-  const waits = await startWaits(service, starts)
-  const inboxes = await Promise.all(
-    [theirs, mine].map(async ({ direct }) => watchInbox(service, await signIn(service, direct.user))),
-  )
-  const { user } = theirs.direct
-  const needed = [damaged, user.id, user.account_id]
-  play({
-    before: ({ filter, pipeline, allowPartialResults }, name) => {
-      if (name === 'find requests' && allowPartialResults === true) return undefined
-      const asked = JSON.stringify(filter ?? pipeline ?? '')
-      const reads = /^(?:find (?:requests|webhooks)|aggregate requests)$/.test(name ?? '')
-      return reads && needed.some((part) => asked.includes(part)) ? DAMAGED : undefined
-    },
-  })
-  expect(
-    (await mine.direct.send(`/api/v1/approvals/${id}/cancel`, { method: 'POST', json: {} })).status,
-  ).toBe(200)
-  expect((await waits[1])?.body).toMatchObject({ id, status: 'expired', cancelled: true })
-  await expect.poll(() => inboxes[1]?.next()).toEqual({ event: 'changed', data: {} })
-  const carried = async () => {
-    const trail = beside.composition.connection.collection('audit_log')
-    return trail.countDocuments({ 'entry.subject': id, 'entry.type': 'approval.cancelled' })
+it('a store that finds damage is away for good: nothing is shown from it, and it says why once', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'countersign-damage-'))
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+  const open = async () => {
+    const store = await startEmbeddedStore({ dataDir })
+    onTestFinished(() => store.close())
+    return { store, env: { MONGODB_URI: databaseUri(store.uri, 'damage'), STORE_TIMEOUT_MS: '5000' } }
   }
-  // By the sweep, if not before.
-  await expect.poll(carried, { timeout: patienceFor(10_000) }).toBe(1)
-  for (const inbox of inboxes) inbox.close()
-  proxy.play({})
-  await theirs.direct.send(`/api/v1/approvals/${damaged}/cancel`, { method: 'POST', json: {} })
-  expect((await waits[0])?.status).toBe(200)
-})
+  const first = await open()
+  const early = await startService({ env: first.env, database: 'damage', work: true })
+  const caller = await newCaller(early)
+  const note = `${'x'.repeat(8_000)}the account 4711${'x'.repeat(8_000)}`
+  const [damaged, whole] = [
+    await caller.createdId({ action: 'pay', context: { note } }),
+    await caller.createdId({ action: 'y' }),
+  ]
+  await early.close()
+  await first.store.close()
 
-it('a document that is full of what waits for the trail takes no more, and says so', async () => {
-  const { direct } = await useCaller()
-  const token = await signIn(service, direct.user)
-  const keys = beside.composition.connection.collection<{ _id: string }>('api_keys')
-  const filled = async (size: number) => {
-    const entry = {
-      eid: 'evt_0',
-      type: 'key.changed',
-      at: new Date(),
-      actor: { kind: 'cli' },
-      subject: direct.keyId,
-    }
-    const audit = [{ ...entry, detail: { filler: 'x'.repeat(size) } }]
-    await keys.updateOne({ _id: direct.keyId }, { $set: { audit }, $unset: { outbox_token: 1 } })
-    return BSON.calculateObjectSize((await keys.findOne({ _id: direct.keyId })) ?? {})
-  }
-  const most = 16 * 1024 * 1024
-  expect(await filled(most - (await filled(0)))).toBe(most)
-  const told = await toldFromNow()
-  const revoke = () => send(service, `/api/v1/account/api-keys/${direct.keyId}`, { method: 'DELETE', token })
-  // Sixteen megabytes may take a busy machine longer than a call waits; the caller sends the same again then.
-  const refused = async () => {
-    const { status, body } = await revoke()
-    return [status, body?.error]
-  }
-  await expect.poll(refused).toEqual([503, 'storage_damaged'])
-  expect(told()).toContain('error: a damaged part of the store is left out of answers')
-  expect(service.logged.findLast(({ level }) => level === 'error')?.fields.error).toMatch(
-    /^a document is full .* Run: countersign audit check$/,
-  )
-  await filled(0)
-  await expect.poll(async () => (await revoke()).status).toBe(200)
+  const { store, env } = await open()
+  const late = await startService({ env, database: 'damage' })
+  onTestFinished(() => late.close())
+  await spoil(dataDir, 'the account 4711')
+  const again = callerWith(late, caller.user, caller.token, caller.keyId)
+  expect((await again.read(whole)).body).toMatchObject({ id: whole, status: 'pending' })
+  const calls = [
+    () => again.read(damaged),
+    () => send(late, `/api/v1/approvals/${damaged}/verify`),
+    () => again.read(whole),
+    () => again.send('/api/v1/approvals'),
+    () => again.create({ action: 'z' }),
+    () => send(late, '/readyz'),
+  ]
+  for (const call of calls) expectAway(await timed(call()), ANSWER_MS)
+  const told = `${dataDir}/store.db is damaged: a document of damage.requests does not match its checksum (1 of 2 documents of damage.requests). Stop the store`
+  expect((await store.failed).message).toContain(told)
+  const errors = late.logged.filter(({ level }) => level === 'warn' || level === 'error')
+  expect(errors.map(({ fields }) => fields.reason)).toEqual([expect.stringContaining(told)])
 })
 
 it.each<[string, Error, boolean]>([

@@ -22,6 +22,7 @@ import { countRecords, readSelection, selectRecords } from './selection.ts'
 /** Options that MongoDB has and the store lacks. */
 const UNSUPPORTED_OF_FIND = [
   'allowDiskUse',
+  'allowPartialResults',
   'awaitData',
   'let',
   'max',
@@ -45,7 +46,6 @@ export const find: Command = {
     'batchSize',
     'singleBatch',
     'collation',
-    'allowPartialResults',
     ...UNSUPPORTED_OF_FIND,
   ]),
   run(call) {
@@ -57,14 +57,12 @@ export const find: Command = {
       limit,
       skip: call.fields.count('skip') ?? 0,
     })
-    // MongoDB's option to leave out documents that cannot be reached now.
-    const partial = call.fields.flag('allowPartialResults')
     const projection = call.fields.document('projection')
     const project =
       projection === undefined || projection.size === 0 ? undefined : compileProjection(projection)
     const batchSize = call.fields.count('batchSize')
     const singleBatch = call.fields.flag('singleBatch')
-    const found = collection === undefined ? [] : selectRecords(collection, { ...selection, partial }, call)
+    const found = collection === undefined ? [] : selectRecords(collection, selection, call)
     return openCursor(call, shown(found, project), { namespace, batchSize, singleBatch })
   },
 }

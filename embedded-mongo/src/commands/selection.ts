@@ -19,8 +19,6 @@ import { rootOf, rootsOf } from './filter-fields.ts'
 export interface Selection extends Question {
   /** The top-level fields that the filter reads. */
   fields: ReadonlySet<string>
-  /** Whether to leave out damaged documents instead of failing, and to do without a damaged index. */
-  partial?: boolean
 }
 
 /** The part of a call that a search needs. */
@@ -61,9 +59,7 @@ export function* selectRecords(
 ): Generator<StoreRecord | undefined> {
   const plan = choosePlan(collection, selection)
   const matching = matches(collection, plan, selection, call)
-  // An index that turns out to be damaged yields neither all matches nor their order.
-  const inOrder = plan.sorted && (selection.partial !== true || selection.sort === undefined)
-  const ordered = inOrder ? matching : sorted(collection, matching, selection)
+  const ordered = plan.sorted ? matching : sorted(collection, matching, selection)
   const end = selection.limit > 0 ? selection.skip + selection.limit : Number.POSITIVE_INFINITY
   let position = 0
   for (const record of ordered) {
@@ -163,13 +159,12 @@ function* matches(
   selection: Selection,
   call: Call,
 ): Generator<StoreRecord | undefined> {
-  const { filter, fields, partial } = selection
-  const exact = plan.exact && partial !== true
+  const { filter, fields } = selection
   const first =
     plan.exact && plan.sorted && selection.limit > 0 ? selection.skip + selection.limit : undefined
-  const read = readRecords(collection, plan, first, partial)
+  const read = readRecords(collection, plan, first)
   for (const record of watched(read, plan, collection, selection, call)) {
-    if (record === undefined || exact || filter.matches(record.fields(fields), call.now)) yield record
+    if (record === undefined || plan.exact || filter.matches(record.fields(fields), call.now)) yield record
   }
 }
 

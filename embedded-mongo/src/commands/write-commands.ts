@@ -1,7 +1,6 @@
 import { Int32 } from 'bson'
 import type { Encodable } from '../bson-writer.ts'
 import type { Collection } from '../engine/collection.ts'
-import { StoreDamageError } from '../engine/file-errors.ts'
 import type { Steps } from '../engine/slice.ts'
 import { checkCollectionName } from '../engine/store-engine.ts'
 import type { StoreRecord } from '../engine/store-record.ts'
@@ -207,19 +206,14 @@ function* runStatements<T>(
       const work = run(statement, index)
       if (work !== undefined) yield* work
     } catch (error) {
-      errors.push(writeError(index, refusalOf(error, call)))
+      // Anything else concerns the whole command.
+      if (!(error instanceof MongoError)) throw error
+      errors.push(writeError(index, error))
       if (ordered) break
     }
     if (call.engine.slice.over) yield
   }
   return errors.length === 0 ? [] : [['writeErrors', errors]]
-}
-
-/** Returns the error that refuses a single statement. @throws an error that concerns all statements */
-function refusalOf(error: unknown, { engine }: CommandCall): MongoError {
-  if (error instanceof MongoError) return error
-  if (error instanceof StoreDamageError && !engine.writing) return new MongoError(366, error.message)
-  throw error
 }
 
 /** Builds one entry of `writeErrors`. */

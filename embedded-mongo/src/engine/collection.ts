@@ -1,6 +1,5 @@
-import { decodeFields } from '../bson-reader.ts'
+import { decodeBson } from '../bson-reader.ts'
 import { encodeBson } from '../bson-writer.ts'
-import { describeValue } from '../semantics/describe-value.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
 import type { BsonDocument, BsonValue } from '../semantics/values.ts'
 import { CollectionIndex } from './collection-index.ts'
@@ -44,7 +43,7 @@ export class Collection {
 
   private constructor(
     host: CollectionHost,
-    { id, namespace, documents }: Omit<StoredCollection, 'definition'>,
+    { id, namespace, documents }: Pick<StoredCollection, 'id' | 'namespace' | 'documents'>,
   ) {
     this.host = host
     this.id = id
@@ -84,31 +83,16 @@ export class Collection {
     return record
   }
 
-  /** @throws StoreDamageError that names the document: by its `_id` if an index confirms that, else by its number */
   #recordOf({ number, body, sound }: StoredDocument): StoreRecord {
     if (sound) return new StoreRecord(number, body)
-    const name = this.#nameOf(number, body) ?? `number ${number}`
-    throw this.host.file.damage(`document ${name} of ${this.namespace} does not match its checksum`)
-  }
-
-  #nameOf(number: number, body: Uint8Array): string | undefined {
-    const [index] = this.indexes
-    try {
-      const id = decodeFields(body, new Set(['_id']))
-      const [key = ''] = index?.keysOf(id) ?? []
-      if (this.host.file.holder(index?.tree ?? 0, key) === number) return describeValue(id.get('_id') ?? null)
-    } catch {
-      // The bytes are not a valid document, as far as they were read.
-    }
-    return undefined
+    throw this.host.file.damage(`a document of ${this.namespace} does not match its checksum`)
   }
 
   /**
-   * Yields all documents, oldest first, and undefined when the slice is over. `partial` leaves out damaged or missing
-   * documents.
-   * @throws StoreDamageError if documents are damaged or missing, unless `partial` is set
+   * Yields all documents, oldest first, and undefined when the slice is over.
+   * @throws StoreDamageError if documents are damaged or missing
    */
-  *records(first = SCAN_DOCUMENTS, partial = false): Generator<StoreRecord | undefined> {
+  *records(first = SCAN_DOCUMENTS): Generator<StoreRecord | undefined> {
     const { file, slice } = this.host
     const { version } = this
     let after = 0
@@ -122,12 +106,12 @@ export class Collection {
         after = stored.number
         seen += 1
         bytes += stored.body.length
-        if (stored.sound || !partial) yield this.#recordOf(stored)
+        yield this.#recordOf(stored)
         if (slice.over) yield* this.pause()
       }
       if (chunk.length < limit && this.version === now) break
     }
-    if (!partial && version === this.version && seen !== this.#size) {
+    if (version === this.version && seen !== this.#size) {
       throw file.damage(`${this.namespace} has ${seen} documents and should have ${this.#size}`)
     }
   }
@@ -309,4 +293,11 @@ function nextChunk(bytes: number, seen: number): number {
 function encodeDefinition(indexes: readonly CollectionIndex[]): Uint8Array {
   const stored: BsonValue = indexes.map((index) => index.stored)
   return encodeBson(new Map([['indexes', stored]]))
+}
+
+/** Reads what `encodeDefinition` wrote. @throws Error if it is not readable */
+export function decodeIndexes(definition: Uint8Array): CollectionIndex[] {
+  const list = decodeBson(definition).get('indexes')
+  if (!Array.isArray(list)) throw new Error('the indexes of a collection are not readable')
+  return list.map((index) => CollectionIndex.fromStored(index))
 }

@@ -1,11 +1,12 @@
 import { crc32 } from 'node:zlib'
 import type Database from 'libsql'
 import type { KeyRange } from '../semantics/index-ranges.ts'
+import type { FileAsItIs } from './file-as-it-is.ts'
 import { StoreDamageError, type StoreGoneError } from './file-errors.ts'
 import { OpenFile } from './open-file.ts'
 
 /** The range of document numbers in one collection. Row ids stay whole numbers in a double for 32 767 collections. */
-const NUMBERS = 2 ** 38
+export const NUMBERS = 2 ** 38
 /** @see NUMBERS */
 export const MAX_COLLECTIONS = 2 ** 15 - 1
 
@@ -14,12 +15,16 @@ export function rowOf(collection: number, number: number): number {
   return collection * NUMBERS + number
 }
 
-/** A collection as stored: `definition` is the BSON of its indexes, `documents` the number of its documents. */
+/**
+ * A collection as stored: `definition` is the BSON of its indexes, `documents` the number of its documents; `sound` if both match
+ * their checksums.
+ */
 export interface StoredCollection {
   id: number
   namespace: string
   definition: Uint8Array
   documents: number
+  sound: boolean
 }
 
 /** One key of an index and the number of the document that has it. */
@@ -47,22 +52,20 @@ export type Garbage = { kind: 'documents' | 'entries'; id: number }
  */
 export class DurableFile {
   readonly path: string
-  readonly #db: Database.Database
-  readonly #file: OpenFile
+  readonly opened: OpenFile | FileAsItIs
   readonly #statements: ReturnType<typeof prepareAll>
   readonly #insertions: Database.Statement[] = []
   #changing = false
   #closed = false
 
   /** @throws what {@link OpenFile} throws */
-  constructor(path: string) {
+  constructor(path: string, opened: OpenFile | FileAsItIs = new OpenFile(path)) {
     this.path = path
-    this.#file = new OpenFile(path)
-    this.#db = this.#file.db
+    this.opened = opened
     try {
-      this.#statements = prepareAll(this.#db)
+      this.#statements = prepareAll(opened.db)
     } catch (error) {
-      this.#file.close()
+      opened.close()
       throw error
     }
   }
@@ -74,32 +77,32 @@ export class DurableFile {
 
   /** Makes all changes durable: when this returns they survive a power cut. @throws StoreGoneError */
   commit(): void {
-    this.#file.commit(() => this.#statements.commit.run([]))
+    this.opened.commit(() => this.#statements.commit.run([]))
     this.#changing = false
   }
 
   /** Returns an error if the file was removed or replaced while it is open. */
-  readonly gone = (): StoreGoneError | undefined => this.#file.gone()
+  readonly gone = (): StoreGoneError | undefined => this.opened.gone()
 
   /** Undoes all changes since the last commit. */
   rollback(): void {
     this.#changing = false
     // After a full disk SQLite has rolled back already.
-    if (this.#db.inTransaction) this.#db.exec('ROLLBACK')
+    if (this.opened.db.inTransaction) this.opened.db.exec('ROLLBACK')
   }
 
   collections(): StoredCollection[] {
     return this.#statements.collections.all([]).map((row) => {
-      const [id, namespace, sum, definition, documents, sizeSum] = columns(row)
-      const sound =
-        typeof id === 'number' &&
-        typeof namespace === 'string' &&
-        definition instanceof Uint8Array &&
-        typeof documents === 'number' &&
-        sum === definitionSum(id, namespace, definition) &&
-        sizeSum === sumOf(SIZE, id, documents)
-      if (sound) return { id, namespace, definition, documents }
-      throw this.damage(`the description of collection ${String(namespace)} does not match its checksum`)
+      const [id, namespace, sum, bytes, documents, sizeSum] = columns(row)
+      const definition = bytes instanceof Uint8Array ? bytes : new Uint8Array()
+      const stored = {
+        id: Number(id),
+        namespace: String(namespace),
+        definition,
+        documents: Number(documents),
+      }
+      const defined = sum === definitionSum(stored.id, stored.namespace, definition)
+      return { ...stored, sound: defined && sizeSum === sumOf(SIZE, stored.id, stored.documents) }
     })
   }
 
@@ -206,7 +209,7 @@ export class DurableFile {
       this.#begin()
       const rows = chunk.flatMap(({ tree, key }) => {
         const bytes = bytesOf(key)
-        return [tree, bytes, number, entrySum(tree, bytes, number)]
+        return [tree, bytes, number, sumOf(bytes, tree, number)]
       })
       this.#insertion(chunk.length).run(rows)
     }
@@ -254,14 +257,15 @@ export class DurableFile {
 
   /** Counts the pages of the file, and how many of them are free. */
   pages(): { all: number; free: number } {
-    const count = (name: string) => Number(columns(this.#db.prepare(`PRAGMA ${name}`).raw().all()[0])[0])
+    const count = (name: string) =>
+      Number(columns(this.opened.db.prepare(`PRAGMA ${name}`).raw().all()[0])[0])
     return { all: count('page_count'), free: count('freelist_count') }
   }
 
   /** Gives up to `count` free pages back to the file system. */
   shrink(count: number): void {
     this.#begin()
-    this.#db.exec(`PRAGMA incremental_vacuum(${count})`)
+    this.opened.db.exec(`PRAGMA incremental_vacuum(${count})`)
   }
 
   /**
@@ -274,7 +278,7 @@ export class DurableFile {
     try {
       this.rollback()
     } finally {
-      this.#file.close()
+      this.opened.close()
     }
   }
 
@@ -285,7 +289,7 @@ export class DurableFile {
   /** Returns the statement that inserts `count` entries: one statement per entry costs twice as much. */
   #insertion(count: number): Database.Statement {
     const rows = Array.from({ length: count }, () => '(?, ?, ?, ?)').join()
-    this.#insertions[count] ??= this.#db.prepare(`INSERT OR IGNORE INTO entries VALUES ${rows}`)
+    this.#insertions[count] ??= this.opened.db.prepare(`INSERT OR IGNORE INTO entries VALUES ${rows}`)
     return this.#insertions[count]
   }
 
@@ -303,7 +307,7 @@ export class DurableFile {
   #checkedEntry(tree: number, text: string): Entry {
     const [hex = '', number, sum] = text.split(':')
     const entry = { key: Buffer.from(hex, 'hex'), number: Number(number) }
-    if (Number(sum) === entrySum(tree, entry.key, entry.number)) return entry
+    if (Number(sum) === sumOf(entry.key, tree, entry.number)) return entry
     throw this.damage('an entry of an index does not match its checksum')
   }
 }
@@ -388,10 +392,6 @@ function sumOf(bytes: Uint8Array, owner: number, number: number): number {
 
 function bodySum(id: number, body: Uint8Array): number {
   return sumOf(body, Math.floor(id / NUMBERS), id % NUMBERS)
-}
-
-function entrySum(tree: number, key: Uint8Array, number: number): number {
-  return sumOf(key, tree, number)
 }
 
 function definitionSum(id: number, namespace: string, definition: Uint8Array): number {

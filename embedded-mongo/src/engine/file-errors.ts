@@ -19,19 +19,21 @@ export class StoreFileError extends Error {
   }
 }
 
-/** The file is not what the store wrote; no reply is made from its content. */
+/** The file is not what the store wrote: no reply is made from its content, and the store ends. */
 export class StoreDamageError extends StoreFileError {
-  override readonly name = 'StoreDamageError'
   readonly what: string
 
-  constructor(path: string, what: string, options?: ErrorOptions) {
-    const seal = path.replace(/\.db$/, '.seal')
-    super(
-      `the store file ${path} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place; without a backup delete only ${seal}, to read what can still be read`,
-      options,
-    )
+  /** @param advice another one than to restore a backup */
+  constructor(path: string, what: string, { advice, ...options }: ErrorOptions & { advice?: string } = {}) {
+    super(`the store file ${path} is damaged: ${what}. ${advice ?? restoring(path)}`, options)
     this.what = what
   }
+}
+
+/** The store serves nothing from a damaged file, also not the rows that are whole: an answer without the others would be false. */
+function restoring(path: string): string {
+  const seal = path.replace(/\.db$/, '.seal')
+  return `Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place`
 }
 
 /** The file, or its log, was removed, moved or replaced while it was in use. */
@@ -43,16 +45,6 @@ export class StoreGoneError extends StoreFileError {
       `the store file ${path} or its log was removed or replaced while it was in use, so nothing that is written now would stay: stop this process and put the file back`,
       { trouble: 'disk' },
     )
-  }
-}
-
-/** Returns what `read` returns, or undefined if that is damaged, for callers that do what they can with the rest. */
-export function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof StoreDamageError) return undefined
-    throw error
   }
 }
 

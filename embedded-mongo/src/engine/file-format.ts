@@ -28,13 +28,22 @@ export const TABLES = `
  * of another file into it, and a file whose seal has a form of later versions, which would pass for a damaged one.
  */
 export function refuseUnreadable(path: string): void {
+  if (bytesOf(logOf(path)) > 0 && !isOpenInLog(path))
+    throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
+  if (Seal.isLater(path)) refuseFormat(path, headOf(path).readInt32BE(60))
+}
+
+/** Checks whether the file was not closed, and so has a log of its own. */
+export function isOpenInLog(path: string): boolean {
+  return headOf(path)[18] === 2
+}
+
+function headOf(path: string): Buffer {
   const head = Buffer.alloc(64)
   const file = openSync(path, 'r')
   readSync(file, head, 0, head.length, 0)
   closeSync(file)
-  if (bytesOf(logOf(path)) > 0 && head[18] !== 2)
-    throw new StoreDamageError(path, `${logOf(path)} beside it is the log of another file`)
-  if (Seal.isLater(path)) refuseFormat(path, head.readInt32BE(60))
+  return head
 }
 
 /** Returns the format of an open file. @throws StoreFileError unless this version can read and write it */

@@ -2,7 +2,6 @@ import { compileFilter } from '../semantics/filter.ts'
 import { indexRanges } from '../semantics/index-ranges.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
-import { unlessDamaged } from './file-errors.ts'
 import { readRecords } from './read-plan.ts'
 import type { Steps } from './slice.ts'
 import type { StoreEngine } from './store-engine.ts'
@@ -57,18 +56,15 @@ function* removeExpired(collection: Collection, index: CollectionIndex, limit: D
   const isOver = ({ document }: StoreRecord): boolean =>
     filter.matches(document, limit) && partial?.matches(document, limit) !== false
   const expired: number[] = []
-  for (const record of readRecords(collection, plan, undefined, true)) {
+  for (const record of readRecords(collection, plan)) {
     if (record === undefined) yield
     else if (isOver(record)) expired.push(record.number)
   }
   for (const number of expired) {
     if (collection.host.slice.over) yield* collection.pause()
-    // A damaged document stays, and does not keep others from being removed.
-    unlessDamaged(() => {
-      const record = collection.read(number)
-      // The document may have been given more time since it was first read.
-      if (record !== undefined && isOver(record)) collection.remove(record)
-    })
+    const record = collection.read(number)
+    // The document may have been given more time since it was first read.
+    if (record !== undefined && isOver(record)) collection.remove(record)
   }
 }
 

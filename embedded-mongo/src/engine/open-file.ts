@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs'
 import Database from 'libsql'
 import { explainFileError, StoreDamageError, StoreFileError, StoreGoneError } from './file-errors.ts'
 import { FORMAT, formatOf, refuseUnreadable, single, TABLES } from './file-format.ts'
@@ -13,6 +13,8 @@ const LOG_BYTES = 32 * 1024 * 1024
 /** The open file, checked against its seal. */
 export class OpenFile {
   readonly db: Database.Database
+  /** Whether there was no seal that vouches for the content: the file was restored, or found damaged. */
+  readonly unsealed: boolean
   readonly #path: string
   readonly #identity: string
   readonly #seal: Seal
@@ -33,13 +35,13 @@ export class OpenFile {
       else refuseUnreadable(path)
       const known = Seal.check(path, PAGE_BYTES)
       undo.push(() => known?.close())
-      const unsealed = known === undefined && bytesOf(path) > 0
-      const made = unsealed ? Seal.make(path, PAGE_BYTES) : undefined
+      this.unsealed = known === undefined && bytesOf(path) > 0
+      const made = this.unsealed ? Seal.make(path, PAGE_BYTES) : undefined
       undo.push(() => made?.break())
       this.db = new Database(path)
       undo.push(() => closeUnused(this.db, known))
       const format = prepare(this.db, path)
-      if (unsealed) checkWhole(this.db, path)
+      if (this.unsealed) checkWhole(this.db, path)
       this.#seal = known ?? made ?? Seal.make(path, PAGE_BYTES)
       this.#identity = identityOf(path)
       if (format < FORMAT) this.#upgrade()
@@ -68,6 +70,11 @@ export class OpenFile {
   /** Returns an error if the names of the file and its log no longer lead to what is open here. */
   gone(): StoreGoneError | undefined {
     return identityOf(this.#path) === this.#identity ? undefined : new StoreGoneError(this.#path)
+  }
+
+  /** Removes the seal, which only says that the pages are as the store wrote them. */
+  distrust(): void {
+    rmSync(sealOf(this.#path), { force: true })
   }
 
   /**
@@ -138,7 +145,7 @@ function closeUnused(db: Database.Database, seal: Seal | undefined): void {
  * Locks a guard file beside the store file. To take its own lock SQLite reads the log, and on closing it removes the log even of
  * a damaged file, so the guard keeps other processes out while the file is checked.
  */
-function lock(path: string): () => void {
+export function lock(path: string): () => void {
   const name = path.replace(/\.db$/, '.guard')
   // An existing file is not even opened: closing any descriptor of a file releases all locks this process holds on it.
   if (!existsSync(name)) closeSync(openSync(name, 'a', 0o600))

@@ -3,7 +3,6 @@ import { MongoError } from '../semantics/mongo-error.ts'
 import type { Collection } from './collection.ts'
 import type { CollectionIndex } from './collection-index.ts'
 import type { Entry } from './durable-file.ts'
-import { StoreDamageError, unlessDamaged } from './file-errors.ts'
 import type { Plan } from './planner.ts'
 import type { StoreRecord } from './store-record.ts'
 
@@ -14,8 +13,6 @@ const MORE_ENTRIES = 256
 /**
  * Yields the documents of a plan, each once, in the order of the index or of their age, and undefined when the slice is over.
  * Documents may change during that pause; reading goes on from its place with their new state.
- * @param partial leaves out damaged documents. If the index is damaged, all remaining documents are yielded in no order, and the
- * caller's filter must select the matches.
  * @throws StoreDamageError when a document is damaged or disagrees with the index; MongoError 175 when the collection or index
  * was dropped
  */
@@ -23,24 +20,12 @@ export function* readRecords(
   collection: Collection,
   plan: Plan,
   first = FIRST_ENTRIES,
-  partial = false,
 ): Generator<StoreRecord | undefined> {
   const { index } = plan
-  if (index === undefined) {
-    yield* collection.records(first, partial)
-    return
-  }
-  const given = new Set<number>()
-  try {
-    for (const entry of readEntries(collection, index, plan, first)) {
-      const record = entry && recordOf(collection, index, entry, { exact: plan.exact, partial })
-      if (partial && record !== undefined) given.add(record.number)
-      if (record !== undefined || entry === undefined) yield record
-    }
-  } catch (error) {
-    if (!partial || !(error instanceof StoreDamageError)) throw error
-    for (const record of collection.records(first, true))
-      if (record === undefined || !given.has(record.number)) yield record
+  if (index === undefined) yield* collection.records(first)
+  else {
+    for (const entry of readEntries(collection, index, plan, first))
+      yield entry && recordOf(collection, index, entry, plan.exact)
   }
 }
 
@@ -86,21 +71,13 @@ export function* readEntries(
 }
 
 /** Reads the document of an entry. An entry without a document, or whose document lacks its key, would make an answer wrong. */
-function recordOf(
-  collection: Collection,
-  index: CollectionIndex,
-  entry: Entry,
-  { exact, partial }: { exact: boolean; partial: boolean },
-): StoreRecord | undefined {
-  const read = () => ({ record: collection.read(entry.number) })
-  const found = partial ? unlessDamaged(read) : read()
-  if (found === undefined) return undefined
-  const { record } = found
+function recordOf(collection: Collection, index: CollectionIndex, entry: Entry, exact: boolean): StoreRecord {
+  const record = collection.read(entry.number)
   const { namespace, host } = collection
   const name = `${index.spec.name} of ${namespace}`
   if (record === undefined) throw host.file.damage(`index ${name} has an entry without a document`)
   // An exact plan need not look into the document: the entry has a checksum of its own.
-  if ((exact && !partial) || record.soundFor === index) return record
+  if (exact || record.soundFor === index) return record
   if (index.keysOf(record.fields(index.roots)).includes(entry.key.toString('latin1'))) {
     record.soundFor = index
     return record

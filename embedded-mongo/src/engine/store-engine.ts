@@ -1,7 +1,5 @@
-import { decodeBson } from '../bson-reader.ts'
 import { MongoError } from '../semantics/mongo-error.ts'
-import { Collection, type CollectionHost } from './collection.ts'
-import { CollectionIndex } from './collection-index.ts'
+import { Collection, type CollectionHost, decodeIndexes } from './collection.ts'
 import { Cursors } from './cursors.ts'
 import { type DurableFile, MAX_COLLECTIONS, type StoredCollection } from './durable-file.ts'
 import { Slice, type Steps } from './slice.ts'
@@ -244,11 +242,12 @@ export class StoreEngine implements CollectionHost {
   }
 
   #open(stored: StoredCollection): void {
-    const list = decodeBson(stored.definition).get('indexes')
-    if (!Array.isArray(list)) throw this.file.damage(`the indexes of ${stored.namespace} are not readable`)
-    const indexes = list.map((index) => CollectionIndex.fromStored(index))
+    const { namespace, definition, sound } = stored
+    if (!sound)
+      throw this.file.damage(`the description of collection ${namespace} does not match its checksum`)
+    const indexes = decodeIndexes(definition)
     const collection = Collection.stored(this, stored, indexes)
-    this.#collections.set(stored.namespace, collection)
+    this.#collections.set(namespace, collection)
     this.#lastTree = Math.max(this.#lastTree, ...indexes.map(({ tree }) => tree))
     // An index that was being built when the store ended was not acknowledged.
     for (const index of indexes.filter(({ building }) => building)) collection.dropIndex(index)

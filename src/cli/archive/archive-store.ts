@@ -157,7 +157,7 @@ export async function withImportTarget<Result>(
       server,
       prepare: () => prepare(connection, server, log),
       audit: () => ({
-        trail: createAuditTrail(connection, { partial: true }),
+        trail: createAuditTrail(connection),
         survey: createStateSurvey(connection),
       }),
     })

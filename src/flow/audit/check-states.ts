@@ -22,8 +22,6 @@ export interface StateFinding {
     | 'contradicted'
     /** The trail has entries about a document that does not exist. */
     | 'vanished'
-    /** The disk has spoilt the document. */
-    | 'unreadable'
     /** The document differs from what was signed, or from what was asked for. */
     | 'altered'
   collection: string
@@ -149,9 +147,9 @@ async function findAlteredSigned(
   keys: readonly VerificationKey[],
 ): Promise<StateFinding[] | undefined> {
   if (!isVotedOn(facts)) return undefined
-  const { status, votes } = facts
+  const { status } = facts
   const part = await partOf({ id, ...facts }, keys)
-  if (part === undefined || (part === 'receipt' && (await isKeySpoilt(deps, votes, keys)))) return undefined
+  if (part === undefined) return undefined
   const isDecided = status === 'approved' || status === 'rejected'
   const type = isDecided ? (`approval.${status}` as const) : 'approval.voted'
   return [{ code: 'altered', collection: 'requests', id, type, part, ...(await findTold(deps, id, type)) }]
@@ -193,20 +191,6 @@ async function partOf(...request: Parameters<typeof alteredPart>): Promise<Signe
   }
 }
 
-/** Checks whether a vote's key is stored but damaged: then the key is reported, and the receipt is not called altered. */
-async function isKeySpoilt(
-  { survey }: TrailDeps,
-  votes: Signed['votes'],
-  keys: readonly VerificationKey[],
-): Promise<boolean> {
-  for (const { receipt } of votes) {
-    const kid = receipt?.public_key_id
-    if (typeof kid !== 'string' || keys.some((key) => key.kid === kid)) continue
-    if (await survey.isDamaged('signing_keys', kid)) return true
-  }
-  return false
-}
-
 /** Leaves out the revocation: what a stolen key signed for others does not change what this service recorded. */
 function verificationKey({
   _id,
@@ -243,8 +227,7 @@ async function reportVanished(deps: TrailDeps, { tellings, report }: StateCheck)
     if (witness === undefined) continue
     const { collection, rules } = witness
     const [type] = rules[0]
-    const code = (await deps.survey.isDamaged(collection, id)) ? 'unreadable' : 'vanished'
-    report({ code, collection, id, type, ...(await findTold(deps, id, type)) })
+    report({ code: 'vanished', collection, id, type, ...(await findTold(deps, id, type)) })
   }
 }
 

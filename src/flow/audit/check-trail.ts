@@ -19,8 +19,6 @@ interface ChainFinding {
     | 'rewritten'
     /** A document in the trail's collection that is not a record. */
     | 'stray'
-    /** The disk has spoilt the record: it cannot be read. */
-    | 'damaged'
   seq?: number
   /** The number that a misnumbered record has in place of `seq`; the id of a stray document. */
   id?: string
@@ -95,18 +93,8 @@ async function checkChain(
   let head = since ?? GENESIS
   let records = 0
   let erased = 0
-  /** Reports the damaged records from `from` on. @returns the number of the first that is not damaged */
-  const pass = async (from: number, end: number): Promise<number> => {
-    let seq = from
-    for (; seq < end && (await trail.isDamaged(seq)); seq += 1) report({ code: 'damaged', seq })
-    return seq
-  }
-  const look = async (record: AuditRecord): Promise<void> => {
-    const next = head.seq + 1
-    const behindDamage = record.seq > next && (await pass(next, record.seq)) === record.seq
-    // The hash that it should link to cannot be known; the record itself can be intact.
-    const found = flawOf(behindDamage ? { seq: record.seq - 1, hash: '' } : head, record)
-    const flaw = behindDamage && found === 'unlinked' ? undefined : found
+  const look = (record: AuditRecord): void => {
+    const flaw = flawOf(head, record)
     // `seq` is counted from the record before: a misnumbered record may have no number, or a later one.
     if (flaw === 'misnumbered') report({ code: flaw, seq: head.seq + 1, id: String(record.seq) })
     else if (flaw !== undefined) report({ code: flaw, seq: head.seq + 1 })
@@ -120,10 +108,9 @@ async function checkChain(
   if (since !== undefined) await checkStart(trail, since, report)
   if (expect?.seq === 0 && expect.hash !== GENESIS.hash) report({ code: 'rewritten', seq: 0 })
   for await (const page of pages(trail, head.seq + 1)) {
-    for (const record of page) await look(record)
+    page.forEach(look)
     onProgress?.({ records, head })
   }
-  await pass(head.seq + 1, Number.POSITIVE_INFINITY)
   if (expect !== undefined && expect.seq > head.seq) report({ code: 'truncated', seq: head.seq + 1 })
   return { records, erased, head }
 }
@@ -141,7 +128,6 @@ async function checkStart(
   const [found] = await trail.scan(seq, 1)
   if (found?.seq === seq && found.hash === hash) return
   if (found?.seq === seq) report({ code: 'rewritten', seq })
-  else if (await trail.isDamaged(seq)) report({ code: 'damaged', seq })
   else report({ code: found === undefined ? 'truncated' : 'gap', seq })
 }
 

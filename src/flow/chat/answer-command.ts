@@ -221,7 +221,6 @@ async function verifyPasted({ keys, clock }: FlowDeps, receipt: object): Promise
   const { kid } = parseReceiptInput(judged.shown)
   const again = kid !== undefined && (await keys.find(kid)) !== undefined ? verify() : judged
   if (again.result.valid || !unknown(again)) return again
-  if (kid !== undefined) await keys.refuseSpoilt(kid)
   const message = 'It was not signed with a key of this service, as its receipts are.'
   return { ...again, result: { ...again.result, message } }
 }

@@ -3,16 +3,9 @@ import { refusal } from '../../domain/errors.ts'
 import type { Clock, Log, Random, Signer, Vault } from '../../ports/ports.ts'
 import { fromBase64Url, toBase64Url } from '../../signing/base64.ts'
 import type { KeyPurpose, PublicKeyRecord, SigningKey } from '../../signing/key-record.ts'
-import {
-  hasSeed,
-  KeyRing,
-  NoSigningKeyError,
-  newSigningKey,
-  thumbprint,
-  toPublicRecord,
-} from '../../signing/keys.ts'
+import { hasSeed, KeyRing, NoSigningKeyError, newSigningKey, thumbprint } from '../../signing/keys.ts'
 import { signPayload } from '../../signing/sign.ts'
-import type { SealedKey, SigningKeyStore, SpoiltKey } from '../../store/signing-keys.ts'
+import type { SealedKey, SigningKeyStore } from '../../store/signing-keys.ts'
 import type { KeyKeeper, KeySettings } from '../deps.ts'
 
 interface KeyDeps {
@@ -45,7 +38,7 @@ const UNKNOWN_KID_GAP_MS = 1_000
 
 /** Creates the keeper; call `ensure` before anything is signed. */
 export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
-  let held: Held = { sealed: [], ring: new KeyRing([]), spoilt: [], changed: [] }
+  let held: Held = { sealed: [], ring: new KeyRing([]), changed: [] }
   const toldOf = new Set<string>()
   const reload = async (): Promise<KeyRing> => {
     held = await readKeys(deps, toldOf)
@@ -54,9 +47,8 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
   const rotate: KeyKeeper['rotate'] = async (purpose, notBefore, actor, settings = 'keep') => {
     // Not `reload`, which fails if this process can unseal no stored key: such a store may need exactly this new key.
     const sealed = await deps.store.all()
-    const known = { sealed, spoilt: await deps.store.spoilt(sealed, KEY_PURPOSES) }
     const next = { purpose, notBefore, actor, settings }
-    const { key, generation, won } = await insertNext(deps, known, next)
+    const { key, generation, won } = await insertNext(deps, sealed, next)
     await reload()
     if (won) return key
     const other = held.sealed.find((stored) => stored.purpose === purpose && stored.generation === generation)
@@ -71,13 +63,10 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
     revoke: createRevoker(deps, reload),
     reload,
     find: createFinder(deps.clock, () => held.ring, reload),
-    async refuseSpoilt(kid) {
-      if (held.spoilt.length > 0) await deps.store.refuseSpoilt(kid)
-    },
     rotate,
     async ensure() {
       await reload()
-      const made = new Set([...held.sealed, ...held.spoilt].map((key) => key.purpose))
+      const made = new Set(held.sealed.map((key) => key.purpose))
       const missing = KEY_PURPOSES.filter((purpose) => !made.has(purpose))
       for (const purpose of missing) {
         const first = {
@@ -86,7 +75,7 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
           actor: { kind: 'service' },
           settings: 'keep',
         } as const
-        const { key, won } = await insertNext(deps, held, first)
+        const { key, won } = await insertNext(deps, held.sealed, first)
         if (won) deps.log.info({ purpose, kid: key.kid }, 'made the first signing key')
       }
       if (missing.length > 0) await reload()
@@ -97,13 +86,11 @@ export function createKeyKeeper(deps: KeyDeps): KeyKeeper {
 /** Stores a key of the next generation; `won` is false if another process was faster. */
 async function insertNext(
   deps: KeyDeps,
-  { sealed: all, spoilt }: Pick<Held, 'sealed' | 'spoilt'>,
+  all: readonly SealedKey[],
   next: { purpose: KeyPurpose; notBefore: Date; actor: AuditActor; settings: KeySettings },
 ): Promise<{ key: SigningKey; generation: number; won: boolean }> {
   const { purpose, notBefore, actor, settings } = next
-  const generations = [...all, ...spoilt]
-    .filter((key) => key.purpose === purpose)
-    .map((key) => key.generation)
+  const generations = all.filter((key) => key.purpose === purpose).map((key) => key.generation)
   const generation = 1 + Math.max(0, ...generations)
   const key = drawKey(deps.random, { purpose, createdAt: deps.clock.now(), notBefore })
   const madeWith = (settings === 'keep' && all.at(-1)?.made_with) || deps.madeWith
@@ -115,28 +102,23 @@ async function insertNext(
 interface Held {
   sealed: SealedKey[]
   ring: KeyRing
-  spoilt: SpoiltKey[]
   changed: string[]
 }
 
-/** @throws WrongSealingKeyError, DamagedKeyError */
+/** @throws WrongSealingKeyError, ChangedKeyError */
 async function readKeys({ store, vault, log, madeWith }: KeyDeps, toldOf: Set<string>): Promise<Held> {
   const tellOnce = (name: string, fields: Record<string, unknown>, advice: string): void => {
     if (!toldOf.has(name)) log.error(fields, advice)
     toldOf.add(name)
   }
   const sealed = await store.all()
-  const spoilt = await store.spoilt(sealed, KEY_PURPOSES)
   const stored = sealed.map((key) => unseal(vault, key))
   if (stored.length > 0 && !stored.some(hasSeed)) throw new WrongSealingKeyError()
   for (const { kid, purpose } of stored.filter((key) => !hasSeed(key)))
     tellOnce(kid, { kid, purpose }, lostKeyAdvice(purpose))
-  for (const { purpose, generation } of spoilt)
-    tellOnce(`${purpose} ${generation}`, { purpose, generation }, spoiltKeyAdvice(purpose))
-  const keys = stored.map((key, at) => (isReplaced(sealed[at], spoilt) ? toPublicRecord(key) : key))
-  const lost = keys.filter((key) => !hasSeed(key))
-  const ring = new KeyRing(keys.filter(hasSeed), lost)
-  return { sealed, ring, spoilt, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
+  const lost = stored.filter((key) => !hasSeed(key))
+  const ring = new KeyRing(stored.filter(hasSeed), lost)
+  return { sealed, ring, changed: differing(sealed.at(-1)?.made_with ?? {}, madeWith) }
 }
 
 /** Draws a key whose kid does not begin with "-", as one in 64 does: `countersign signing-keys revoke <kid>` would read an option. */
@@ -253,8 +235,8 @@ class WrongSealingKeyError extends Error {
 }
 
 /** A key's public half is not the one that was stored: without the right one, what the key signed would be called forged. */
-class DamagedKeyError extends Error {
-  override readonly name = 'DamagedKeyError'
+class ChangedKeyError extends Error {
+  override readonly name = 'ChangedKeyError'
 
   constructor(kid: string) {
     super(
@@ -267,16 +249,7 @@ function lostKeyAdvice(purpose: KeyPurpose): string {
   return `a stored signing key cannot be decrypted: its signatures still verify, but it signs nothing more. If it is the newest of its purpose, run: countersign signing-keys rotate --purpose ${purpose} --now`
 }
 
-function spoiltKeyAdvice(purpose: KeyPurpose): string {
-  return `a stored signing key is damaged: its signatures cannot be checked until a backup is restored. If it is the newest of its purpose, nothing is signed until: countersign signing-keys rotate --purpose ${purpose} --now`
-}
-
-/** A later, spoilt key counts as begun: its start is not known. Keys before it, perhaps replaced for a reason, sign no more. */
-function isReplaced(key: SealedKey | undefined, spoilt: readonly SpoiltKey[]): boolean {
-  return spoilt.some((one) => one.purpose === key?.purpose && one.generation > key.generation)
-}
-
-/** Returns the key, without its seed if the seed does not open. @throws DamagedKeyError */
+/** Returns the key, without its seed if the seed does not open. @throws ChangedKeyError */
 function unseal(vault: Vault, stored: SealedKey): PublicKeyRecord | SigningKey {
   const key = {
     kid: stored.kid,
@@ -300,5 +273,5 @@ function publicHalf({ kid, public_key }: SealedKey): Uint8Array {
   } catch {
     // Not even base64url.
   }
-  throw new DamagedKeyError(kid)
+  throw new ChangedKeyError(kid)
 }

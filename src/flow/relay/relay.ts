@@ -115,7 +115,7 @@ async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): 
   const failures: unknown[] = []
   for (let after = ''; ; ) {
     const entries = given ?? (await source.due(RELAY_BATCH, after))
-    const sound = await handOverEach(carrying, entries)
+    const sound = await handOver(carrying, entries)
     if (failures.length === 0) recorder.add(source, sound)
     if (recorder.isFull()) await recorder.flush().catch((error: unknown) => failures.push(error))
     const last = entries.at(-1)
@@ -123,26 +123,6 @@ async function relaySource(carrying: Carrying, given?: readonly OutboxEntry[]): 
     after = last.token
   }
   if (failures.length > 0) throw failures[0]
-}
-
-/** Like `handOver`, but an entry that needs a damaged document waits without holding up the others. */
-async function handOverEach(carrying: Carrying, entries: readonly OutboxEntry[]): Promise<OutboxEntry[]> {
-  const { deps, source } = carrying
-  try {
-    return await handOver(carrying, entries)
-  } catch (error) {
-    if (!deps.storeIsDamaged(error)) throw error
-    if (entries.length > 1) {
-      const sound: OutboxEntry[] = []
-      for (const entry of entries) sound.push(...(await handOverEach(carrying, [entry])))
-      return sound
-    }
-    deps.log.error(
-      { error, source: source.name, id: entries[0]?.id },
-      'relaying the events of a document failed; they wait',
-    )
-    return []
-  }
 }
 
 /** Makes the deliveries of these entries. @returns the entries whose audit entries can now be recorded */

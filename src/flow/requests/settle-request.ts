@@ -3,6 +3,7 @@ import { expiredData } from '../../domain/event-data.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { ApprovalRequest, Vote } from '../../domain/request.ts'
 import { canonicalize } from '../../signing/canonical.ts'
+import { NoSigningKeyError } from '../../signing/keys.ts'
 import type { FlowDeps } from '../deps.ts'
 import { auditEntry, closingChange } from './close-request.ts'
 import { decisionTime, stateIntent } from './state-intent.ts'
@@ -75,12 +76,12 @@ const BATCH = 32
 const BATCHES = 60
 
 /**
- * Settles due documents, batch by batch, until less than a batch is left or the run has done its share. A damaged document does
- * not stop the others.
- * @returns when the next document is due; undefined if one is damaged: it stays due for ever, and must not be read again at once
+ * Settles due documents, batch by batch, until less than a batch is left or the run has done its share. A document that no key can
+ * sign for does not stop the others.
+ * @returns when the next document is due; undefined if one cannot be signed: it stays due, and must not be read again at once
  */
 export async function settleDue<Document extends { id: string }>(
-  { clock, log, storeIsDamaged }: FlowDeps,
+  { clock, log }: FlowDeps,
   from: {
     next: () => Promise<Date | undefined>
     read: (now: Date, limit: number) => Promise<Document[]>
@@ -89,17 +90,19 @@ export async function settleDue<Document extends { id: string }>(
 ): Promise<Date | undefined> {
   const first = await from.next()
   if (first === undefined || first > clock.now()) return first
-  const damaged = new Set<string>()
-  const settleSound = (due: Document): Promise<unknown> =>
+  const unsigned = new Map<string, string>()
+  const settleIfSigned = (due: Document): Promise<unknown> =>
     settle(due).catch((error: unknown) => {
-      if (!storeIsDamaged(error)) throw error
-      log.error({ error }, 'skipping a damaged document; it stays due')
-      damaged.add(due.id)
+      if (!(error instanceof NoSigningKeyError)) throw error
+      unsigned.set(due.id, error.message)
     })
   for (let batch = 0; batch < BATCHES; batch += 1) {
-    const due = (await from.read(clock.now(), BATCH + damaged.size)).filter(({ id }) => !damaged.has(id))
-    await Promise.all(due.map(settleSound))
+    const due = (await from.read(clock.now(), BATCH + unsigned.size)).filter(({ id }) => !unsigned.has(id))
+    await Promise.all(due.map(settleIfSigned))
     if (due.length < BATCH) break
   }
-  return damaged.size === 0 ? from.next() : undefined
+  const [reason] = unsigned.values()
+  if (reason === undefined) return from.next()
+  log.error({ reason, count: unsigned.size }, 'settling requests failed; they stay due')
+  return undefined
 }

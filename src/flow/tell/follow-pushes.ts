@@ -43,7 +43,7 @@ export async function followPushes(deps: FlowDeps, entries: readonly PushEntry[]
   ]
   const people = [...new Set(news.flatMap((one) => one.people))]
   if (people.length === 0) return false
-  const devices = await deps.pushDevices.reachableOf(people)
+  const devices = await deps.pushDevices.activeOf(people)
   const pushes = (await Promise.all(news.map((one) => pushesOf(deps, one, devices)))).flat()
   await deps.pushes.insertNew(pushes)
   return pushes.length > 0

@@ -2,6 +2,7 @@ import { drawEntry } from '../../domain/audit.ts'
 import { refusal } from '../../domain/errors.ts'
 import type { PushDevice, PushSubscription } from '../../domain/push.ts'
 import type { Clock, Log, PushSender, Random, VapidKeys, Vault } from '../../ports/ports.ts'
+import { SealError } from '../../signing/vault.ts'
 import type { PushKeyStore, SealedPushKey } from '../../store/delivery/push-keys.ts'
 import type { PushKeyKeeper } from '../deps.ts'
 
@@ -12,7 +13,6 @@ interface KeyDeps {
   log: Log
   store: PushKeyStore
   sender: Pick<PushSender, 'newKeys'>
-  isDamaged(error: unknown): boolean
 }
 
 const AAD = 'push-key:vapid'
@@ -20,11 +20,11 @@ const AAD = 'push-key:vapid'
 /** Creates the keeper. The pair never changes: every browser's subscription is bound to it. */
 export function createPushKeyKeeper(deps: KeyDeps): PushKeyKeeper {
   let keys: VapidKeys | undefined
-  let damaged = false
+  let off = false
   return {
-    isOff: () => damaged,
+    isOff: () => off,
     current(): VapidKeys {
-      if (damaged) throw refusal('storage_damaged')
+      if (off) throw refusal('unavailable')
       if (keys === undefined) throw new Error('the push key is not loaded yet')
       return keys
     },
@@ -33,12 +33,11 @@ export function createPushKeyKeeper(deps: KeyDeps): PushKeyKeeper {
         const stored = await deps.store.find()
         keys = stored === undefined ? await make(deps) : unseal(deps, stored)
       } catch (error) {
-        if (!deps.isDamaged(error)) throw error
-        damaged = true
-        deps.log.error({ error }, 'reading the key for push notifications failed')
+        if (!(error instanceof SealError)) throw error
+        off = true
         deps.log.error(
           {},
-          'the key for push notifications is damaged: none are sent until a backup is restored',
+          'the key for push notifications cannot be decrypted with this SEALING_KEY, so none are sent',
         )
       }
     },

@@ -117,7 +117,7 @@ async function tellOfReminder(deps: FlowDeps, request: ApprovalRequest, eventId:
 /** Checks whether any approver for whom the request waits can be told somewhere, whatever became of this reminder. */
 async function isReachable(deps: FlowDeps, request: ApprovalRequest): Promise<boolean> {
   const people = await pendingApprovers(deps, request, deps.clock.now())
-  if ((await deps.pushDevices.reachableOf(people)).length > 0) return true
+  if ((await deps.pushDevices.activeOf(people)).length > 0) return true
   if (deps.chats.length === 0) return false
   return (await deps.cards.ofRequest(request.id)).some(
     ({ recipient, ...card }) =>

@@ -101,7 +101,6 @@ const COMMON: ReadonlySet<string> = new Set([
   'payload_too_large',
   'proof_required',
   'rate limit exceeded',
-  'storage_damaged',
   'storage_unavailable',
   'totp_disabled',
   'totp_locked',

@@ -3,10 +3,9 @@ import { type AuditRecord, isByTime } from '../../domain/audit.ts'
 import { given } from '../../domain/given.ts'
 import type { AuditTrail } from '../../ports/ports.ts'
 import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
-import { damageTold, isDuplicateKey } from '../mongo/failures.ts'
+import { isDuplicateKey } from '../mongo/failures.ts'
 import { number, part, text } from '../mongo/fields.ts'
 import { beyond, during } from '../mongo/filters.ts'
-import { isDamaged, readSound } from '../mongo/sound-reads.ts'
 
 type RecordDocument = Omit<AuditRecord, 'seq'> & { _id: number }
 
@@ -33,54 +32,26 @@ const NUMBERED = { $gte: 1, $lt: Number.MAX_SAFE_INTEGER }
 /** Why such a document is refused as the head: a record linked to it would hide that it was put there from outside. */
 const NO_HEAD = 'the last document of the audit trail is not a record; run: countersign audit check'
 
-/** The last record is damaged. Entries are kept but not sealed: a trail that went on without that record would look whole. */
-class DamagedTrailError extends Error {
-  override readonly name = 'DamagedTrailError'
-  /** The store's own code for damage, so that the error is reported as damage, and only once. */
-  readonly code = 366
-
-  constructor(told: string) {
-    super(
-      `reading the last record of the audit trail failed, so nothing more is sealed; new entries wait in their documents. Run: countersign audit check (${told})`,
-    )
-  }
-}
-
-/**
- * The audit trail on mongoose; its documents are inserted and read, never changed.
- * @param partial leaves out damaged records, for a reader that checks for damage itself
- */
-export function createAuditTrail(connection: StoreConnection, { partial = false } = {}): AuditTrail {
+/** The audit trail on mongoose; its documents are inserted and read, never changed. */
+export function createAuditTrail(connection: StoreConnection): AuditTrail {
   const model = connection.model<RecordDocument>('AuditRecord', recordSchema, 'audit_log')
   const collection = connection.collection<RecordDocument>(model.collection.name)
-  const read: typeof readSound = partial ? readSound : (_connection, ask) => ask({})
   const find: Find = async (filter, sort, limit) => {
-    const found = await read(connection, (sound) =>
-      // One batch: the default of 101 would take two commands.
-      collection
-        .find(filter, { ...sound, batchSize: limit + 1 })
-        .sort(sort)
-        .limit(limit)
-        .toArray(),
-    )
-    return found.map(toRecord)
+    // One batch: the default of 101 would take two commands.
+    const options = { sort, limit, batchSize: limit + 1 }
+    return (await collection.find(filter, options).toArray()).map(toRecord)
   }
   return {
     async head() {
       const newest = collection.find({ _id: NUMBERED }).sort({ _id: -1 }).limit(1)
-      const [last] = await newest.toArray().catch((error: unknown) => {
-        const told = damageTold(error)
-        throw told === undefined ? error : new DamagedTrailError(told)
-      })
+      const [last] = await newest.toArray()
       if (last !== undefined && !/^[0-9a-f]{64}$/.test(String(last.hash))) throw new Error(NO_HEAD)
       return last && toRecord(last)
     },
     async known(eids) {
       const wanted = { 'entry.eid': { $in: [...eids] } }
       const projection = { _id: 0, 'entry.eid': 1 }
-      const found = await read(connection, (sound) =>
-        collection.find(wanted, { projection, ...sound }).toArray(),
-      )
+      const found = await collection.find(wanted, { projection }).toArray()
       return new Set(found.flatMap(({ entry }) => entry?.eid ?? []))
     },
     async insert(records) {
@@ -95,7 +66,6 @@ export function createAuditTrail(connection: StoreConnection, { partial = false 
     },
     list: createList(find),
     scan: (from, limit) => find({ _id: { $gte: from } }, { _id: 1 }, limit),
-    isDamaged: (seq) => isDamaged(() => collection.findOne({ _id: seq })),
   }
 }
 

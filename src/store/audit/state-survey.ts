@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { WITH_OUTBOX } from '../mongo/outbox.ts'
-import { findSound, isDamaged } from '../mongo/sound-reads.ts'
 import type { SealedKey } from '../signing-keys.ts'
 
 /** The part of a document with which the audit trail must agree. */
@@ -23,7 +22,6 @@ export type StateSurvey = ReturnType<typeof createStateSurvey>
 
 /**
  * Reads the collections beside the trail, on the driver and past the models, so that foreign documents are seen unchanged.
- * Damaged documents are left out; `isDamaged` tells them from missing ones.
  */
 export function createStateSurvey(connection: StoreConnection) {
   const read = async (
@@ -36,7 +34,7 @@ export function createStateSurvey(connection: StoreConnection) {
     const documents = connection.collection<OutboxDocument>(collection)
     // One batch: the default of 101 would take two commands.
     const options = { projection, limit, batchSize: limit + 1, sort: { _id: 1 } } as const
-    const found = await findSound(documents, filter, options)
+    const found = await documents.find(filter, options).toArray()
     return found.map(({ _id, audit, ...facts }) => ({ id: _id, facts, waiting: audit ?? [] }))
   }
   return {
@@ -53,12 +51,10 @@ export function createStateSurvey(connection: StoreConnection) {
     some: (collection: string, fields: readonly string[], ids: readonly string[]): Promise<StateDocument[]> =>
       read(collection, fields, { _id: { $in: [...ids] } }, ids.length),
     ...atLarge(connection),
-    isDamaged: (collection: string, id: string) =>
-      isDamaged(() => connection.collection<{ _id: string }>(collection).findOne({ _id: id })),
     /** Returns the public halves of the signing keys. */
     async publicKeys(): Promise<(Omit<SealedKey, 'kid' | 'sealed_seed' | 'audit'> & { _id: string })[]> {
       const collection = connection.collection<Omit<SealedKey, 'kid'> & { _id: string }>('signing_keys')
-      return findSound(collection, {}, { projection: { sealed_seed: 0, audit: 0 } })
+      return collection.find({}, { projection: { sealed_seed: 0, audit: 0 } }).toArray()
     },
   }
 }
@@ -72,7 +68,7 @@ function atLarge(connection: StoreConnection) {
       const entries: AuditEntry[] = []
       for (const name of Object.keys(WITH_OUTBOX)) {
         const collection = connection.collection<OutboxDocument>(name)
-        const found = await findSound(collection, filter, { projection: { audit: 1 }, limit })
+        const found = await collection.find(filter, { projection: { audit: 1 }, limit }).toArray()
         entries.push(...found.flatMap(({ audit }) => audit ?? []))
       }
       return entries.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, limit)
@@ -82,7 +78,7 @@ function atLarge(connection: StoreConnection) {
       // `$gte` matches numbers from 1 on; NaN, smaller numbers and all other types are strays.
       const filter = { _id: { $not: { $gte: 1 } } }
       const collection = connection.collection<{ _id: number }>('audit_log')
-      const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
+      const found = await collection.find(filter, { projection: { _id: 1 }, limit }).toArray()
       return found.map(({ _id }) => String(_id))
     },
   }

@@ -10,7 +10,6 @@ import { OLDEST_FIRST } from '../mongo/filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 import { insertInSlot } from '../mongo/slots.ts'
-import { readSound } from '../mongo/sound-reads.ts'
 import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
@@ -86,9 +85,6 @@ export function createPushDeviceStore(connection: StoreConnection, wake: Wake = 
     },
     /** Returns the active browsers of these people, oldest first. */
     activeOf: (userIds: readonly string[]) => activeOf(model, userIds),
-    /** The same without damaged documents, for sending. */
-    reachableOf: (userIds: readonly string[]) =>
-      readSound(model.db, (sound) => activeOf(model, userIds, sound)),
     /** Removes a browser. @returns false when it is not active, or not this person's. */
     remove,
     /** Notes when the push service last accepted a message for the browser. */

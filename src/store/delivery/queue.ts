@@ -6,11 +6,9 @@ import { ATTEMPTS_KEPT, type Attempt } from '../../domain/webhook.ts'
 import { beyond } from '../clock.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
-import { damageTold } from '../mongo/failures.ts'
 import { date, number, text } from '../mongo/fields.ts'
 import { addOutbox, type OutboxToken, withOutbox } from '../mongo/outbox.ts'
 import { shareCommands } from '../mongo/shared-commands.ts'
-import { findSound, leanSound, PASSED_OVER } from '../mongo/sound-reads.ts'
 
 const { trusted } = mongoose
 
@@ -120,11 +118,10 @@ export function createQueue<D extends QueueDocument, R>(
   const collection = connection.collection<{ _id: string }>(model.collection.name)
   // Results written at the same moment share one command.
   const finish = shareCommands((writes: readonly ConditionalWrite[]) => writeEach(collection, writes))
-  const damaged = passDamaged(connection)
   const lookMany = (which: object, now: Date, limit: number): Promise<D[]> => {
-    const due = { ...which, ...damaged.others(), state: OPEN, next_at: { $lte: now } }
+    const due = { ...which, state: OPEN, next_at: { $lte: now } }
     const options = { sort: { next_at: 1 }, limit, batchSize: limit + 1 } as const
-    return findSound<{ _id: string }, D>(collection, due, options)
+    return collection.find<D>(due, options).toArray()
   }
   return {
     /**
@@ -146,13 +143,7 @@ export function createQueue<D extends QueueDocument, R>(
       }))
       const outcomes = await writeEach(collection, writes)
       return chosen.flatMap((before, index) => {
-        const outcome = outcomes[index] ?? 'taken'
-        if (damageTold(outcome) !== undefined) {
-          // No throw: the others are leased by now and must be sent.
-          damaged.add(before._id, outcome)
-          return []
-        }
-        if (!wasDone(outcome)) return []
+        if (!wasDone(outcomes[index] ?? 'taken')) return []
         const held = { ...before, state: 'leased', next_at: leaseEnds, fence: before.fence + 1 }
         // Still leased before this claim: the previous attempt never reported back.
         return [{ record: fromDocument(held), interrupted: before.state === 'leased' }]
@@ -169,7 +160,7 @@ export function createQueue<D extends QueueDocument, R>(
     /** Returns when the next matching document is due or its lease ends. */
     async nextDue(which: Filter = {}): Promise<Date | undefined> {
       const query = model.findOne({ ...which, state: OPEN }, { next_at: 1 }).sort({ next_at: 1 })
-      return (await leanSound<QueueDocument | null>(query))?.next_at
+      return (await query.lean<QueueDocument | null>())?.next_at
     },
     /** Deletes the documents that came to rest before `before`, but none whose outbox still waits. @returns how many */
     async deleteRested(states: readonly string[], before: Date): Promise<number> {
@@ -230,27 +221,6 @@ async function inTurn<D>(
   for (const which of filters)
     if (found.length < limit) found.push(...(await read(which, limit - found.length)))
   return found
-}
-
-/** How long damaged documents are skipped: they are the longest due, and could fill every read of a claim. */
-const PASSED_OVER_MS = 60_000
-
-/** Reports documents that cannot be claimed because of damage, and skips them. */
-function passDamaged(connection: StoreConnection) {
-  let ids: string[] = []
-  let until = 0
-  return {
-    others: () => (performance.now() < until ? { _id: { $nin: ids } } : {}),
-    add(id: string, error: unknown): void {
-      const now = performance.now()
-      if (now >= until) {
-        ids = []
-        until = now + PASSED_OVER_MS
-      }
-      ids.push(id)
-      connection.emit(PASSED_OVER, error)
-    },
-  }
 }
 
 type Collection = mongo.Collection<{ _id: string }>

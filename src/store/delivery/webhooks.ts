@@ -9,7 +9,6 @@ import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../m
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 import { createLookup } from '../mongo/shared-commands.ts'
 import { insertInSlot } from '../mongo/slots.ts'
-import { leanSound } from '../mongo/sound-reads.ts'
 import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
@@ -84,7 +83,7 @@ function reads(model: WebhookModel, lookup: (id: string) => Promise<WebhookDocum
     /** Returns the active webhooks of these accounts. */
     async activeOf(accountIds: readonly string[]): Promise<Webhook[]> {
       const active = { account_id: trusted({ $in: [...accountIds] }), state: 'active' as const }
-      return (await leanSound<WebhookDocument[]>(model.find(active))).map(recordOf)
+      return (await model.find(active).lean<WebhookDocument[]>()).map(recordOf)
     },
   }
 }

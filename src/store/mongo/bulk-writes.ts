@@ -1,11 +1,10 @@
 import { type Collection as MongooseCollection, mongo } from 'mongoose'
-import { DUPLICATE_KEY, damageTold } from './failures.ts'
-import { findSound, PASSED_OVER } from './sound-reads.ts'
+import { DUPLICATE_KEY } from './failures.ts'
 
 type Collection = MongooseCollection<{ _id: string }>
 type Filter = mongo.Filter<{ _id: string }>
 
-/** Documents found and deleted per round. A damaged document stays, and holds up no other. */
+/** Documents found and deleted per round. */
 const BATCH = 500
 
 /**
@@ -31,7 +30,7 @@ export async function deleteThese(
 ): Promise<number> {
   if (ids.length === 0) return 0
   const writes = ids.map((_id) => ({ deleteOne: { filter: { ...filter, _id } } }))
-  return writeSound(collection, writes)
+  return (await collection.bulkWrite(writes, { ordered: false })).deletedCount
 }
 
 /**
@@ -46,28 +45,12 @@ export async function updateEach(
   const ids = await idsOf(collection, filter)
   if (ids.length === 0) return 0
   const writes = ids.map((_id) => ({ updateOne: { filter: { ...filter, _id }, update } }))
-  await writeSound(collection, writes)
+  await collection.bulkWrite(writes, { ordered: false })
   return ids.length
 }
 
-/** Does the writes in one command, passing over damaged documents. @returns how many documents were deleted */
-async function writeSound(
-  collection: Collection,
-  writes: mongo.AnyBulkWriteOperation<{ _id: string }>[],
-): Promise<number> {
-  let deleted: number | undefined
-  const outcomes = await outcomesOf(writes.length, async () => {
-    deleted = (await collection.bulkWrite(writes, { ordered: false })).deletedCount
-  })
-  for (const outcome of outcomes.filter((one) => one instanceof Error)) {
-    if (damageTold(outcome) === undefined) throw outcome
-    collection.conn.emit(PASSED_OVER, outcome)
-  }
-  return deleted ?? outcomes.filter((outcome) => outcome === 'done').length
-}
-
 async function idsOf(collection: Collection, filter: Filter, limit = 0): Promise<string[]> {
-  const found = await findSound(collection, filter, { projection: { _id: 1 }, limit })
+  const found = await collection.find(filter, { projection: { _id: 1 }, limit }).toArray()
   return found.map(({ _id }) => _id)
 }
 

@@ -80,31 +80,23 @@ const NOT_NOW: ReadonlySet<unknown> = new Set([
   13436, // NotPrimaryOrSecondary
   39, // FileStreamFailed
   14031, // OutOfDiskSpace
+  366, // DataCorruptionDetected
 ])
 
+/** That of an embedded store whose file is damaged: it serves nothing any more. */
+const ENDED: ReadonlySet<unknown> = new Set([366])
+
 /** Those of these codes that report a full or failing disk. */
-const DISK: ReadonlySet<unknown> = new Set([39, 14031])
-
-/** DataCorruptionDetected */
-const DAMAGED: ReadonlySet<unknown> = new Set([366])
-
-/** BSONObjectTooLarge, for a document as sent or after an update: MongoDB's limit of 16 MiB. */
-const FULL: ReadonlySet<unknown> = new Set([10334, 17419])
+const DISK: ReadonlySet<unknown> = new Set([39, 14031, ...ENDED])
 
 /** Returns the embedded store's message for a failing disk: where, how much is free, what to do. Undefined for other errors. */
 export function diskTrouble(error: unknown): string | undefined {
   return wordsOf(error, DISK)
 }
 
-/**
- * Returns the embedded store's message for a damaged document: which file, what to do. Also reports a document that is too
- * large: all else in it is bounded, so it is full of entries for an audit trail that has taken nothing for long. Undefined for
- * any other error.
- */
-export function damageTold(error: unknown): string | undefined {
-  const full = wordsOf(error, FULL)
-  if (full === undefined) return wordsOf(error, DAMAGED)
-  return `a document is full (${full}): its entries for the audit trail wait in it. Run: countersign audit check`
+/** Checks whether an embedded store refused because it serves nothing any more: the process that runs it ends. */
+export function hasEnded(error: unknown): boolean {
+  return wordsOf(error, ENDED) !== undefined
 }
 
 function wordsOf(error: unknown, codes: ReadonlySet<unknown>): string | undefined {

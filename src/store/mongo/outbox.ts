@@ -6,7 +6,6 @@ import type { OutboxEntry, OutboxSource } from '../../ports/ports.ts'
 import { deleteThese } from './bulk-writes.ts'
 import type { StoreConnection } from './connect.ts'
 import { neededPart } from './fields.ts'
-import { findSound } from './sound-reads.ts'
 
 /**
  * Tells the relay that a write left an outbox entry. Stores call it after each such write, so that no verb can forget it; a
@@ -106,7 +105,7 @@ export function createOutboxSource<T extends OutboxDocument>(
     async due(limit, after = '') {
       const waiting = { outbox_token: { $gt: after } }
       const options = { projection, limit, sort: { outbox_token: 1 } } as const
-      return (await findSound<OutboxDocument, T>(collection, waiting, options)).map(read)
+      return (await collection.find<T>(waiting, options).toArray()).map(read)
     },
     async settle(entries) {
       const empty = { audit: [], ...(hasOutbox ? { outbox: [] } : {}) }

@@ -1,12 +1,5 @@
 import type { Model, mongo } from 'mongoose'
 import { outcomesOf, wasDone } from './bulk-writes.ts'
-import { damageTold } from './failures.ts'
-
-/** `most`: asks per command. `alone`: if a command meets damage, each ask is sent alone, so that the others get an answer. */
-interface Sharing {
-  most?: number
-  alone?: boolean
-}
 
 interface Waiting<Ask, Answer> {
   ask: Ask
@@ -21,11 +14,12 @@ const STUCK_MS = 500
  * Lets concurrent asks share one command. Nothing is cached: a command is always sent after its asks were made, so
  * it sees every write acknowledged before them. While a command is under way, further asks wait for the next one, so commands
  * grow as the store slows down, and a lone ask goes at once. A stuck command holds up only the asks it carries.
+ * @param most asks per command
  * @param send answers in the order of the asks; when it throws, every ask of the command fails with that error
  */
 export function shareCommands<Ask, Answer>(
   send: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
-  { most = 128, alone = false }: Sharing = {},
+  { most = 128 }: { most?: number } = {},
 ): (ask: Ask) => Promise<Answer> {
   const waiting: Waiting<Ask, Answer>[] = []
   /** The run that took up asks last; another begins beside it when its command is stuck. */
@@ -33,7 +27,7 @@ export function shareCommands<Ask, Answer>(
   const run = async (runner: { since: number }): Promise<void> => {
     while (waiting.length > 0) {
       runner.since = performance.now()
-      await answer(waiting.splice(0, most), send, alone)
+      await answer(waiting.splice(0, most), send)
     }
     if (newest === runner) newest = undefined
   }
@@ -52,7 +46,6 @@ export function shareCommands<Ask, Answer>(
 async function answer<Ask, Answer>(
   batch: readonly Waiting<Ask, Answer>[],
   send: (asks: readonly Ask[]) => Promise<readonly Answer[]>,
-  alone: boolean,
 ): Promise<void> {
   try {
     const answers = await send(batch.map(({ ask }) => ask))
@@ -62,10 +55,7 @@ async function answer<Ask, Answer>(
       else resolve(mine)
     }
   } catch (error) {
-    const isShared = new Set(batch.map(({ ask }) => ask)).size > 1
-    if (alone && isShared && damageTold(error) !== undefined)
-      await Promise.all(batch.map((one) => answer([one], send, alone)))
-    else for (const { reject } of batch) reject(error)
+    for (const { reject } of batch) reject(error)
   }
 }
 
@@ -81,7 +71,7 @@ export function createLookup<Document extends object>(
     const byValue = new Map(found.map((document) => [String(Reflect.get(document, field)), document]))
     return values.map((value) => ({ document: byValue.get(value) }))
   }
-  const look = shareCommands(find, { alone: true })
+  const look = shareCommands(find)
   // A value of another type would be an operator, or match documents without the field (T61, T62).
   return async (value) => (await look(String(value))).document
 }

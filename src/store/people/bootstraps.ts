@@ -10,7 +10,6 @@ import { date, neededPart, number, part, text } from '../mongo/fields.ts'
 import { EXPIRED, expiredAround, UNEXPIRED } from '../mongo/filters.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
-import { leanSound } from '../mongo/sound-reads.ts'
 import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
@@ -89,9 +88,7 @@ function reads(model: BootstrapModel) {
       .find(filter)
       .sort({ [by]: 1, _id: 1 })
       .limit(limit)
-    // Without a limit the list is for its owner, and must not leave out a damaged document without a word.
-    const read = limit === 0 ? query.lean<BootstrapDocument[]>() : leanSound<BootstrapDocument[]>(query)
-    return (await read).map(recordOf)
+    return (await query.lean<BootstrapDocument[]>()).map(recordOf)
   }
   return {
     async find(id: string): Promise<Bootstrap | undefined> {
@@ -117,7 +114,7 @@ function reads(model: BootstrapModel) {
     /** Returns when the next pending bootstrap expires. */
     async nextExpiry(): Promise<Date | undefined> {
       const query = model.findOne({ status: 'pending' }, { expires_at: 1 }).sort({ expires_at: 1 })
-      return (await leanSound<BootstrapDocument | null>(query))?.expires_at
+      return (await query.lean<BootstrapDocument | null>())?.expires_at
     },
   }
 }

@@ -6,7 +6,6 @@ import { STRICT_SCHEMA, type StoreConnection } from '../mongo/connect.ts'
 import { date, text } from '../mongo/fields.ts'
 import { addOutbox, noWake, type OutboxToken, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf } from '../mongo/record.ts'
-import { leanSound } from '../mongo/sound-reads.ts'
 import { createWriter } from '../mongo/writer.ts'
 
 const { trusted } = mongoose
@@ -128,18 +127,18 @@ function endings(model: SessionModel, writer: Writer, limits: SessionLimits) {
     end: (id: string, at: Date, audit: AuditEntry) => end({ _id: id }, at, audit),
     /** Ends all sessions of the person; `entryOf` makes the audit entry of each. @returns how many */
     async endAllOf(userId: string, at: Date, entryOf: (session: Session) => AuditEntry): Promise<number> {
-      const live = await leanSound<SessionDocument[]>(model.find({ user_id: userId, ended_at: null }))
+      const live = await model.find({ user_id: userId, ended_at: null }).lean<SessionDocument[]>()
       const ended = live.map((found) => end({ _id: found._id }, at, entryOf(toSession(found))))
       return (await Promise.all(ended)).filter(Boolean).length
     },
     /** Returns sessions that were not ended, whether they have lapsed or not. */
     async notEnded(limit: number): Promise<Session[]> {
-      const found = await leanSound<SessionDocument[]>(model.find({ ended_at: null }).limit(limit))
+      const found = await model.find({ ended_at: null }).limit(limit).lean<SessionDocument[]>()
       return found.map(toSession)
     },
     /** Returns sessions past their idle or absolute limit at `now` that were not ended. */
     async lapsed(now: Date, limit: number): Promise<Session[]> {
-      const found = await leanSound<SessionDocument[]>(model.find(lapsedAt(now, limits)).limit(limit))
+      const found = await model.find(lapsedAt(now, limits)).limit(limit).lean<SessionDocument[]>()
       return found.map(toSession)
     },
     /** Ends a session that has lapsed at `now`. @returns false when it has not, or was ended already. */

@@ -9,7 +9,6 @@ import { OLDEST_FIRST } from '../mongo/filters.ts'
 import { noWake, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, replacing } from '../mongo/record.ts'
 import { createLookup } from '../mongo/shared-commands.ts'
-import { isThere } from '../mongo/sound-reads.ts'
 import { createWriter } from '../mongo/writer.ts'
 import { createTotpTries } from './totp-tries.ts'
 import { type UserDocument, userSchema } from './user-schema.ts'
@@ -99,12 +98,7 @@ function reads(users: Users, lookup: (id: string) => Promise<UserDocument | unde
     },
     /** Checks whether anyone exists, by one entry of an index. */
     async any(): Promise<boolean> {
-      return isThere(users.db, () =>
-        users
-          .findOne({ _id: trusted({ $gte: '' }) }, { _id: 1 })
-          .lean()
-          .exec(),
-      )
+      return (await users.findOne({ _id: trusted({ $gte: '' }) }, { _id: 1 }).lean()) !== null
     },
   }
 }

@@ -205,6 +205,6 @@ function createSharedRead({
         revoked: dead.has(keyId),
       }))
     },
-    { most: BATCH, alone: true },
+    { most: BATCH },
   )
 }

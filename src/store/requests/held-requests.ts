@@ -2,7 +2,6 @@ import mongoose from 'mongoose'
 import type { ApprovalRequest } from '../../domain/request.ts'
 import { UNEXPIRED } from '../mongo/filters.ts'
 import { recordOf } from '../mongo/record.ts'
-import { leanSound } from '../mongo/sound-reads.ts'
 import type { RequestDocument } from './request-schema.ts'
 
 const { trusted } = mongoose
@@ -24,7 +23,7 @@ export function heldReads(model: mongoose.Model<RequestDocument>) {
     /** Returns requests that this restore holds, the first to expire first. */
     async held(restore: string, kind: HeldKind, limit: number): Promise<ApprovalRequest[]> {
       const query = model.find(heldBy(restore, kind)).sort({ expires_at: 1 }).limit(limit)
-      return (await leanSound<RequestDocument[]>(query)).map(recordOf)
+      return (await query.lean<RequestDocument[]>()).map(recordOf)
     },
     countHeld: (restore: string, kind: HeldKind): Promise<number> =>
       model.countDocuments(heldBy(restore, kind)),

@@ -1,5 +1,4 @@
 import type { Clock, Log } from '../../ports/ports.ts'
-import { damageTold } from '../mongo/failures.ts'
 import type { SessionStore } from '../people/sessions.ts'
 import type { InboxStore } from './inbox.ts'
 import { createSignal, newWatcher, tell, type Watcher } from './signal.ts'
@@ -42,7 +41,7 @@ export type InboxSignal = ReturnType<typeof createInboxSignal>
  */
 export function createInboxSignal(stores: Stores, clock: Pick<Clock, 'now'>, log: Log) {
   const signal = createSignal<InboxWatcher>({
-    look: (watchers) => lookForEach(stores, clock, [...watchers]),
+    look: (watchers) => lookFor(stores, clock, [...watchers]),
     failed: (error) => log.warn({ error }, 'looking for changes of inboxes failed'),
     pollMs: POLL_MS,
     gapMs: GAP_MS,
@@ -64,22 +63,6 @@ export function createInboxSignal(stores: Stores, clock: Pick<Clock, 'now'>, log
       }
     },
     stop: signal.stop,
-  }
-}
-
-/** Looks for all watchers together; if it meets damage, for each alone, so that the unaffected ones are told. */
-async function lookForEach(
-  stores: Stores,
-  clock: Pick<Clock, 'now'>,
-  watchers: InboxWatcher[],
-): Promise<void> {
-  try {
-    await lookFor(stores, clock, watchers)
-  } catch (error) {
-    if (damageTold(error) === undefined) throw error
-    const looks = watchers.map((watcher) => lookFor(stores, clock, [watcher]))
-    const failed = (await Promise.allSettled(looks)).find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') throw failed.reason
   }
 }
 

@@ -21,7 +21,6 @@ import {
 import { noWake, type OutboxHint, type Wake, withOutbox } from '../mongo/outbox.ts'
 import { documentOf, recordIn, recordOf } from '../mongo/record.ts'
 import { createInserter, createLookup } from '../mongo/shared-commands.ts'
-import { leanSound } from '../mongo/sound-reads.ts'
 import { heldReads, notHeld } from './held-requests.ts'
 import { type RequestDocument, requestSchema } from './request-schema.ts'
 
@@ -144,19 +143,19 @@ function reads(
     async countPendingFor(who: InboxScope): Promise<number> {
       return model.countDocuments(waitingFor(who))
     },
-    /** Returns the version of each request that exists and is undamaged: one query for all waiters of a process. */
+    /** Returns the version of each request that exists: one query for all waiters of a process. */
     async versions(ids: readonly string[]): Promise<Map<string, number>> {
       const filter = { _id: trusted({ $in: [...ids] }) }
       // One batch for all of them: the default of 101 would take several commands.
       const query = model.find(filter, { version: 1 }).batchSize(ids.length + 1)
-      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
+      const found = await query.lean<Pick<RequestDocument, '_id' | 'version'>[]>()
       return new Map(found.map((document) => [document._id, document.version]))
     },
     /** Reads which requests got a new version in that time, by the database's clock. @returns undefined if too many did */
     async movedBetween(since: Date, until: Date): Promise<{ id: string; version: number }[] | undefined> {
       const filter = { moved_at: trusted({ $gte: since, $lte: until }) }
       const query = model.find(filter, { version: 1 }).limit(MOST_MOVED).batchSize(MOST_MOVED)
-      const found = await leanSound<Pick<RequestDocument, '_id' | 'version'>[]>(query)
+      const found = await query.lean<Pick<RequestDocument, '_id' | 'version'>[]>()
       return found.length < MOST_MOVED ? found.map(({ _id: id, version }) => ({ id, version })) : undefined
     },
   }
@@ -182,17 +181,17 @@ function attentionReads(model: RequestModel) {
       const fields = { 'votes.user_id': 1, 'votes.at': 1, 'votes.decision': 1 }
       const newestFirst = { 'decision.decided_at': -1 } as const
       const query = model.find(recent, fields).sort(newestFirst).limit(MOST_REJECTIONS)
-      const found = await leanSound<Pick<RequestDocument, 'votes'>[]>(query)
+      const found = await query.lean<Pick<RequestDocument, 'votes'>[]>()
       const votes = found.flatMap((request) =>
         request.votes.filter(({ decision }) => decision === 'rejected'),
       )
       return votes.map(({ user_id, at }) => ({ user_id, at }))
     },
-    /** Returns, of those of these requests that exist and are undamaged, whether they wait for this approver. */
+    /** Returns, of those of these requests that exist, whether they wait for this approver. */
     async holders(ids: readonly string[], approverId: string): Promise<PlaceHolder[]> {
       const fields = { status: 1, expires_at: 1, 'votes.on_behalf_of': 1 }
       const query = model.find({ _id: trusted({ $in: [...ids] }) }, fields)
-      const found = await leanSound<RequestDocument[]>(query.batchSize(ids.length + 1))
+      const found = await query.batchSize(ids.length + 1).lean<RequestDocument[]>()
       return found.map(({ _id, status, expires_at, votes }) => ({
         id: _id,
         pending: status === 'pending' && votes.every(({ on_behalf_of }) => on_behalf_of !== approverId),
@@ -233,11 +232,11 @@ function dueReads(model: RequestModel) {
       .find(filter)
       .sort({ [by]: 1 })
       .limit(limit)
-    return (await leanSound<RequestDocument[]>(query)).map(recordOf)
+    return (await query.lean<RequestDocument[]>()).map(recordOf)
   }
   const next = async (filter: Filter, by: Time): Promise<Date | undefined> => {
     const query = model.findOne(filter, { [by]: 1 }).sort({ [by]: 1 })
-    return (await leanSound<RequestDocument | null>(query))?.[by]
+    return (await query.lean<RequestDocument | null>())?.[by]
   }
   return {
     /** Returns pending requests that lapsed by the database's clock, the longest lapsed first; `now` only narrows the search. */

@@ -159,7 +159,7 @@ describe('the key of the deployment', () => {
     await first.stored('push_keys').updateOne({}, { $set: { sealed_private_key: 'altered' } })
     const { deps } = await useWorker({ beside: first })
     expect(deps.pushKey.isOff()).toBe(true)
-    expect(() => deps.pushKey.current()).toThrow(refusal('storage_damaged'))
+    expect(() => deps.pushKey.current()).toThrow(refusal('unavailable'))
   })
 })
 

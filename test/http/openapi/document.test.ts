@@ -147,8 +147,8 @@ describe('the OpenAPI document', () => {
     const other = { ...Object(limited), error: 'slow_down' }
     expect(answerSchema('post', '/api/v1/approvals/{id}/remind', 429).safeParse(other).success).toBe(false)
     expect(follow(document, ['components', 'schemas', 'ErrorCode', 'enum'])).toEqual(Object.keys(REFUSALS))
-    // What chat platforms are answered is no operation of this document, and the last four any operation may give.
-    const elsewhere = /^(chat_|install_|unavailable$|storage_unavailable$|storage_damaged$|internal_error$)/
+    // What chat platforms are answered is no operation of this document, and the last three any operation may give.
+    const elsewhere = /^(chat_|install_|unavailable$|storage_unavailable$|internal_error$)/
     const codes = Object.keys(REFUSALS).filter((code) => !elsewhere.test(code))
     expect(codes.filter((code) => !text.includes(`"${code}"`))).toEqual([])
   })

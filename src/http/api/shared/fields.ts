@@ -205,9 +205,6 @@ export const errorAnswer = z
       .meta({ description: 'Status of the request, with `not_pending` and `not_approved`.' }),
     ids: z.array(z.string()).optional().meta({ description: 'The requests that prevent it.' }),
     retry_after: z.int().min(1).optional().meta({ description: 'Seconds to wait; also in `Retry-After`.' }),
-    request_id: z
-      .string()
-      .optional()
-      .meta({ description: 'With `internal_error` and `storage_damaged`: quote it in a report.' }),
+    request_id: z.string().optional().meta({ description: 'With `internal_error`: quote it in a report.' }),
   })
   .meta({ id: 'Error', description: 'Every refusal has this form.' })

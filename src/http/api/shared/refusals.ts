@@ -43,12 +43,11 @@ const DETAILS: Partial<Record<RefusalCode, RefusalDetails>> = {
     status: 'pending',
     detail: 'You have 2 more tries; if the codes differ, reject.',
   },
-  storage_damaged: { request_id: 'err_7h3k9m2p5q8r1s4t6v0w2x5y8z' },
   internal_error: { request_id: 'err_7h3k9m2p5q8r1s4t6v0w2x5y8z' },
 }
 
 /** What any operation may answer with, too: the store or the service failed. */
-const UNFORESEEN = ['internal_error', 'storage_damaged', 'storage_unavailable', 'unavailable'] as const
+const UNFORESEEN = ['internal_error', 'storage_unavailable', 'unavailable'] as const
 
 /** Groups the refusals of an operation into one response per status. Operations with the same codes share the response. */
 export function refusalResponses(codes: readonly DocumentedCode[]): ZodOpenApiResponsesObject {
