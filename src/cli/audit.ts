@@ -28,7 +28,8 @@ export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult
   const progress = inJson() ? {} : { onProgress: tellProgress() }
   const check = async (deps: TrailDeps): Promise<CommandResult> => {
     const report = await checkTrail(deps, { ...expect, ...progress })
-    const value = presentReport(report)
+    const restored = await restoreBehind(deps, report)
+    const value = presentReport(report, restored)
     const whole = options.since === undefined
     if (report.found === 0) return { value, text: describeReport(report, whole) }
     const message = advise(report)
@@ -37,7 +38,7 @@ export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult
       text: [
         describeReport(report, whole),
         '',
-        ...report.findings.map(tellFinding),
+        ...report.findings.map((finding) => `  ${oneLine(sentence(finding, restored))}`),
         ...more(report),
         '',
         message,
@@ -48,13 +49,24 @@ export function runAuditCheck(options: AuditCheckOptions): Promise<CommandResult
   return withTrail(loadForStore(), check, Object.keys(expect).length > 0)
 }
 
-function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport) {
+/** Finds the last restore of a store whose trail has lost a head: a restore does that, too. Returns a sentence about it. */
+async function restoreBehind({ trail }: TrailDeps, { findings }: TrailReport): Promise<string | undefined> {
+  if (!findings.some(({ code }) => HEAD_LOST.has(code))) return undefined
+  const [record] = await trail.list({ type: 'store.restored', limit: 1 })
+  if (record?.entry === undefined) return undefined
+  const { at, detail = {} } = record.entry
+  return `On ${at.toISOString()} the store was restored from a copy of ${detail.copied_at} (record ${record.seq}), which explains this if the head was noted after that copy.`
+}
+
+const HEAD_LOST: ReadonlySet<Finding['code']> = new Set(['truncated', 'rewritten'])
+
+function presentReport({ head, firstBad, findings, found, ...counts }: TrailReport, restored?: string) {
   return {
     ok: found === 0,
     head: headText(head),
     ...counts,
     first_bad: firstBad ?? null,
-    findings: findings.map((finding) => ({ ...finding, message: sentence(finding) })),
+    findings: findings.map((finding) => ({ ...finding, message: sentence(finding, restored) })),
     found,
   }
 }
@@ -83,12 +95,13 @@ function describeReport(
   ].join('\n')
 }
 
-function tellFinding(finding: Finding): string {
-  return `  ${oneLine(sentence(finding))}`
+/** Describes a finding in one sentence, and one about a restore that explains it. Its ids may be any text that was written into the store. */
+function sentence(finding: Finding, restored: string | undefined): string {
+  const said = sentenceOf(finding)
+  return HEAD_LOST.has(finding.code) && restored !== undefined ? `${said} ${restored}` : said
 }
 
-/** Describes a finding in one sentence. Its ids may be any text that was written into the store. */
-function sentence(finding: Finding): string {
+function sentenceOf(finding: Finding): string {
   switch (finding.code) {
     case 'gap':
       return `Record ${finding.seq} is missing.`

@@ -38,7 +38,10 @@ export interface Attempt {
   duration_ms: number
 }
 
-/** `dropped`: the delivery no longer has a receiver (its webhook was deleted or disabled). */
+/**
+ * `dropped`: the delivery no longer has a receiver (its webhook was deleted or disabled), or was due in the copy from which the store
+ * was restored.
+ */
 type DeliveryState = 'due' | 'leased' | 'delivered' | 'dead' | 'dropped'
 
 /** One event on its way to one receiver. Delivered at least once, always with the same `event_id` (the header `webhook-id`). */

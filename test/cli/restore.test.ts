@@ -1,6 +1,7 @@
 import { copyFile, readdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { type CliRun, cli, useDataDir } from '../support/cli.ts'
 import { expectStatus, linkToken } from '../support/enrolled.ts'
 import { type Answer, createHttpClient } from '../support/http-client.ts'
@@ -13,7 +14,7 @@ async function useRestorable() {
   const { folder, env: data } = await useDataDir()
   const port = await freePort()
   const url = `http://localhost:${port}`
-  const env = { ...data, PORT: String(port) }
+  const env = { ...data, PORT: String(port), CALLBACK_ALLOW_PRIVATE: '1' }
   const authenticator = createSoftAuthenticator()
   let browser = createHttpClient(url)
   let service: ServiceProcess = await startServiceProcess(env)
@@ -94,10 +95,21 @@ it('what a copy left open is neither decided nor used after its restore without 
     ),
     201,
   ).request_id
+  const hook = await freePort()
+  const called = expectStatus(
+    await call('/api/v1/approvals/request', { action: 'Call', callback_url: `http://127.0.0.1:${hook}/` }),
+    201,
+  ).id
+  expectStatus(await decide(called, 'approved'), 200)
+  const deliveries = () => there.browser().get(`/api/v1/approvals/${called}/deliveries`)
+  // Nobody listens yet, so it is due again.
+  await expect
+    .poll(async () => (await deliveries()).body.data?.[0]?.attempts)
+    .toContainEqual(expect.objectContaining({ outcome: 'connect_failed' }))
   const link = (await run('user', 'invite', 'bob@example.com')).json()
+  const { head } = (await run('audit', 'check')).json()
   const file = join(there.folder, 'copy.db')
   expect((await run('backup', '--to', file)).code).toBe(0)
-  const { head } = (await run('audit', 'check')).json()
   // The audit trail of what follows is lost with the store that the copy replaces.
   expectStatus(await decide(rejected, 'rejected'), 200)
   expectStatus(await consume(unused), 200)
@@ -122,6 +134,17 @@ it('what a copy left open is neither decided nor used after its restore without 
   const waited = await call(`/api/v1/approvals/${dry}/wait?timeout=2`, undefined, there.keys.sandbox)
   expect(waited.body).toMatchObject({ status: 'pending', sandbox: true })
 
+  const calls: string[] = []
+  const receiver = createServer((request, response) => {
+    calls.push(String(request.headers['webhook-id']))
+    response.end()
+  })
+  onTestFinished(() => void receiver.close())
+  await new Promise<void>((resolve) => receiver.listen(hook, '127.0.0.1', resolve))
+  const [delivery] = (await deliveries()).body.data
+  expect(delivery).toMatchObject({ state: 'dropped' })
+  expect(delivery.attempts.at(-1)).toMatchObject({ outcome: 'interrupted' })
+
   // What is asked from here on is not held.
   const later = await ask('Later')
   expectStatus(await decide(later, 'approved'), 200)
@@ -129,14 +152,14 @@ it('what a copy left open is neither decided nor used after its restore without 
   expect((await call(`/api/v1/approvals/${later}/verify`)).body.caution).toBeUndefined()
 
   const status = (await run('restore', 'status')).json()
-  expect(status).toMatchObject({ held: true, pending: 4, approved: 2 })
+  expect(status).toMatchObject({ held: true, pending: 4, approved: 3 })
   expect(status.requests.map(({ id }: { id: string }) => id)).toEqual(
     expect.arrayContaining([rejected, unused]),
   )
   const { checks } = (await run('doctor')).json()
   expect(checks.find(({ name }: { name: string }) => name === 'Restore')).toMatchObject({
     status: 'warn',
-    detail: expect.stringMatching(/; 4 pending requests and 2 unused approvals of that copy are held$/),
+    detail: expect.stringMatching(/; 4 pending requests and 3 unused approvals of that copy are held$/),
     fix: expect.stringMatching(
       /key revoke key_\w+ .*\(bot\)[\s\S]*user reset ann@example\.com[\s\S]*restore confirm$/,
     ),
@@ -147,7 +170,18 @@ it('what a copy left open is neither decided nor used after its restore without 
     detail: { copied_by: 'backup', copied_on: expect.stringMatching(/.@./), copied_at: expect.any(String) },
   })
   expect((await run('audit', 'check', '--expect', head)).code).toBe(0)
-  expect((await run('audit', 'check', '--expect', newer)).json()).toMatchObject({ ok: false })
+  for (const option of ['--expect', '--since'])
+    expect((await run('audit', 'check', option, newer)).json()).toMatchObject({
+      ok: false,
+      findings: expect.arrayContaining([
+        expect.objectContaining({
+          code: 'rewritten',
+          message: expect.stringMatching(
+            /was rewritten\. On \S+Z the store was restored from a copy of \S+Z \(record \d+\), which explains this if the head was noted after that copy\.$/,
+          ),
+        }),
+      ]),
+    })
 
   // By request, beside the running service.
   const other = await run('restore', 'confirm', single, later)
@@ -170,7 +204,7 @@ it('what a copy left open is neither decided nor used after its restore without 
     lifted: true,
     withdrawn: 0,
     pending: 2,
-    approved: 1,
+    approved: 2,
   })
   expect((await run('restore', 'confirm')).error()).toMatchObject({ error: 'nothing_held' })
   expectStatus(await consume(unused), 200)
@@ -184,5 +218,9 @@ it('what a copy left open is neither decided nor used after its restore without 
   })
   expect((await run('audit', 'check')).json()).toMatchObject({ ok: true })
   expect((await run('doctor')).stdout).not.toContain('Restore')
+  // The callback was not sent by itself, in all this time; its owner may replay it.
+  expect(calls).toEqual([])
+  expectStatus(await there.browser().post(`/api/v1/deliveries/${delivery.id}/replay`, {}), 200)
+  await expect.poll(() => calls).toEqual([delivery.event_id])
   await there.stop()
 })

@@ -68,3 +68,31 @@ it('T77: nothing expires before its time, whoever asks', async () => {
   await lapse(request.id)
   expect(await deps.requests.expire(request.id, event, audit)).toMatchObject({ status: 'expired' })
 })
+
+it('what a restore holds is neither voted on nor used by the write itself: a hold may begin after a request was read', async () => {
+  const { deps, connection } = service.composition
+  const { requests, restores } = deps
+  const before = await stored(await ask(setting))
+  await restores.mark({
+    id: drawId(deps, 'cpy'),
+    copied_by: 'operator',
+    copied_on: 'ann@host',
+    copied_at: new Date(),
+  })
+  const mark = (await restores.all()).at(-1) ?? expect.unreachable()
+  await restores.hold(mark.id, { number: 1, restored_at: new Date() })
+  const after = await stored(await ask(setting))
+  const vote = (request: ApprovalRequest) => requests.recordVote(request.id, request.version, voteOn(request))
+  const use = async ({ id }: ApprovalRequest) => {
+    await connection
+      .collection<{ _id: string }>('requests')
+      .updateOne({ _id: id }, { $set: { status: 'approved' } })
+    const entry = auditEntry(deps, before, 'approval.consumed', { kind: 'service' }, new Date())
+    return requests.consume(id, { consumed_at: new Date() }, entry)
+  }
+  expect([await vote(before), await use(before)]).toEqual([undefined, undefined])
+  expect(await vote(after)).toBeDefined()
+  expect(await use(after)).toBeDefined()
+  await restores.lift(mark.id, new Date())
+  expect(await use(before)).toBeDefined()
+})

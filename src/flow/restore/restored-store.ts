@@ -26,6 +26,7 @@ export async function takeUpCopy(deps: FlowDeps): Promise<void> {
   const relay = createRelay(deps, NO_LOOPS)
   // What the copy was about to send and to record comes first.
   await relay.run()
+  await setAsideWaiting(deps)
   await endEverySession(deps)
   await deps.restores.endLinks()
   for (const purpose of KEY_PURPOSES) await deps.keys.rotate(purpose, deps.clock.now(), { kind: 'service' })
@@ -40,6 +41,77 @@ export async function takeUpCopy(deps: FlowDeps): Promise<void> {
       { copied_at: mark.copied_at.toISOString(), copied_on: mark.copied_on },
       'this store was restored from a copy: sessions and links have ended, and what was open in the copy is held; run: countersign doctor',
     )
+  }
+}
+
+/** Records claimed at a time. */
+const CLAIMED = 100
+
+/**
+ * Sets aside what the copy was about to send, since it may have been sent after the copy was made: deliveries can be replayed, and a
+ * card is looked for, or edited, with the next news about its request.
+ */
+async function setAsideWaiting({ clock, random, deliveries, pushes, cards }: FlowDeps): Promise<void> {
+  const at = clock.now()
+  const everything = {
+    now: new Date(8.64e15),
+    leaseEnds: new Date(at.getTime() + 60_000),
+    limit: CLAIMED,
+    choose: <R>(found: readonly R[]) => [...found],
+  }
+  const free = { busyHosts: [], busyAccounts: [], busyPairs: [], busyRecipients: [], busyEdits: [] }
+  const rest = { next_at: at, tries: 0, audit: [] }
+  const unknown = { at, outcome: 'interrupted', duration_ms: 0 } as const
+  await untilNone(
+    () => deliveries.claim({ ...everything, ...free }),
+    (delivery) => {
+      const { id, account_id, event_id } = delivery
+      const actor = { kind: 'service' } as const
+      const detail = { event_id, reason: 'restored' }
+      const entry = drawEntry(
+        { random },
+        { type: 'delivery.dropped', at, actor, account_id, subject: id, detail },
+      )
+      return deliveries.finish(delivery, {
+        ...rest,
+        state: 'dropped',
+        attempts: [unknown],
+        audit: [entry],
+        events: [],
+      })
+    },
+  )
+  await untilNone(
+    () => pushes.claim({ ...everything, ...free }),
+    ({ id, fence }) => pushes.finish(id, fence, { ...rest, state: 'dropped', attempts: [unknown] }),
+  )
+  await untilNone(
+    () => cards.claim({ ...everything, ...free, platforms: ['slack', 'teams'] }),
+    (card) => {
+      const { id, fence, news, shown, message, replies } = card
+      const what = message === undefined ? 'post' : 'update'
+      const doubt = message === undefined ? { perhaps_posted: true } : ({ recheck: true } as const)
+      const dropped = replies.filter(({ state }) => state === 'due').map((reply) => reply.id)
+      const kept = { news, shown, certain: false, again_at: at, said: [], dropped }
+      return cards.finish(id, fence, {
+        ...rest,
+        ...kept,
+        ...doubt,
+        state: 'idle',
+        attempts: [{ ...unknown, what }],
+      })
+    },
+  )
+}
+
+async function untilNone<R>(
+  claim: () => Promise<readonly { record: R }[]>,
+  finish: (record: R) => Promise<unknown>,
+): Promise<void> {
+  for (;;) {
+    const claimed = await claim()
+    if (claimed.length === 0) return
+    await Promise.all(claimed.map(({ record }) => finish(record)))
   }
 }
 

@@ -47,7 +47,7 @@ export const deliveryAnswer = z
     url: z.string(),
     state: z.enum(STATES).meta({
       description:
-        '`dead`: given up after the last try. `dropped`: its webhook was deleted or switched off before.',
+        '`dead`: given up after the last try. `dropped`: its webhook was deleted or switched off before, or the store was restored from a copy in which it was due.',
     }),
     next_attempt_at: timeField.nullable().meta({ description: 'While it is due.' }),
     attempts: z.array(attempt).meta({ description: 'Oldest first; the last 50.' }),
