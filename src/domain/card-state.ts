@@ -94,6 +94,37 @@ const AFTER: Record<CardCall, Record<CardAnswer, Change>> = {
 }
 
 /**
+ * What makes stored cards due: `news` of their request; `doubt` what a message shows; a recipient or place that may be `reachable`
+ * again; a platform that `answers` again, or has taken a `post` there; a process that has `started` and knows of no outage.
+ */
+export type CardWake = 'news' | 'doubt' | 'reachable' | 'answers' | 'post' | 'started'
+
+/** What a wake makes due. */
+interface Woken {
+  /**
+   * Of the cards at rest: `to_do`, those that are behind or have a reply due; of the unreachable ones, `unreached`, those that are
+   * behind or have a message, or `unedited`, those whose message is behind, `few`: unless they were refused three times.
+   */
+  rests: 'none' | 'all' | 'to_do' | 'unreached' | 'unedited' | 'unedited_few'
+  /** Also the cards that wait after a failure, but never those for which the platform asked to wait. */
+  failed: boolean
+  /** The pauses begin anew. */
+  anew: boolean
+}
+
+/** What makes which stored cards due; a card that is leased sees its news when its attempt ends. */
+export const WAKES: Record<CardWake, Woken> = {
+  news: { rests: 'to_do', failed: true, anew: true },
+  doubt: { rests: 'all', failed: true, anew: true },
+  // Cards of requests that ended before anything was posted are not behind, and there may be many.
+  reachable: { rests: 'unreached', failed: true, anew: true },
+  answers: { rests: 'unedited', failed: true, anew: true },
+  // Some edits are refused for ever.
+  post: { rests: 'unedited_few', failed: false, anew: false },
+  started: { rests: 'none', failed: true, anew: false },
+}
+
+/**
  * Returns what is known of a stored card at the beginning of an attempt.
  * @param at `interrupted`: the attempt before this one never reported back; `theirs`: the message is in its person's chat
  */

@@ -218,17 +218,73 @@ it('has a card edited again when it is in doubt, until an edit was accepted', as
   expect(await find(1)).not.toHaveProperty('stale')
 })
 
+/** Every stored state of a card, by what tells it apart; `later`: of a card that waits. */
+const later = { state: 'due', next_at: at(900) } as const
+const reply = { id: 'evt_1', kind: 'decided', at: at(1), state: 'due' } as const
+const STORED: Record<string, Partial<Card>> = {
+  idle: { state: 'idle', shown: 1, message: ref },
+  'idle, behind': { state: 'idle', wanted: 2, shown: 1, message: ref },
+  'idle, in doubt': { state: 'idle', shown: 1, message: ref, stale: true },
+  'idle, a reply due': { state: 'idle', shown: 1, message: ref, replies: [reply] },
+  'nowhere to post': { state: 'unreachable', tries: 1 },
+  'nowhere to post, over': { state: 'unreachable', shown: 1 },
+  'not editable': { state: 'unreachable', wanted: 2, shown: 1, tries: 1, message: ref },
+  'not editable, in doubt': { state: 'unreachable', shown: 1, tries: 1, message: ref, stale: true },
+  'not editable, often': { state: 'unreachable', wanted: 2, shown: 1, tries: 4, message: ref },
+  'unreachable, up to date': { state: 'unreachable', shown: 1, tries: 1, message: ref },
+  failed: { ...later, tries: 2 },
+  'asked to wait': { ...later, tries: 0 },
+  leased: { ...later, state: 'leased', tries: 2 },
+}
+const BEHIND = ['not editable', 'not editable, in doubt', 'not editable, often']
+const ALL_REST = Object.keys(STORED).filter((name) => !['failed', 'asked to wait', 'leased'].includes(name))
+const REQUESTS = Object.keys(STORED).map((_, n) => `req_${n}`)
+
+it.each<[string, () => Promise<void>, string[]]>([
+  [
+    'news',
+    () => store().follow(REQUESTS.map((request_id) => ({ request_id, replies: [], at: at(50) }))),
+    ['idle, behind', 'idle, in doubt', 'idle, a reply due', 'nowhere to post', ...BEHIND, 'failed'],
+  ],
+  [
+    'doubt',
+    async () => void (await Promise.all(REQUESTS.map((_, n) => store().doubt(`crd_${n}`, at(50))))),
+    [...ALL_REST, 'failed'],
+  ],
+  ['renew', () => store().renew(REQUESTS, recipientKey(card(1)), at(50)), [...ALL_REST, 'failed']],
+  [
+    'retryUnreachable',
+    () => store().retryUnreachable({ recipient: recipientKey(card(1)) }, at(50)),
+    ['nowhere to post', ...BEHIND, 'unreachable, up to date', 'failed'],
+  ],
+  ['retryEdits', () => store().retryEdits(recipientKey(card(1)), at(50)), BEHIND.slice(0, 2)],
+  ['hurry', () => store().hurry('acc_a', 'slack', at(50)), [...BEHIND, 'failed']],
+  ['retryFailed', () => store().retryFailed(at(50)), ['failed']],
+])('knows of every stored state whether it is made due by %s', async (_what, wake, due) => {
+  const states = Object.values(STORED)
+  await store().insertNew(states.map((stored, n) => card(n, { next_at: at(900), ...stored })))
+  await wake()
+  const found = await Promise.all(states.map((_, n) => find(n)))
+  const woken = Object.keys(STORED).filter((_, n) => found[n]?.next_at.getTime() === at(50).getTime())
+  expect(woken).toEqual(Object.keys(STORED).filter((name) => due.includes(name)))
+  expect(found.filter(({ next_at }) => next_at < at(900)).every(({ state }) => state === 'due')).toBe(true)
+})
+
 it('wakes the updater at once for a card in doubt, and for cards made due again by a link', async () => {
-  await posted()
+  await posted(1)
+  await posted(2)
   let woken = 0
   service.composition.onCardsDue(() => {
     woken += 1
   })
   await store().doubt('crd_1', at(50))
   expect(woken).toBe(1)
-  await store().renew(['req_1'], recipientKey(card(1)), at(51))
+  await store().renew(['req_2'], recipientKey(card(2)), at(51))
   expect(woken).toBe(2)
-  expect(await find(1)).toMatchObject({ state: 'due', next_at: at(50) })
+  expect(await find(2)).toMatchObject({ state: 'due', next_at: at(51) })
+  // One that is due already needs no wake.
+  await store().renew(['req_2'], recipientKey(card(2)), at(52))
+  expect(woken).toBe(2)
 })
 
 it('remembers the last fifty attempts and replies, and queues none anew that it has forgotten', async () => {

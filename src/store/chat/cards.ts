@@ -1,4 +1,5 @@
 import mongoose, { Schema } from 'mongoose'
+import { type CardWake, WAKES } from '../../domain/card-state.ts'
 import {
   type Card,
   type CardAttempt,
@@ -74,7 +75,28 @@ cardSchema.index(
 
 const RESTING = trusted({ $in: ['idle', 'unreachable'] as const })
 const PRESENT = trusted({ $exists: true })
-const BEHIND = trusted({ $lt: ['$shown', '$wanted'] })
+const BEHIND = [{ $expr: trusted({ $lt: ['$shown', '$wanted'] }) }, { stale: true }]
+const UNEDITED = { state: 'unreachable', message: PRESENT, $or: BEHIND }
+
+/** The cards at rest that a wake makes due. */
+const RESTS: Record<Exclude<(typeof WAKES)[CardWake]['rests'], 'none'>, object> = {
+  all: { state: RESTING },
+  to_do: { state: RESTING, $or: [...BEHIND, { 'replies.state': 'due' }] },
+  unreached: { state: 'unreachable', $or: [...BEHIND, { message: PRESENT }] },
+  unedited: UNEDITED,
+  unedited_few: { ...UNEDITED, tries: trusted({ $lt: 4 }) },
+}
+
+/** Writes the table of wakes as updates of the cards that are meant. */
+function wakeWrites(why: CardWake, which: object, at: Date) {
+  const { rests, failed, anew } = WAKES[why]
+  const update = { $set: { state: 'due', next_at: at, ...(anew ? { tries: 0 } : {}) } }
+  const late = { state: 'due', tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
+  return [...(rests === 'none' ? [] : [RESTS[rests]]), ...(failed ? [late] : [])].map((state) => ({
+    filter: { ...which, ...state },
+    update,
+  }))
+}
 
 /** News for the cards of a request. */
 export interface CardNews {
@@ -188,6 +210,16 @@ function reads(model: CardModel) {
 }
 
 function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>, wakeCards: () => void) {
+  const wake = async (why: CardWake, which: object, at: Date): Promise<void> => {
+    let woken = 0
+    for (const { filter, update } of wakeWrites(why, which, at))
+      woken += await updateEach(collection, filter, update)
+    if (woken > 0) wakeCards()
+  }
+  const doubt = async (which: object, at: Date): Promise<void> => {
+    await updateEach(collection, which, { $set: { stale: true }, $inc: { news: 1 } })
+    await wake('doubt', which, at)
+  }
   return {
     /**
      * Raises (never lowers) `wanted` of every card of these requests, adds replies not yet known, and makes every card with
@@ -198,59 +230,28 @@ function news(model: CardModel, collection: mongoose.Collection<{ _id: string }>
       const writes = all.flatMap(followWrites)
       if (writes.length > 0) await model.bulkWrite(writes, { ordered: true })
     },
-    /** Makes a card due now, because its message may show an older version than `shown` says; also if it waits for a retry. */
-    async doubt(id: string, at: Date): Promise<void> {
-      await model.updateOne({ _id: id }, { $set: { stale: true }, $inc: { news: 1 } })
-      await model.updateOne({ _id: id, state: RESTING }, dueAt(at))
-      await model.updateOne({ _id: id, state: 'due', tries: trusted({ $gt: 0 }) }, dueAt(at))
-      wakeCards()
-    },
+    /** Makes a card due now, because its message may show an older version than `shown` says. */
+    doubt: (id: string, at: Date) => doubt({ _id: String(id) }, at),
     /** Posts or edits the cards of these requests for that `recipientKey` once more, because their recipient changed. */
-    async renew(requestIds: readonly string[], recipient: string, at: Date): Promise<void> {
-      const cards = { request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }
-      await updateEach(collection, cards, { $set: { stale: true }, $inc: { news: 1 } })
-      await updateEach(collection, { ...cards, state: RESTING }, dueAt(at))
-      wakeCards()
-    },
+    renew: (requestIds: readonly string[], recipient: string, at: Date) =>
+      doubt({ request_id: trusted({ $in: [...requestIds] }), recipient_key: String(recipient) }, at),
     /** Makes unreachable cards with work left due, and those that wait after a failure: their recipient may be reachable now. */
-    async retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
+    retryUnreachable({ requestIds, ...which }: UnreachableCards, at: Date): Promise<void> {
       const cards = 'recipient' in which ? { recipient_key: which.recipient } : { platform: which.platform }
       const of = requestIds === undefined ? {} : { request_id: trusted({ $in: [...requestIds] }) }
-      // Cards of requests that ended before anything was posted have none, and there may be many.
-      const $or = [{ $expr: BEHIND }, { stale: true }, { message: PRESENT }]
-      await updateEach(collection, { ...cards, ...of, state: 'unreachable', $or }, dueAt(at))
-      const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
-      await updateEach(collection, { ...cards, ...of, ...late }, dueAt(at))
-      wakeCards()
+      return wake('reachable', { ...cards, ...of }, at)
     },
-    /** Makes edits due that were refused in a place which takes posts now; three times at most, since some are refused for ever. */
-    async retryEdits(recipient: string, at: Date): Promise<void> {
-      const refused = { recipient_key: recipient, state: 'unreachable' as const, message: PRESENT }
-      const few = { ...refused, $expr: BEHIND, tries: trusted({ $lt: 4 }) }
-      if ((await updateEach(collection, few, { $set: { state: 'due', next_at: at } })) > 0) wakeCards()
-    },
+    /** Makes edits due that were refused in a place which takes posts now. */
+    retryEdits: (recipient: string, at: Date) => wake('post', { recipient_key: recipient }, at),
     /** Makes every card due that waits after a failure: this process does not know whether the platform is still away. */
-    async retryFailed(at: Date): Promise<void> {
-      const late = { state: 'due' as const, tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
-      if ((await updateEach(collection, late, { $set: { next_at: at } })) > 0) wakeCards()
-    },
+    retryFailed: (at: Date) => wake('started', {}, at),
     /** Makes the account's failed cards on the platform due at that time, and those whose message could not be edited. */
-    async hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
-      const failed = { account_id: accountId, platform, state: 'due' as const, tries: trusted({ $gt: 0 }) }
-      const late = { ...failed, next_at: trusted({ $gt: at }) }
-      await updateEach(collection, late, { $set: { next_at: at, tries: 0 } })
+    hurry(accountId: string, platform: ChatPlatform, at: Date): Promise<void> {
       // The range of keys stands for the platform, which the index of an account's unreachable cards does not have.
       const recipient_key = trusted({ $gt: `${platform}:`, $lt: `${platform};` })
-      const fixed = { account_id: accountId, recipient_key, state: 'unreachable' as const, message: PRESENT }
-      await updateEach(collection, { ...fixed, $expr: BEHIND }, dueAt(at))
-      wakeCards()
+      return wake('answers', { account_id: accountId, recipient_key }, at)
     },
   }
-}
-
-/** The update that makes a card due as if nothing had been tried yet. */
-function dueAt(at: Date) {
-  return { $set: { state: 'due', next_at: at, tries: 0 } }
 }
 
 /** Cards of these requests on a platform, or those of one `recipientKey`. */
@@ -286,12 +287,8 @@ function followWrites({ request_id, version, replies, unreminded = [], at }: Car
     }
     return { filter, update: { $push: { replies: added }, ...told } }
   })
-  const hasToDo = { $or: [{ $expr: BEHIND }, { 'replies.state': 'due' }] }
-  const resting = { filter: { request_id, state: RESTING, ...hasToDo }, update: dueAt(at) }
-  // A failed card is retried at once with the change; a rate-limited one (no failure, so `tries` is 0) keeps waiting.
-  const failed = { request_id, state: 'due', tries: trusted({ $gt: 0 }), next_at: trusted({ $gt: at }) }
-  const hurry = { filter: failed, update: { $set: { next_at: at, tries: 0 } } }
-  return [...raise, ...queue, resting, hurry].map((updateMany) => ({ updateMany })) as CardWrites
+  const woken = wakeWrites('news', { request_id }, at)
+  return [...raise, ...queue, ...woken].map((updateMany) => ({ updateMany })) as CardWrites
 }
 
 /** What an attempt changes on its card besides what it changes on every record of a queue. */
