@@ -8,6 +8,7 @@ import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import { answers, examples, JSON_OPTION } from './command.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
+import { addOperatorCommands } from './operator-commands.ts'
 import type { ResetOptions } from './reset-user.ts'
 import { addStoreCommands } from './store-commands.ts'
 import { CliError, runOn, setExitCode, type Terminal, terminal, usageError } from './terminal.ts'
@@ -68,6 +69,7 @@ function createProgram(json: boolean): Command {
   )
   addAuditCommands(program.command('audit').description('read and check the tamper-evident audit trail'))
   addVerifyCommand(program)
+  addOperatorCommands(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
   examples(

@@ -99,3 +99,23 @@ export function checkName(text: string): string {
   if (fault !== undefined) throw usageError(`The name ${fault}.`)
   return name
 }
+
+/** The options of a list that comes in pages. */
+export interface PageOptions {
+  limit?: string
+  after?: string
+}
+
+const PAGE = 50
+const LONGEST_PAGE = 1_000
+
+/** @throws CliError */
+export function readPage({ limit = String(PAGE), after }: PageOptions): {
+  limit: number
+  after: string | undefined
+} {
+  const number = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
+  if (number < 1 || number > LONGEST_PAGE)
+    throw usageError(`--limit must be a whole number from 1 to ${LONGEST_PAGE}.`)
+  return { limit: number, after }
+}

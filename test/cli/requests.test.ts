@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { lapse } from '../support/caller.ts'
+import { type CliRun, cli } from '../support/cli.ts'
+import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
+import { sampleDelivery } from '../support/sample-delivery.ts'
+import { databaseUri, startService, TEST_SECRETS, type TestService } from '../support/service.ts'
+
+let service: TestService
+let one: LiveSetting
+let other: LiveSetting
+let env: Record<string, string>
+beforeAll(async () => {
+  const database = `test_${randomBytes(6).toString('hex')}`
+  service = await startService({ database })
+  env = { MONGODB_URI: databaseUri(inject('storeUri'), database), BASE_URL: service.url, ...TEST_SECRETS }
+  one = await setUpOwner(service, 'one@example.com')
+  other = await setUpOwner(service, 'other@example.com')
+})
+afterAll(() => service.close())
+
+const run = (...words: string[]): Promise<CliRun> => cli(words, { env })
+const json = async (...words: string[]) => {
+  const { code, stderr, json } = await run(...words, '--json')
+  expect([code, stderr]).toEqual([0, ''])
+  return json()
+}
+const idsOf = ({ data }: { data: { id: string }[] }): string[] => data.map(({ id }) => id)
+
+describe('countersign requests', () => {
+  it('lists those of one account or of all, newest first and page by page, by the status that they have now', async () => {
+    const ids = [await ask(one), await ask(other), await ask(one, { action: 'Second\u202e line' })]
+    const [lapsed = '', foreign = '', newest = ''] = ids
+    await lapse(service, lapsed)
+    expect(idsOf(await json('requests', 'list')).slice(0, 3)).toEqual([newest, foreign, lapsed])
+    const page = await json('requests', 'list', '--owner', 'one@example.com', '--limit', '1')
+    expect([idsOf(page), page.next_cursor]).toEqual([[newest], newest])
+    const rest = await json('requests', 'list', '--owner', 'one@example.com', '--after', newest)
+    expect([idsOf(rest), rest.next_cursor]).toEqual([[lapsed], null])
+    expect(rest.data[0]).toMatchObject({ status: 'expired', requested_by: { key_name: expect.any(String) } })
+    expect(idsOf(await json('requests', 'list', '--status', 'pending'))).toEqual([newest, foreign])
+    const { stdout } = await run('requests', 'list', '--limit', '1')
+    expect(stdout).toMatch(/^REQUEST +STATUS[^\n]+\nreq_\w+ +pending [^\n\u202e]+\nMore: --after req_\w+\n$/)
+  })
+
+  it('shows a request with its approvers and votes', async () => {
+    const id = await ask(one, { context: { reason: 'x' } })
+    await one.owner.browser.get(`/api/v1/approvals/${id}/review`)
+    await decideByPasskey(one, id, 'approved')
+    expect(await json('requests', 'show', id)).toMatchObject({
+      id,
+      status: 'approved',
+      context: { reason: 'x' },
+      approvers: ['one@example.com'],
+      votes: [{ decision: 'approved', method: 'passkey' }],
+    })
+    expect((await run('requests', 'show', id)).stdout).toContain(
+      'Approvers: one@example.com\nVote: approved by ',
+    )
+  })
+
+  it('withdraws a pending one, and says why another cannot be', async () => {
+    const id = await ask(one)
+    expect(await json('requests', 'cancel', id)).toEqual({ id, status: 'expired', cancelled: true })
+    const refused = async (...words: string[]) => (await run(...words, '--json')).error()
+    expect(await refused('requests', 'cancel', id)).toEqual({
+      error: 'not_pending',
+      message: `${id} is expired; only a pending request can be withdrawn.`,
+    })
+    const message = 'There is no request req_x; see: countersign requests list'
+    expect(await refused('requests', 'show', 'req_x')).toEqual({ error: 'not_found', message })
+    expect(await refused('requests', 'list', '--limit', '0')).toMatchObject({ error: 'usage' })
+  })
+})
+
+describe('countersign webhooks', () => {
+  it('lists webhooks and deliveries, and sends one again', async () => {
+    const { deps } = service.composition
+    const { account_id } = (await deps.users.find(one.owner.userId)) ?? { account_id: '' }
+    const url = 'https://example.com/hook'
+    const made = await one.owner.browser.post('/api/v1/account/webhooks', {
+      url,
+      events: ['approval.approved'],
+    })
+    const webhook_id = String(Object(made.body).webhook.id)
+    const target = { kind: 'webhook', webhook_id } as const
+    const at = (n: number) => ({ account_id, target, url, created_at: new Date(n), next_at: new Date(n) })
+    const ids = [1, 2].map((n) => `dlv_${String(n).repeat(26)}`)
+    await deps.deliveries.insertNew(
+      ids.map((id, n) => sampleDelivery({ ...at(n), id, event_id: `evt_${n}`, state: 'dead' })),
+    )
+    expect((await json('webhooks', 'list')).data).toMatchObject([
+      { id: webhook_id, account_id, url, state: 'active', last_delivery: { id: ids[1], state: 'dead' } },
+    ])
+    for (const which of [[webhook_id], ['--owner', 'one@example.com']]) {
+      const page = await json('webhooks', 'deliveries', ...which, '--limit', '1')
+      expect([idsOf(page), page.next_cursor]).toEqual([[ids[1]], ids[1]])
+      expect(idsOf(await json('webhooks', 'deliveries', ...which, '--after', String(ids[1])))).toEqual([
+        ids[0],
+      ])
+    }
+    expect(await json('webhooks', 'replay', String(ids[0]))).toMatchObject({ id: ids[0], state: 'due' })
+    expect((await run('webhooks', 'replay', String(ids[0]), '--json')).error()).toMatchObject({
+      error: 'delivery_in_progress',
+    })
+    expect((await run('webhooks', 'deliveries', '--json')).error()).toMatchObject({ error: 'usage' })
+  })
+})
+
+describe('countersign completion', () => {
+  const complete = (script: string, ...words: string[]) => {
+    const line = ['countersign', ...words].map((word) => `'${word}'`).join(' ')
+    const ask = `${script}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length}; _countersign; echo "\${COMPREPLY[*]}"`
+    return execFileSync('bash', ['--norc', '-c', ask], { encoding: 'utf8' }).trim()
+  }
+
+  it('completes commands and options in bash', async () => {
+    const { stdout } = await run('completion', 'bash')
+    expect(complete(stdout, 'requ')).toBe('requests')
+    expect(complete(stdout, 'requests', '')).toBe('list show cancel --help')
+    expect(complete(stdout, '--json', 'requests', 'list', '--st')).toBe('--status')
+  })
+
+  it.each(['zsh', 'fish'])('is a script that %s accepts, if it is there', async (shell) => {
+    const { stdout } = await run('completion', shell)
+    expect(stdout).toContain('countersign')
+    if (existsSync(`/usr/bin/${shell}`)) {
+      const use = shell === 'fish' ? "complete -C 'countersign requests ca'" : 'whence -w _countersign'
+      const told = execFileSync(shell, ['-c', `${stdout}\n${use}`], { encoding: 'utf8' })
+      expect(told.trim()).toBe(shell === 'fish' ? 'cancel' : '_countersign: function')
+    }
+    expect((await run('completion', 'tcsh')).stderr).toContain('choose among bash, zsh, fish')
+  })
+})
