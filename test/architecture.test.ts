@@ -16,7 +16,7 @@ const OWNERS: Record<string, RegExp> = {
   cookie: /^src\/http\//,
   mongoose: /^src\/store\//,
   pino: /^src\/compose\/log\.ts$/,
-  'prom-client': /^src\/compose\/(metrics|survey-store)\.ts$/,
+  'prom-client': /^src\/compose\/metrics\.ts$/,
   commander: /^src\/cli\//,
   fflate: /^src\/cli\//,
   'age-encryption': /^src\/cli\//,

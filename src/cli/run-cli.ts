@@ -7,13 +7,15 @@ import { Refusal } from '../domain/errors.ts'
 import type { AuditCheckOptions, AuditListOptions } from './audit.ts'
 import type { PackageOptions } from './chat-apps.ts'
 import { answers, examples, JSON_OPTION } from './command.ts'
+import { runCompletion, SHELLS } from './completion.ts'
 import type { CreateKeyOptions, RotateOptions } from './keys.ts'
-import { addOperatorCommands } from './operator-commands.ts'
+import type { ListRequestsOptions } from './requests.ts'
 import type { ResetOptions } from './reset-user.ts'
 import { addStoreCommands } from './store-commands.ts'
 import { CliError, runOn, setExitCode, type Terminal, terminal, usageError } from './terminal.ts'
 import type { InviteOptions } from './users.ts'
 import type { VerifyOptions } from './verify-receipt.ts'
+import type { DeliveriesOptions } from './webhooks.ts'
 
 /** Each command loads only the modules it needs, to start quickly: the service alone loads as long as ten commands. */
 const load = {
@@ -27,6 +29,8 @@ const load = {
   keys: () => import('./keys.ts'),
   audit: () => import('./audit.ts'),
   verify: () => import('./verify-receipt.ts'),
+  requests: () => import('./requests.ts'),
+  webhooks: () => import('./webhooks.ts'),
   chatApps: () => import('./chat-apps.ts'),
 }
 
@@ -69,7 +73,9 @@ function createProgram(json: boolean): Command {
   )
   addAuditCommands(program.command('audit').description('read and check the tamper-evident audit trail'))
   addVerifyCommand(program)
-  addOperatorCommands(program)
+  addRequestCommands(program.command('requests').description('look at requests, and withdraw them'))
+  addWebhookCommands(program.command('webhooks').description('look at deliveries, and send them again'))
+  addCompletionCommand(program)
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
   examples(
@@ -317,6 +323,68 @@ function addVerifyCommand(program: Command): void {
       .option('--allow-sandbox', 'accept receipts of the sandbox, for tests'),
     async (options, receipt) => (await load.verify()).runVerifyReceipt(receipt, options),
   )
+}
+
+const OWNER = ['--owner <email>', 'only those of the account of this person'] as const
+
+function addRequestCommands(requests: Command): void {
+  examples(
+    requests,
+    'countersign requests list --status pending',
+    'countersign requests show req_0123456789abcdefghjkmnpqrs',
+  )
+  answers<ListRequestsOptions>(
+    paged(requests.command('list').description('list requests, newest first'))
+      .option(...OWNER)
+      .option('--status <status>', 'pending, approved, rejected or expired'),
+    async (options) => (await load.requests()).runListRequests(options),
+  )
+  answers(
+    requests.command('show <request_id>').description('show a request: content, approvers, votes'),
+    async (_options, id) => (await load.requests()).runShowRequest(id),
+  )
+  answers(
+    requests.command('cancel <request_id>').description('withdraw a pending request'),
+    async (_options, id) => (await load.requests()).runCancelRequest(id),
+  )
+}
+
+function addWebhookCommands(webhooks: Command): void {
+  examples(webhooks, 'countersign webhooks deliveries --owner ann@example.com')
+  answers<{ owner?: string }>(
+    webhooks
+      .command('list')
+      .description('list the webhooks of accounts')
+      .option(...OWNER),
+    async (options) => (await load.webhooks()).runListWebhooks(options),
+  )
+  answers<DeliveriesOptions>(
+    paged(
+      webhooks
+        .command('deliveries [webhook_id]')
+        .description('list the log of a webhook, or what was given up, callbacks too, in an account'),
+    ).option('--owner <email>', 'what was given up in the account of this person'),
+    async (options, id) => (await load.webhooks()).runListDeliveries(id, options),
+  )
+  answers(
+    webhooks.command('replay <delivery_id>').description('send a delivery again that was sent or given up'),
+    async (_options, id) => (await load.webhooks()).runReplayDelivery(id),
+  )
+}
+
+/** Adds the options of a list that comes in pages. */
+function paged(command: Command): Command {
+  return command
+    .option('--limit <n>', 'number of entries, at most (default: 50)')
+    .option('--after <id>', 'only entries after this one, the last of the page before')
+}
+
+function addCompletionCommand(program: Command): void {
+  const completion = program
+    .command('completion <shell>')
+    .description(`print a script that completes commands: ${SHELLS.join(', ')}`)
+  examples(completion, 'countersign completion bash > /etc/bash_completion.d/countersign')
+  answers(completion, (_options, shell) => runCompletion(shell, program))
 }
 
 function addSlackCommands(slack: Command): void {
