@@ -149,14 +149,6 @@ export class JobRepository extends MongoJobRepository {
     this.#note(saved, saved.nextRunAt?.getTime() ?? Number.POSITIVE_INFINITY)
   }
 
-  override async saveJob<D>(
-    job: JobParameters<D>,
-    options: JobRepositoryOptions | undefined,
-  ): Promise<JobParameters<D>> {
-    const ahead = this.#ahead()
-    return moved(await super.saveJob(moved(job, ahead), options), -ahead)
-  }
-
   /** Milliseconds by which the database's clock is ahead of this process's. */
   #ahead(): number {
     return this.#clock.now().getTime() - Date.now()

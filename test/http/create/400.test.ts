@@ -256,6 +256,11 @@ describe('400 for bodies', () => {
     expect([many.status, many.body.error]).toEqual([400, 'invalid_field'])
     const long = await caller.create({ ...ok, context: { ['k'.repeat(129)]: 1 } })
     expect([long.status, long.body.field]).toEqual([400, 'context'])
+    const text = await caller.create({ ...ok, context: { text: 'x'.repeat(16 * 1024 + 1) } })
+    expect([text.status, text.body.message]).toEqual([
+      400,
+      expect.stringContaining('must not contain texts longer than 16384 characters'),
+    ])
   })
 
   it.each([
