@@ -76,6 +76,22 @@ describe('T66: limits hold across services on one store', () => {
       expect(await limiter.take(bucket, 'x').catch(isUnavailable)).toBe(true)
   })
 
+  it('a counter that cannot be counted refuses attempts to sign in, and nothing else', async () => {
+    const connection = await connectStore(databaseUri(inject('storeUri'), `limits_${Date.now()}_spoilt`))
+    onTestFinished(async () => {
+      await connection.db?.dropDatabase()
+      await connection.close()
+    })
+    await makeIndexes(connection)
+    const limiter = createRateLimiter(connection, clock, silent, true)
+    const expire = new Date(Date.now() + 30_000)
+    for (const bucket of ['create', 'read', 'key', 'verify', 'person', 'auth'] as const) {
+      await connection.collection('rate_limits').insertOne({ key: `${bucket}:x`, points: 'many', expire })
+      const state = await limiter.take(bucket, 'x')
+      expect([bucket, state.allowed, state.remaining]).toEqual([bucket, bucket !== 'auth', 0])
+    }
+  })
+
   it.each([
     ['in the store', true],
     ['in memory', false],
