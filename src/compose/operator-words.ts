@@ -15,6 +15,7 @@ const KNOWN_ERRORS: Partial<Record<string, string>> = {
   DataDirInUseError: 'data_dir_in_use',
   EmptyStoreError: 'no_store',
   ListenError: 'not_permitted',
+  SnapshotLostError: 'snapshot_lost',
   StoreChangedError: 'store_in_use',
   StoreInUseError: 'store_in_use',
   StoreLockedError: 'data_dir_in_use',

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
-import { Binary, Double, Int32, Long, ObjectId } from 'bson'
+import { Binary, type Document, Double, Int32, Long, ObjectId } from 'bson'
 import { MongoClient } from 'mongodb'
 import { expect, inject, it, onTestFinished } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -262,4 +262,43 @@ it('encrypts for the owners of keys, and refuses whatever they did not get', asy
   }
   const kept = await cli(['export', file, '--json'], { env: { DATA_DIR: target } })
   expect(kept.error()).toEqual({ error: 'file_exists', message: `${file} exists; name a new file.` })
+})
+
+it('archives a store that has no snapshots only while no service works on it, and asks a replica set for one', async () => {
+  const { name, uri, db } = await useDatabase()
+  const { env, folder } = await useDataDir()
+  const here = { ...env, MONGODB_URI: uri }
+  await cli(['user', 'invite', 'a@example.com'], { env: here })
+  await db.collection('jobs').insertOne({ name: 'relay', lastRunAt: new Date() })
+  let ended = false
+  const exporting = cli(['export', join(folder, 'used'), '--json'], { env: here }).finally(() => {
+    ended = true
+  })
+  while (!ended) await db.collection('jobs').updateOne({}, { $set: { lastRunAt: new Date() } })
+  expect((await exporting).error()).toEqual({
+    error: 'store_in_use',
+    message: expect.stringMatching(/^A service runs on this store.*stop every process/),
+  })
+  expect(existsSync(join(folder, 'used'))).toBe(false)
+
+  const proxy = await startStoreProxy(inject('storeUri'))
+  onTestFinished(() => proxy.close())
+  const isSet = (reply: Document, command: string | undefined) =>
+    command === 'hello' ? { ...reply, setName: 'rs0' } : undefined
+  proxy.play({ after: isSet })
+  const asked: unknown[] = []
+  proxy.watch('aggregate', 'accounts', ({ readConcern }) => void asked.push(readConcern))
+  const replicated = { ...env, MONGODB_URI: proxy.uri(name) }
+  const run = await cli(['export', join(folder, 'snapshot'), '--json'], { env: replicated })
+  // The store behind the proxy refuses what only a replica set can do.
+  expect([run.code, run.stderr]).toEqual([1, expect.stringMatching(/snapshot/i)])
+  expect(asked).toEqual([{ level: 'snapshot' }])
+  const gone = { ok: 0, code: 239, codeName: 'SnapshotTooOld', errmsg: 'too old' }
+  proxy.play({
+    after: (reply, command) => (command === 'aggregate accounts' ? gone : isSet(reply, command)),
+  })
+  expect((await cli(['export', join(folder, 'late'), '--json'], { env: replicated })).error()).toEqual({
+    error: 'snapshot_lost',
+    message: expect.stringContaining('minSnapshotHistoryWindowInSeconds'),
+  })
 })

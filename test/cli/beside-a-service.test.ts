@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -99,8 +100,15 @@ it('backs up a store that is written to: the copy opens, holds what was answered
     secrets_missing: [],
     secrets_open: true,
   })
+  const archive = join(place, 'archive')
+  const exported = await cliProcess(['export', archive, '--json'], { env })
+  expect([exported.code, exported.stderr]).toEqual([0, ''])
+  expect(exported.json().collections.requests).toBeGreaterThan(before.length)
+  expect((await readdir(data.DATA_DIR ?? '')).filter((name) => name.startsWith('export-'))).toEqual([])
   enough = true
   await asking
+  const imported = await cli(['import', archive, '--json'], { env: { DATA_DIR: join(place, 'imported') } })
+  expect([imported.code, imported.json().audit.ok]).toEqual([0, true])
   const copied = { ...env, DATA_DIR: folder }
   const subjects = (
     await cli(['audit', 'list', '--type', 'approval.created', '--limit', '1000', '--json'], { env: copied })

@@ -8,12 +8,13 @@ import type { Config } from '../../config/config.ts'
 import type { TrailDeps } from '../../flow/audit/check-states.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import { refuseUnfinished } from '../../store/archive/load-archive.ts'
-import { openSnapshot, type Source, untilQuiet } from '../../store/archive/write-archive.ts'
+import { openSnapshot, type Source, snapshotInWords, untilQuiet } from '../../store/archive/write-archive.ts'
 import { createAuditTrail } from '../../store/audit/audit-trail.ts'
 import { createStateSurvey } from '../../store/audit/state-survey.ts'
 import { createPushKeyStore } from '../../store/delivery/push-keys.ts'
 import { connectStore, type StoreConnection } from '../../store/mongo/connect.ts'
 import { checkServer, inWords, type Server } from '../../store/mongo/server.ts'
+import { makeIndexes } from '../../store/schema/indexes.ts'
 import { prepareSchema } from '../../store/schema/prepare-schema.ts'
 import { createSigningKeyStore } from '../../store/signing-keys.ts'
 import { createStores } from '../../store/stores.ts'
@@ -60,7 +61,7 @@ export async function withFrozenStore<Result>(
     const check = await untilQuiet(connection, () => log.warn({}, waits))
     return await work({ connection, server, check })
   } catch (error) {
-    throw inWords(error)
+    throw inWords(snapshotInWords(error))
   } finally {
     await undoAll(undos.reverse())
   }
@@ -132,8 +133,9 @@ async function refuseFull(dataDir: string): Promise<void> {
 /** A store that an archive is imported into. */
 export interface ImportTarget {
   connection: StoreConnection
-  server: Server
-  /** Brings the documents to this version, and makes all indexes. */
+  /** Makes indexes of an empty store: the store takes longer to read all documents once more for each. */
+  makeIndexes(): Promise<void>
+  /** Brings the documents to this version, and makes the indexes that are missing. */
   prepare(): Promise<void>
   /** What a check of the audit trail reads. */
   audit(): TrailDeps
@@ -151,11 +153,14 @@ export async function withImportTarget<Result>(
     undos.push(() => store.close())
     const connection = await connect(store.uri, config)
     undos.push(() => connection.close())
-    const server = await checkServer(connection)
+    const { kind } = await checkServer(connection)
+    const replicated = kind === 'replica set' || kind === 'mongos'
+    const clock: Clock = { now: () => new Date(), steady: () => performance.now() }
+    declareModels(connection, clock)
     return await work({
       connection,
-      server,
-      prepare: () => prepare(connection, server, log),
+      makeIndexes: () => makeIndexes(connection, replicated, true),
+      prepare: () => prepareSchema(connection, { log, clock, replicated, thorough: true }),
       audit: () => ({
         trail: createAuditTrail(connection),
         survey: createStateSurvey(connection),
@@ -168,14 +173,11 @@ export async function withImportTarget<Result>(
   }
 }
 
-async function prepare(connection: StoreConnection, { kind }: Server, log: Log): Promise<void> {
-  const clock: Clock = { now: () => new Date(), steady: () => performance.now() }
+/** The models say which indexes there are. */
+function declareModels(connection: StoreConnection, clock: Clock): void {
   const ignore = (): void => undefined
-  // The models say which indexes there are.
   createStores(connection, clock, ignore, ignore, { mostMs: 0, idleMs: 0 })
   createSigningKeyStore(connection)
   createPushKeyStore(connection)
   createAuditTrail(connection)
-  const replicated = kind === 'replica set' || kind === 'mongos'
-  await prepareSchema(connection, { log, clock, replicated, thorough: true })
 }

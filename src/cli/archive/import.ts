@@ -82,12 +82,14 @@ async function checkArchive(source: ArchiveFile, progress: Progress): Promise<Ar
 }
 
 async function load(
-  { connection, prepare }: ImportTarget,
+  { connection, makeIndexes, prepare }: ImportTarget,
   source: ArchiveFile,
   { manifest, parts, sha256 }: Archive,
   progress: Progress,
 ): Promise<void> {
   if ((await beginImport(connection, sha256)) === 'documents') {
+    // Documents of an older version may not fit them yet.
+    if (manifest.schema_version === SCHEMA_VERSION) await makeIndexes()
     const loader = createLoader(connection, progress.show('Importing'))
     const again = await readArchive(await source.read(), loader.add)
     await loader.end()

@@ -9,8 +9,8 @@ const LEFT_OUT = ['jobs', 'rate_limits']
 /** Documents that describe the store they are in: `_id` by collection. */
 const OF_THE_STORE: Readonly<Record<string, readonly string[]>> = { schema: ['indexes', 'import'] }
 
-/** How many documents are read or written at a time. */
-export const BATCH = 1_000
+/** How many documents are read or written at a time: more would only take more memory. */
+export const BATCH = 100
 
 /** Lists the collections of a store that belong into an archive, by name. */
 export async function archivedCollections(connection: StoreConnection): Promise<string[]> {
@@ -27,14 +27,18 @@ function archivedPart(name: string): mongo.Filter<{ _id: string }> {
   return own === undefined ? {} : { _id: { $nin: [...own] } }
 }
 
+/** Reads in a snapshot. The read concern of the connection would otherwise take its place, and each read see another moment. */
+export function within(session: mongo.ClientSession | undefined) {
+  return session === undefined ? {} : { session, readConcern: { level: 'snapshot' as const } }
+}
+
 /** @param session a snapshot, if the store has them */
 export function countArchived(
   connection: StoreConnection,
   name: string,
   session?: mongo.ClientSession,
 ): Promise<number> {
-  const inSession = session === undefined ? {} : { session }
-  return connection.collection<{ _id: string }>(name).countDocuments(archivedPart(name), inSession)
+  return connection.collection<{ _id: string }>(name).countDocuments(archivedPart(name), within(session))
 }
 
 /** Reads the documents of a collection in order of their `_id`, as lines of canonical Extended JSON with their ends, some at a time. */
@@ -48,7 +52,7 @@ export async function* readLines(
     sort: { _id: 1 },
     batchSize: BATCH,
     promoteValues: false,
-    ...(session && { session }),
+    ...within(session),
   } as const
   const cursor = connection.collection<{ _id: string }>(name).find(archivedPart(name), options)
   try {

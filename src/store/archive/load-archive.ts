@@ -14,11 +14,11 @@ import type { OnLines } from './read-archive.ts'
 import type { OnProgress } from './write-archive.ts'
 
 /** The most bytes of lines in one write, unless one document has more: a server takes 48 MB. */
-const BATCH_BYTES = 4 * 1024 * 1024
+const BATCH_BYTES = 1024 * 1024
 
 /**
- * Makes a function that writes documents into an empty store, or into one that has some of them from an attempt before. Its indexes
- * must not be there yet: they are made faster at the end, and the store would remove what has expired.
+ * Makes a function that writes documents into an empty store, or into one that has some of them from an attempt before. Indexes by
+ * which the store removes what has expired must not be there yet.
  */
 export function createLoader(
   connection: StoreConnection,
@@ -118,7 +118,7 @@ class StoreNotEmptyError extends Error {
   override readonly name = 'StoreNotEmptyError'
 }
 
-/** Documents are loaded before their indexes are made: from then on the store may remove expired ones. */
+/** Once all indexes are there, the store may remove documents that have expired: they are loaded and compared before. */
 type Step = 'documents' | 'indexes'
 
 interface ImportNote {

@@ -4,7 +4,7 @@ import { readHello } from '../clock.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { readSchema } from '../schema/prepare-schema.ts'
 import { createPartSum, createWholeSum, type Manifest } from './archive-format.ts'
-import { archivedCollections, countArchived, readLines } from './archived-collections.ts'
+import { archivedCollections, countArchived, readLines, within } from './archived-collections.ts'
 
 /** How far an archive is: documents of that collection so far. */
 export type OnProgress = (progress: { collection: string; documents: number; of: number }) => void
@@ -26,11 +26,10 @@ export async function surveyStore(
   known: Pick<Manifest, 'copy' | 'version' | 'commit' | 'secrets'> & { kind: string },
 ): Promise<Manifest> {
   const { kind, ...rest } = known
-  const inSession = session === undefined ? {} : { session }
   const recordAt = (end: 1 | -1) =>
     connection
       .collection<{ _id: number; hash: string }>('audit_log')
-      .findOne({ _id: { $gte: 1 } }, { sort: { _id: end }, ...inSession })
+      .findOne({ _id: { $gte: 1 } }, { sort: { _id: end }, ...within(session) })
   const collections: Manifest['collections'] = []
   for (const name of await archivedCollections(connection)) {
     const documents = await countArchived(connection, name, session)
@@ -77,6 +76,22 @@ export async function* writeArchive(
     yield control(sum.end())
   }
   yield Buffer.from(`${JSON.stringify({ archive: { sha256: whole.end() } })}\n`)
+}
+
+/** MongoDB's code for a snapshot that it no longer keeps. */
+const SNAPSHOT_TOO_OLD = 239
+
+/** Words the error of a server that does not keep the snapshot for as long as the archive takes; returns others unchanged. */
+export function snapshotInWords(error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error && error.code === SNAPSHOT_TOO_OLD)) return error
+  return new SnapshotLostError(
+    'The replica set keeps a snapshot for less time than the archive takes: set its parameter minSnapshotHistoryWindowInSeconds higher, for as long as the export runs.',
+    { cause: error },
+  )
+}
+
+class SnapshotLostError extends Error {
+  override readonly name = 'SnapshotLostError'
 }
 
 /** Something wrote to the store while it was read without a snapshot. */

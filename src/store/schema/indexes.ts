@@ -46,11 +46,17 @@ function directionOf(direction: mongoose.IndexDirection): 1 | -1 {
 /**
  * Creates every index; an existing one stays as it is. Unique indexes enforce guarantees, so without them there is no service.
  * @param replicated lets a majority of members complete the build, so that a missing member does not hold it up
+ * @param lasting only of collections from which the store itself removes nothing
  * @throws UnsuitableStoreError
  */
-export async function makeIndexes(connection: StoreConnection, replicated = false): Promise<void> {
+export async function makeIndexes(
+  connection: StoreConnection,
+  replicated = false,
+  lasting = false,
+): Promise<void> {
   const quorum = replicated ? { commitQuorum: 'majority' } : {}
   for (const { collection, indexes } of declaredIndexes(connection)) {
+    if (lasting && indexes.some(({ expireAfterSeconds }) => expireAfterSeconds !== undefined)) continue
     // One command per collection; mongoose would send one per index.
     const make = () => connection.collection(collection).createIndexes(indexes, quorum)
     await untilAnswered(make).catch((error: unknown) => {
