@@ -77,7 +77,8 @@ function addArchiveCommands(program: Command): void {
       .description(
         'load an archive into an empty store, after checking it; run it again if it was interrupted',
       )
-      .option('--identity <file>', 'the key that opens an archive made with --recipient'),
+      .option('--identity <file>', 'the key that opens an archive made with --recipient')
+      .option('--move', 'the other store is never started again: nothing is held, and sessions stay'),
     async (options, file) => (await load.import()).runImport(file, options),
   )
 }

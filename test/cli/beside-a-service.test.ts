@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -107,8 +107,20 @@ it('backs up a store that is written to: the copy opens, holds what was answered
   expect((await readdir(data.DATA_DIR ?? '')).filter((name) => name.startsWith('export-'))).toEqual([])
   enough = true
   await asking
+  const moved = await cli(['import', archive, '--move', '--json'], {
+    env: { DATA_DIR: join(place, 'moved') },
+  })
+  expect(moved.error()).toEqual({ error: 'not_stopped', message: expect.stringMatching(/^A service worked/) })
   const imported = await cli(['import', archive, '--json'], { env: { DATA_DIR: join(place, 'imported') } })
   expect([imported.code, imported.json().audit.ok]).toEqual([0, true])
+  await copyFile(join(place, 'data', 'secrets.json'), join(place, 'imported', 'secrets.json'))
+  const second = startCli(['serve'], {
+    env: { ...env, DATA_DIR: join(place, 'imported'), PORT: String(await freePort()) },
+  })
+  await second.line(/Countersign is running/)
+  expect(await second.stop()).toBe(0)
+  const held = await cli(['restore', 'status', '--json'], { env: { DATA_DIR: join(place, 'imported') } })
+  expect(held.json()).toMatchObject({ held: true, restore: { copied_by: 'export' } })
   const copied = { ...env, DATA_DIR: folder }
   const subjects = (
     await cli(['audit', 'list', '--type', 'approval.created', '--limit', '1000', '--json'], { env: copied })

@@ -48,7 +48,7 @@ it('moves everything from the embedded store to MongoDB and back: who was there 
     const stdin = 'a passphrase that is long enough\n'
     for (const [command, env] of [
       [['export', ...words], from],
-      [['import'], to],
+      [['import', '--move'], to],
     ] as const) {
       const [verb = '', ...more] = command
       const run = await cli([verb, file, '--json', ...more], { env: { BASE_URL, ...env }, stdin })

@@ -8,7 +8,13 @@ import type { Config } from '../../config/config.ts'
 import type { TrailDeps } from '../../flow/audit/check-states.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
 import { refuseUnfinished } from '../../store/archive/load-archive.ts'
-import { openSnapshot, type Source, snapshotInWords, untilQuiet } from '../../store/archive/write-archive.ts'
+import {
+  isQuiet,
+  openSnapshot,
+  type Source,
+  snapshotInWords,
+  untilQuiet,
+} from '../../store/archive/write-archive.ts'
 import { createAuditTrail } from '../../store/audit/audit-trail.ts'
 import { createStateSurvey } from '../../store/audit/state-survey.ts'
 import { createPushKeyStore } from '../../store/delivery/push-keys.ts'
@@ -27,6 +33,8 @@ const OPERATION_MS = 120_000
 /** A store at one moment. */
 interface Frozen extends Source {
   server: Server
+  /** No service works on the store. */
+  stopped: boolean
   /** @throws StoreInUseError if something wrote meanwhile to a store that has no snapshots */
   check(): Promise<void>
 }
@@ -46,20 +54,22 @@ export async function withFrozenStore<Result>(
 ): Promise<Result> {
   const undos: (() => Promise<void>)[] = []
   try {
-    const uri = await openFrozen(config, embedded, undos, log)
+    const running = embedded && (await findRunningStore(config.dataDir)) !== undefined
+    const uri = await openFrozen(config, { embedded, running }, undos, log)
     const connection = await connect(uri, config)
     undos.push(() => connection.close())
     const server = await checkServer(connection)
     await refuseUnfinished(connection)
-    if (embedded) return await work({ connection, server, check: async () => undefined })
+    const check = async () => undefined
+    if (embedded) return await work({ connection, server, stopped: !running, check })
     if (server.kind === 'replica set' || server.kind === 'mongos') {
       const session = openSnapshot(connection)
       undos.push(() => session.endSession())
-      return await work({ connection, session, server, check: async () => undefined })
+      return await work({ connection, session, server, stopped: await isQuiet(connection), check })
     }
     const waits = 'waiting for 30 s in which no service works on the store'
-    const check = await untilQuiet(connection, () => log.warn({}, waits))
-    return await work({ connection, server, check })
+    const refuseRun = await untilQuiet(connection, () => log.warn({}, waits))
+    return await work({ connection, server, stopped: true, check: refuseRun })
   } catch (error) {
     throw inWords(snapshotInWords(error))
   } finally {
@@ -74,11 +84,11 @@ function connect(uri: string, { storeTimeoutMs }: StoreSettings): Promise<StoreC
 /** Opens the embedded store itself, or a copy if it runs; adds to `undos` whatever closes and removes them. @returns the address */
 async function openFrozen(
   config: StoreSettings,
-  embedded: boolean,
+  { embedded, running }: { embedded: boolean; running: boolean },
   undos: (() => Promise<void>)[],
   log: Pick<Log, 'warn'>,
 ): Promise<string> {
-  if (embedded && (await findRunningStore(config.dataDir)) !== undefined) {
+  if (running) {
     const copy = await copyRunning(config.dataDir, undos)
     const store = await startEmbeddedStore({ dataDir: copy })
     undos.push(() => store.close())

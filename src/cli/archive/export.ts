@@ -37,9 +37,16 @@ export async function runExport(file: string, options: EncryptOptions): Promise<
   const secrets = encrypt === undefined ? {} : { secrets: held }
   const manifest = await withFrozenStore(config, embedded, commandLog(), async (source) => {
     await refuseWrongSecrets(config, source)
-    const { kind } = source.server
+    const { server, stopped } = source
     const { version, commit } = buildInfo()
-    const survey = await surveyStore(source, { copy, version, commit, kind, ...secrets })
+    const survey = await surveyStore(source, {
+      copy,
+      stopped,
+      version,
+      commit,
+      kind: server.kind,
+      ...secrets,
+    })
     const lines = writeArchive(source, survey, progress.show('Exporting'))
     await writeArchiveFile(path, checkedAtEnd(lines, source.check), encrypt)
     return survey
@@ -80,7 +87,7 @@ interface Written {
 }
 
 function present({ path, bytes, encrypted, missing }: Written, manifest: Manifest): CommandResult {
-  const { copy, store, audit_head, collections } = manifest
+  const { copy, stopped, store, audit_head, collections } = manifest
   const documents = collections.reduce((sum, one) => sum + one.documents, 0)
   const secrets = encrypted && missing.length === 0
   const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.ceil(bytes / 1e6)} MB`
@@ -92,6 +99,7 @@ function present({ path, bytes, encrypted, missing }: Written, manifest: Manifes
       documents,
       collections: Object.fromEntries(collections.map(({ name, documents: many }) => [name, many])),
       copied_at: copy.copied_at,
+      stopped,
       store,
       audit_head: audit_head === null ? null : `${audit_head.seq}:${audit_head.hash}`,
       encrypted,

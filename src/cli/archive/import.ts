@@ -29,7 +29,11 @@ import { createProgress } from './progress.ts'
 
 export interface ImportOptions {
   identity?: string
+  move?: boolean
 }
+
+const NOT_STOPPED =
+  'A service worked on the store while this archive was made, so it may have decided something since: stop every process, export again, and import that with --move. Or import this one without --move: what is open in it is then held until you confirm it.'
 
 type Progress = ReturnType<typeof createProgress>
 
@@ -37,18 +41,20 @@ type Progress = ReturnType<typeof createProgress>
  * `countersign import <file>`: loads an archive into an empty store. The whole archive is checked before anything is written. An import
  * that was killed goes on when it is run again; until it has ended, no service starts on the store. @throws CliError, ArchiveError
  */
-export async function runImport(file: string, { identity }: ImportOptions): Promise<CommandResult> {
+export async function runImport(file: string, options: ImportOptions): Promise<CommandResult> {
   if (file === '') throw usageError('Name the archive.')
   const config = loadConfig()
   const progress = createProgress()
-  const source = await openArchiveFile(file, identity).catch(inFile(file))
+  const source = await openArchiveFile(file, options.identity).catch(inFile(file))
   const archive = await checkArchive(source, progress).catch(inFile(file))
-  const { secrets = {} } = archive.manifest
+  const { secrets = {}, stopped } = archive.manifest
+  const move = options.move ?? false
+  if (move && !stopped) throw new CliError('not_stopped', NOT_STOPPED)
   const others = await otherSecrets(config, secrets)
   const all = { ...secrets, ...config.secrets }
   if (others.length > 0) throw new CliError('secrets_differ', others.map(otherSetting).join(' '))
   return withImportTarget(config, commandLog(), async (target) => {
-    await load(target, source, archive, progress)
+    await load(target, source, archive, { progress, move })
     const report = await checkAudit(target, archive, progress)
     progress.end()
     if (missingSecrets(config).length > 0 && missingSecrets({ secrets: all }).length === 0)
@@ -85,7 +91,7 @@ async function load(
   { connection, makeIndexes, prepare }: ImportTarget,
   source: ArchiveFile,
   { manifest, parts, sha256 }: Archive,
-  progress: Progress,
+  { progress, move }: { progress: Progress; move: boolean },
 ): Promise<void> {
   if ((await beginImport(connection, sha256)) === 'documents') {
     // Documents of an older version may not fit them yet.
@@ -97,7 +103,7 @@ async function load(
     await compareLoaded(connection, parts, progress.show('Comparing'))
     await noteLoaded(connection)
   }
-  await addMarks(connection, manifest)
+  await addMarks(connection, manifest, move)
   await prepare()
 }
 

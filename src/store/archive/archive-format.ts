@@ -25,6 +25,8 @@ const manifestSchema = z.object({
     copied_on: z.string(),
     copied_at: z.iso.datetime(),
   }),
+  /** No service worked on the store when it was copied. */
+  stopped: z.boolean(),
   /** The build that wrote it. */
   version: z.string(),
   commit: z.string(),

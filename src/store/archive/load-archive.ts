@@ -174,16 +174,19 @@ export async function endImport(connection: StoreConnection): Promise<void> {
   await notes(connection).deleteOne({ _id: ID })
 }
 
-/** Notes of which version the documents are, and that the store is a copy, so that the first start on it knows. */
+/**
+ * Notes of which version the documents are, and that the store is a copy, so that the first start on it knows.
+ * @param moved the operator says that the other store is not used again: this one is no copy
+ */
 export async function addMarks(
   connection: StoreConnection,
   { copy, schema_version }: Manifest,
+  moved: boolean,
 ): Promise<void> {
   const { id, copied_at, ...mark } = copy
   const document = { state: 'copied', ...mark, copied_at: new Date(copied_at) }
-  await connection
-    .collection<{ _id: string }>(RESTORES)
-    .updateOne({ _id: id }, { $setOnInsert: document }, { upsert: true })
+  const restores = connection.collection<{ _id: string }>(RESTORES)
+  if (!moved) await restores.updateOne({ _id: id }, { $setOnInsert: document }, { upsert: true })
   await connection
     .collection<{ _id: string; version?: number }>('schema')
     .updateOne({ _id: 'indexes' }, { $max: { version: schema_version } }, { upsert: true })

@@ -23,7 +23,7 @@ export function openSnapshot(connection: StoreConnection): mongo.ClientSession {
 /** Describes what of a store an archive will hold. */
 export async function surveyStore(
   { connection, session }: Source,
-  known: Pick<Manifest, 'copy' | 'version' | 'commit' | 'secrets'> & { kind: string },
+  known: Pick<Manifest, 'copy' | 'stopped' | 'version' | 'commit' | 'secrets'> & { kind: string },
 ): Promise<Manifest> {
   const { kind, ...rest } = known
   const recordAt = (end: 1 | -1) =>
@@ -125,12 +125,11 @@ export async function untilQuiet(
   onWait: () => void,
 ): Promise<() => Promise<void>> {
   const first = await lastRun(connection)
-  const { skewMs } = await readHello(connection)
   const begun = performance.now()
   const refuseRun = async (): Promise<void> => {
     if ((await lastRun(connection)) !== first) throw inUse()
   }
-  if (first !== undefined && Math.abs(Date.now() + skewMs - first) < QUIET_MS) {
+  if (!(await isQuiet(connection))) {
     onWait()
     while (performance.now() - begun < QUIET_MS) {
       await pause(LOOK_MS)
@@ -138,6 +137,13 @@ export async function untilQuiet(
     }
   }
   return refuseRun
+}
+
+/** Checks whether no service has worked on the store for a while. */
+export async function isQuiet(connection: StoreConnection): Promise<boolean> {
+  const last = await lastRun(connection)
+  const { skewMs } = await readHello(connection)
+  return last === undefined || Math.abs(Date.now() + skewMs - last) >= QUIET_MS
 }
 
 function inUse(): StoreInUseError {
