@@ -104,6 +104,7 @@ describe('the documents', () => {
       'countersign.mjs store',
       'countersign.mjs serve',
       'countersign export', // test/cli/move.test.ts
+      'backup drill',
       'ssh-keygen -Y verify', // scripts/release.mjs, by npm run check
     ]
     const unknown = BLOCKS.filter((text) => !known.some((word) => text.includes(word)))
@@ -263,6 +264,12 @@ describe('the documents', () => {
     expectStatus(await browser.post(path, { ...said, passkey }), 200)
     const collected = JSON.parse(await run(block('BOOTSTRAP_ID'), { BOOTSTRAP_ID: asked.bootstrap_id }))
     expect(collected).toEqual({ status: 'approved', api_key: expect.stringMatching(/^sa_live_/) })
+  })
+
+  it('backs up, restores elsewhere and checks what it restored, beside the service', async () => {
+    expect(await run(block('backup drill'))).toMatch(
+      /^The drill succeeded\. .* holds \d+ pending requests and \d+ unused approvals, and its audit trail is intact/,
+    )
   })
 
   it('prints the manifest of a Slack app, and examines the connection to Slack', async () => {

@@ -55,6 +55,16 @@ function addBackupCommands(backup: Command): void {
       .description('check a backup: every document, the audit trail, and whether the secrets open it'),
     async (_options, path) => (await load.verifyBackup()).runVerifyBackup(path),
   )
+  addDrillCommand(backup)
+}
+
+function addDrillCommand(backup: Command): void {
+  answers(
+    backup
+      .command('drill [path]')
+      .description('restore a backup, or a new copy, in a temporary folder, and check a service on it'),
+    async (_options, path) => (await load.verifyBackup()).runDrill(path),
+  )
 }
 
 function addArchiveCommands(program: Command): void {

@@ -8,8 +8,9 @@ import { type Config, loadConfig } from '../config/config.ts'
 import { missingSecrets } from '../config/secrets.ts'
 import type { Restore } from '../domain/restore.ts'
 import { checkTrail, type TrailReport } from '../flow/audit/check-trail.ts'
+import { findHeld } from '../flow/restore/restored-store.ts'
 import { headText } from './audit.ts'
-import { trySecrets } from './backup.ts'
+import { runBackup, trySecrets } from './backup.ts'
 import { CliError, type CommandResult, commandLog, usageError } from './terminal.ts'
 
 /** The files of a backup. */
@@ -36,6 +37,75 @@ export function runVerifyBackup(path: string): Promise<CommandResult> {
       )
     return describe(path, mark, report, await secretsOf(config))
   })
+}
+
+/**
+ * `countersign backup drill [<path>]`: restores a backup, or a copy of the store made now, in a folder for temporary files, starts a
+ * service on it that only this machine can reach and that sends nothing, and checks what it answers and holds.
+ * @throws CliError, StoreFileError, and what a start throws
+ */
+export async function runDrill(path = ''): Promise<CommandResult> {
+  if (path !== '') return onCopyOf(resolve(path), (dataDir) => drill(dataDir))
+  return inTemporaryFolder(async (folder) => {
+    const copy = join(folder, 'copy')
+    const made = await runBackup({ to: copy })
+    return made.failure === undefined ? drill(copy) : made
+  })
+}
+
+async function drill(dataDir: string): Promise<CommandResult> {
+  const begun = performance.now()
+  const place = { port: 0, host: '127.0.0.1', metricsPort: undefined }
+  const config = {
+    ...loadConfig(),
+    ...place,
+    dataDir,
+    mongodbUri: undefined,
+    slack: undefined,
+    teams: undefined,
+  }
+  if (!hasSecrets(config))
+    throw new CliError(
+      'secrets_missing',
+      'The secrets of the store are neither beside the backup nor set here.',
+    )
+  const { serve } = await import('../serve.ts')
+  const ignore = () => undefined
+  const log = { ...commandLog(), info: ignore, warn: ignore }
+  const service = await serve(config, { log, work: false })
+  const seconds = (): number => Math.round((performance.now() - begun) / 100) / 10
+  try {
+    const ready = await fetch(`http://127.0.0.1:${service.port}/readyz`)
+    const started_after = seconds()
+    const { deps } = service.composition
+    const held = await findHeld(deps)
+    const open = await deps.sessions.notEnded(1)
+    const missing = [
+      ...(ready.status === 200 ? [] : [`/readyz answers ${ready.status}`]),
+      ...(held === undefined ? ['nothing is held, since the backup has no mark'] : []),
+      ...(open.length === 0 ? [] : ['sessions are still open']),
+    ]
+    await service.close()
+    const report = await withTrail(config, (trail) => checkTrail(trail))
+    if (report.found > 0) missing.push('its audit trail is broken')
+    const { pending = 0, approved = 0 } = held ?? {}
+    const value = {
+      ok: missing.length === 0,
+      started_after,
+      seconds: seconds(),
+      pending,
+      approved,
+      documents: report.documents,
+    }
+    if (missing.length > 0) {
+      const message = `the drill failed: ${missing.join('; ')}`
+      return { value, text: message, failure: { error: 'drill_failed', message } }
+    }
+    const text = `The drill succeeded. A service was ready on the restored copy after ${started_after} s; it holds ${pending} pending requests and ${approved} unused approvals, and its audit trail is intact (${value.seconds} s in all). Nothing of it is left.`
+    return { value, text }
+  } finally {
+    await service.close()
+  }
 }
 
 function broken(error: string, message: string): CommandResult {
@@ -78,9 +148,12 @@ const SECRETS: Record<string, string> = {
   null: 'not tried: they are neither beside it nor set here',
 }
 
+function hasSecrets(config: Config): boolean {
+  return existsSync(join(config.dataDir, 'secrets.json')) || missingSecrets(config).length === 0
+}
+
 async function secretsOf(config: Config): Promise<{ open: boolean | null; why?: string }> {
-  const held = existsSync(join(config.dataDir, 'secrets.json'))
-  if (!held && missingSecrets(config).length > 0) {
+  if (!hasSecrets(config)) {
     commandLog().warn(
       {},
       'the secrets of the store are needed with it, and are neither beside it nor set here',
@@ -91,20 +164,23 @@ async function secretsOf(config: Config): Promise<{ open: boolean | null; why?: 
 }
 
 /** Lets the work open a copy of the backup, since opening writes. @throws CliError when there is none */
-export async function onCopyOf<Result>(
-  path: string,
-  work: (dataDir: string) => Promise<Result>,
-): Promise<Result> {
+async function onCopyOf<Result>(path: string, work: (dataDir: string) => Promise<Result>): Promise<Result> {
   const isFolder = (await stat(path).catch(() => undefined))?.isDirectory()
   const database = isFolder ? join(path, 'store.db') : path
   if (isFolder === undefined || !existsSync(database))
     throw new CliError('no_backup', `There is no backup at ${path}: name its folder, or its file.`)
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-copy-'))
-  try {
+  return inTemporaryFolder(async (folder) => {
     for (const name of isFolder ? FILES : ['store.db']) {
       const from = isFolder ? join(path, name) : path
       if (existsSync(from)) await copyFile(from, join(folder, name), constants.COPYFILE_FICLONE)
     }
+    return work(folder)
+  })
+}
+
+async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-copy-'))
+  try {
     return await work(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })

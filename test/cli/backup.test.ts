@@ -196,6 +196,20 @@ it('verify reads a whole backup without a change in it, and names what is wrong 
   expect((await verify(join(env.DATA_DIR ?? '', 'store.db'))).copied_at).toBeNull()
   expect(await verify(join(folder, 'nothing'))).toMatchObject({ code: 1, error: 'no_backup' })
 
+  const drill = await cli(['backup', 'drill', copy, '--json'], { env })
+  expect([drill.code, drill.json()]).toEqual([
+    0,
+    expect.objectContaining({ ok: true, pending: 0, approved: 0 }),
+  ])
+  // A copy by other means has no mark, so nothing would be held.
+  const bare = await cli(['backup', 'drill', env.DATA_DIR ?? '', '--json'], { env })
+  expect([bare.code, bare.error()]).toEqual([
+    1,
+    { error: 'drill_failed', message: 'the drill failed: nothing is held, since the backup has no mark' },
+  ])
+  expect((await readFile(join(copy, 'store.db'))).equals(before)).toBe(true)
+  expect((await cli(['backup', 'drill', file, '--json'], { env })).error().error).toBe('secrets_missing')
+
   const written = await open(join(copy, 'store.db'), 'r+')
   await written.write(Buffer.from([255, 255, 255, 255]), 0, 4, 3 * 8192 + 4096)
   await written.close()
