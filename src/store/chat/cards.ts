@@ -151,8 +151,9 @@ export function createCardStore(
   wakeCards: () => void = () => undefined,
 ) {
   const model = connection.model<CardDocument>('Card', cardSchema, 'cards')
-  const queue = createQueue(connection, 'Card', recordOf<CardDocument>)
+  const queue = createQueue(connection, 'Card', recordOf<CardDocument>, wake)
   return {
+    ...queue,
     ...reads(model),
     ...news(model, connection.collection('cards'), wakeCards),
     /** Inserts the cards, except those whose {request, platform, recipient} exists already. */
@@ -176,18 +177,14 @@ export function createCardStore(
       const certain = result.stale === false ? { $unset: { ...besides.$unset, stale: 1 } } : {}
       const told = { ...besides, ...certain, only: { news: result.news } }
       const again = { ...result, state: 'due' as const, next_at: result.again_at }
-      const state =
-        ((await queue.finish(id, fence, result, told)) && result.state) ||
-        ((await queue.finish(id, fence, again, besides)) && again.state)
-      if (state && result.audit.length > 0) wake({ outboxOf: 'cards' })
-      return state || undefined
+      if (await queue.finish(id, fence, result, told)) return result.state
+      return (await queue.finish(id, fence, again, besides)) ? again.state : undefined
     },
     /** Extends the lease. @returns false when the claim is no longer the newest */
     async extend(id: string, fence: number, leaseEnds: Date): Promise<boolean> {
       const mine = { _id: id, fence, state: 'leased' } as const
       return (await model.updateOne(mine, { $set: { next_at: leaseEnds } })).matchedCount === 1
     },
-    bringForward: queue.bringForward,
     nextDue: (platforms: readonly ChatPlatform[]) => queue.nextDue(onPlatforms(platforms)),
   }
 }

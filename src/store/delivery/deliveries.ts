@@ -93,8 +93,9 @@ export interface DeliveryQuery {
 export function createDeliveryStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<DeliveryDocument>('Delivery', deliverySchema, 'deliveries')
   const writer = createWriter(model, wake, recordOf)
-  const queue = createQueue(connection, 'Delivery', recordOf<DeliveryDocument>)
+  const queue = createQueue(connection, 'Delivery', recordOf<DeliveryDocument>, wake)
   return {
+    ...queue,
     /** Inserts the deliveries, except those whose {event, target} exists already. */
     insertNew: (deliveries: readonly Delivery[]) => queue.insertNew(deliveries.map(toDocument)),
     async find(id: string): Promise<Delivery | undefined> {
@@ -103,16 +104,12 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
     /** Leases the chosen among the deliveries longest due, or with a lapsed lease, until `leaseEnds`. */
     claim: (query: Lease & Busy & Choice<Delivery>) => queue.claim(query, noneBusy(query)),
     /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
-      const kept = await queue.finish(delivery.id, delivery.fence, result)
+    finish(delivery: Delivery, result: DeliveryResult): Promise<boolean> {
       // Nothing else adds to a delivery's outbox while it is leased, so the document written is known without reading it.
-      if (kept && result.audit.length > 0) {
-        const outbox = [...delivery.outbox, ...(result.events ?? [])]
-        const audit = [...delivery.audit, ...result.audit]
-        const document = { ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) }
-        wake({ outboxOf: 'deliveries', document })
-      }
-      return kept
+      const outbox = [...delivery.outbox, ...(result.events ?? [])]
+      const audit = [...delivery.audit, ...result.audit]
+      const document = { ...toDocument({ ...delivery, outbox, audit }), ...outboxToken({ audit }) }
+      return queue.finish(delivery.id, delivery.fence, result, { document })
     },
     /** Sends a delivery at rest again. @returns undefined when it is under way or belongs to another account */
     replay(id: string, accountId: string, at: Date, audit: AuditEntry): Promise<Delivery | undefined> {
@@ -120,8 +117,6 @@ export function createDeliveryStore(connection: StoreConnection, wake: Wake = no
       const update = withOutbox({ $set: { state: 'due', next_at: at, tries: 0 } }, [audit])
       return writer.change(resting, update)
     },
-    bringForward: queue.bringForward,
-    nextDue: () => queue.nextDue(),
     deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
     /** Returns the matching deliveries, newest first. */
     async list({ webhook_id, request_id, given_up, limit, before, ...same }: DeliveryQuery) {

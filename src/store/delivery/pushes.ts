@@ -5,15 +5,7 @@ import { date, neededPart, text } from '../mongo/fields.ts'
 import { noWake, type Wake } from '../mongo/outbox.ts'
 import { documentOf, recordOf } from '../mongo/record.ts'
 import { type Busy, noneBusy } from './deliveries.ts'
-import {
-  type AttemptResult,
-  type Choice,
-  createQueue,
-  indexResting,
-  type Lease,
-  makeQueue,
-  type QueueToken,
-} from './queue.ts'
+import { type Choice, createQueue, indexResting, type Lease, makeQueue, type QueueToken } from './queue.ts'
 
 type PushDocument = Omit<Push, 'id'> & { _id: string } & QueueToken
 
@@ -38,13 +30,12 @@ pushSchema.index({ event_id: 1, device_id: 1 }, { unique: true })
 makeQueue(pushSchema, 'open_by_time_and_receiver', ['host', 'account_id'])
 indexResting(pushSchema, RESTING)
 
-type PushResult = AttemptResult<Exclude<Push['state'], 'leased'>>
-
 /** Pushes on mongoose: a queue. */
 export function createPushStore(connection: StoreConnection, wake: Wake = noWake) {
   const model = connection.model<PushDocument>('Push', pushSchema, 'pushes')
-  const queue = createQueue(connection, 'Push', recordOf<PushDocument>)
+  const queue = createQueue(connection, 'Push', recordOf<PushDocument>, wake)
   return {
+    ...queue,
     /** Inserts the pushes, except those whose {event, device} exists already. */
     insertNew: (pushes: readonly Push[]) => queue.insertNew(pushes.map(documentOf)),
     /** Returns all pushes about this event. */
@@ -53,14 +44,6 @@ export function createPushStore(connection: StoreConnection, wake: Wake = noWake
     },
     /** Leases the chosen among the pushes longest due until `leaseEnds`, as deliveries do. */
     claim: (query: Lease & Busy & Choice<Push>) => queue.claim(query, noneBusy(query)),
-    /** Writes the result of the claimed attempt. @returns false when the claim is no longer the newest */
-    async finish(id: string, fence: number, result: PushResult): Promise<boolean> {
-      const kept = await queue.finish(id, fence, result)
-      if (kept && result.audit.length > 0) wake({ outboxOf: 'pushes' })
-      return kept
-    },
-    bringForward: queue.bringForward,
-    nextDue: () => queue.nextDue(),
     deleteRested: (before: Date) => queue.deleteRested(RESTING, before),
   }
 }

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import mongoose, { type mongo, type Schema } from 'mongoose'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
 import { ATTEMPTS_KEPT, type Attempt } from '../../domain/webhook.ts'
 import { beyond } from '../clock.ts'
 import { deleteEach, type Outcome, outcomesOf, wasDone } from '../mongo/bulk-writes.ts'
 import type { StoreConnection } from '../mongo/connect.ts'
 import { date, number, text } from '../mongo/fields.ts'
-import { addOutbox, type OutboxToken, withOutbox } from '../mongo/outbox.ts'
+import { addOutbox, type OutboxToken, type Wake, type Written, withOutbox } from '../mongo/outbox.ts'
 import { shareCommands } from '../mongo/shared-commands.ts'
 
 const { trusted } = mongoose
@@ -113,6 +114,7 @@ export function createQueue<D extends QueueDocument, R>(
   connection: StoreConnection,
   modelName: string,
   fromDocument: (document: D) => R,
+  wake: Wake,
 ) {
   const model = connection.model<QueueDocument>(modelName)
   const collection = connection.collection<{ _id: string }>(model.collection.name)
@@ -151,10 +153,18 @@ export function createQueue<D extends QueueDocument, R>(
     },
     /**
      * Ends a claim: writes the result of its attempt, whatever that is, if the claim is still the newest.
+     * @param more.document the whole document as it is then, if that is known: the relay need not read it
      * @returns false when it is not, or when the further condition does not hold
      */
-    async finish(...end: Parameters<typeof resultWrite>): Promise<boolean> {
-      return wasDone(await finish(resultWrite(...end)))
+    async finish(
+      id: string,
+      fence: number,
+      result: AttemptResult<string, object>,
+      { document, ...besides }: Besides & Pick<Written, 'document'> = {},
+    ): Promise<boolean> {
+      const kept = wasDone(await finish(resultWrite(id, fence, result, besides)))
+      if (kept && result.audit.length > 0) wake({ outboxOf: model.collection.name, ...given({ document }) })
+      return kept
     },
     bringForward: (now: Date) => bringForward(collection, now),
     /** Returns when the next matching document is due or its lease ends. */
@@ -187,7 +197,7 @@ function resultWrite(
   id: string,
   fence: number,
   { state, next_at, tries, attempts, audit, events }: AttemptResult<string, object>,
-  { only, $set, $unset = {}, ...more }: Besides = {},
+  { only, $set, $unset = {}, ...more }: Besides,
 ): ConditionalWrite {
   const changes = {
     $set: { ...$set, state, next_at, tries },
