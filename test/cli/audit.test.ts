@@ -190,6 +190,32 @@ describe('T85: countersign audit check', () => {
     expect((await run('check', '--expect', head)).stdout).toContain('Trust no record. ')
   })
 
+  it('says in a sentence what each kind of damage is', async () => {
+    const { trail, log, connection, run } = await useTrail(20)
+    await createAppender({ trail, random })([
+      entryNumber(21, { type: 'key.created', subject: 'key_gone' }),
+      entryNumber(22, { type: 'key.revoked', subject: 'key_here' }),
+    ])
+    await connection.collection<{ _id: string }>('api_keys').insertOne({ _id: 'key_here' })
+    await log.deleteOne({ _id: 4 })
+    const moved = await log.findOneAndDelete({ _id: 7 })
+    await log.insertOne({ ...moved, _id: 7.5 })
+    await connection.collection<{ _id: string }>('audit_log').insertOne({ _id: 'stray' })
+    const { stdout } = await run('check', '--since', `1:${'0'.repeat(64)}`)
+    const told = stdout.split('\n').filter((line) => line.startsWith('  '))
+    expect(told.slice(3)).toEqual([
+      '  Record 1 has changed: it, or one before it, was rewritten.',
+      '  Record 2 does not follow from the one before: it was replaced, moved or inserted.',
+      '  Record 4 is missing.',
+      '  Record 7 was replaced by one with the impossible number 7.5.',
+      '  Record 7 is missing.',
+      "  The trail's collection contains a document that is not a record: stray.",
+      '  There is no entry key.created for key_here (api_keys), although its state implies one.',
+      '  Record 22 reports key.revoked of key_here (api_keys), but its state does not.',
+      '  Record 21 reports key.created of key_gone, which is not in api_keys.',
+    ])
+  })
+
   it('tells on stderr how far it is, and goes on from there if it is asked to', async () => {
     const { log, run } = await useTrail(20_100)
     const told = await run('check')

@@ -165,6 +165,12 @@ describe('countersign user', () => {
     expect(listed.stdout).toMatch(
       /^E-MAIL .* CONFIRMED .*\nada@example\.com +ada +none yet +yes +usr_\S+ +acc_\S+ owner$/m,
     )
+    const confirmed = await cli(['user', 'confirm', 'Ada@example.com'], { env })
+    expect(confirmed.stdout).toMatch(
+      /^ada@example\.com \(usr_\w+\) is confirmed: the internal token and agents /,
+    )
+    const nobody = await cli(['user', 'confirm', 'zed@example.com', '--json'], { env })
+    expect([nobody.code, nobody.error().error]).toEqual([1, 'user_not_found'])
   })
 
   it('invites a member into an account, known or not, and shows who is what where', async () => {
