@@ -8,6 +8,7 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -277,6 +278,27 @@ describe('a copy', () => {
     await expect(copyStore(nothing, join(dataDir, 'copy'))).rejects.toThrow(`there is no store in ${nothing}`)
     await expect(copyStore(dataDir, dataDir)).rejects.toThrow(`${dataDir} is not empty; name a new directory`)
   })
+})
+
+it('a store process whose file the disk has changed ends, and does not start again', async () => {
+  // Longer than a page, which is read only with its own document.
+  const text = `${'x'.repeat(8_000)}account 4711${'x'.repeat(8_000)}`
+  const first = await spawnStore(dataDir)
+  await withClient(String(first.said.uri), (client) => client.db('a').collection('b').insertOne({ text }))
+  expect(await first.end('SIGTERM')).toBe(0)
+
+  const second = await spawnStore(dataDir)
+  const { database } = storeFiles(dataDir)
+  const file = openSync(database, 'r+')
+  writeSync(file, 'B', readFileSync(database).indexOf('account 4711'))
+  closeSync(file)
+  await withClient(String(second.said.uri), async (client) => {
+    await expect(client.db('a').collection('b').findOne()).rejects.toMatchObject({ code: 366 })
+  })
+  expect(await second.ended()).toBe(3)
+  const third = await spawnStore(dataDir)
+  expect(third.said.error).toMatch(/store\.db is damaged: 1 of 1 documents of a\.b\. Stop the store/)
+  expect(await third.ended()).toBe(3)
 })
 
 describe('a file that grew past one GiB', () => {

@@ -176,7 +176,7 @@ function whyNotRevoked(kid: string, done: Exclude<Revocation, { refused?: undefi
 function readPast(text: string | undefined, now: Date): Date {
   const since =
     text === undefined ? now : new Date(/^[12]\d{3}-\d\d-\d\dT\S+Z$/.test(text) ? text : Number.NaN)
-  // A negative time would spoil the key set.
+  // A negative time would break the key set.
   const isPast = since.getTime() >= 0 && since <= now
   // `Date` reads 30 February as 2 March: receipts signed in between would stay valid.
   if (!isPast || (text !== undefined && !since.toISOString().startsWith(text.slice(0, 10))))

@@ -22,11 +22,18 @@ export class StoreFileError extends Error {
 /** The file is not what the store wrote: no reply is made from its content, and the store ends. */
 export class StoreDamageError extends StoreFileError {
   readonly what: string
+  /** Whether the file differs from its seal, and nothing else is known to be wrong with it. */
+  readonly unlikeSeal: boolean
 
   /** @param advice another one than to restore a backup */
-  constructor(path: string, what: string, { advice, ...options }: ErrorOptions & { advice?: string } = {}) {
+  constructor(
+    path: string,
+    what: string,
+    { advice, unlikeSeal = false, ...options }: ErrorOptions & { advice?: string; unlikeSeal?: boolean } = {},
+  ) {
     super(`the store file ${path} is damaged: ${what}. ${advice ?? restoring(path)}`, options)
     this.what = what
+    this.unlikeSeal = unlikeSeal
   }
 }
 

@@ -252,7 +252,7 @@ export class Seal {
   }
 
   #damage(what: string): StoreDamageError {
-    return new StoreDamageError(this.#path, what)
+    return new StoreDamageError(this.#path, what, { unlikeSeal: true })
   }
 }
 

@@ -174,7 +174,7 @@ function countAsItIs(error: StoreDamageError, path: string): StoreDamageError {
     const file = new DurableFile(path, new FileAsItIs(path))
     try {
       const whole = `Every document in it is whole. Stop the store, keep a copy of its directory, and put a backup in its place, or delete ${sealOf(path)} to go on with these documents`
-      return countDamage(error, file, COUNT_MS.opening, whole)
+      return countDamage(error, file, COUNT_MS.opening, error.unlikeSeal ? whole : undefined)
     } finally {
       file.close()
     }

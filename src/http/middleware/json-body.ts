@@ -19,7 +19,7 @@ const parse = express.json({
   },
 })
 
-/** Parses the body. Parser errors carry a `type`; an error without one comes from zlib: the compressed body is damaged. */
+/** Parses the body. Parser errors carry a `type`; an error without one comes from zlib: the compressed body is broken. */
 const read: RequestHandler = (request, response, next) => {
   parse(request, response, (error?: unknown) => {
     // Discards the rest of a refused body, without inflating it: left unread, it would cause a reset that loses the answer.
