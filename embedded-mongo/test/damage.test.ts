@@ -317,6 +317,9 @@ describe('a store that was spoilt while it rested', () => {
     /store\.db is damaged: its log .*store\.db-wal holds \d+ of the \d+ pages that were acknowledged, so the latest writes are lost\. .*delete/
   const missing =
     /store\.db is missing, and .*store\.seal.* shows that there was one: put the whole folder of a backup in its place, or delete/
+  const whole =
+    /does not match its checksum.*\. Every document in it is whole\..* or delete .*store\.seal to go on/
+  const foreign = /-wal beside it is the log of another file\. Stop .* put a backup of the file in its place$/
   const older = (name: string) => (folder: string) =>
     copyFileSync(join(snapshots.killed, name), join(folder, name))
   const emptied = (folder: string) => writeFileSync(join(folder, 'store.db'), '')
@@ -342,18 +345,8 @@ describe('a store that was spoilt while it rested', () => {
       miscounted,
       /page 1 does not match its checksum in .*store\.seal\. Stop/,
     ],
-    [
-      'an older file',
-      'closed',
-      older('store.db'),
-      /does not match its checksum.*\. Every document in it is whole\..* or delete .*store\.seal to go on/,
-    ],
-    [
-      'a log of another file',
-      'closed',
-      older('store.db-wal'),
-      /-wal beside it is the log of another file\. Stop .* put a backup of the file in its place$/,
-    ],
+    ['an older file', 'closed', older('store.db'), whole],
+    ['a log of another file', 'closed', older('store.db-wal'), foreign],
   ] as const)('refuses %s with what is wrong and what to do', async (_what, how, spoil, told) => {
     const { refused } = await look(snapshots[how], spoil)
     expect(refused).toMatch(told)
