@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { EncryptOptions } from './archive/encryption.ts'
+import type { ExportOptions } from './archive/export.ts'
 import type { ImportOptions } from './archive/import.ts'
 import type { BackupOptions } from './backup.ts'
 import { answers, examples } from './command.ts'
@@ -68,10 +68,11 @@ function addDrillCommand(backup: Command): void {
 }
 
 function addArchiveCommands(program: Command): void {
-  answers<EncryptOptions>(
+  answers<ExportOptions>(
     program
       .command('export <file>')
       .description('write everything of the store into an archive, even while it is in use')
+      .option('--salvage', 'from a damaged embedded store: whatever is whole, with a list of the rest')
       .option('--encrypt', 'encrypt it with a passphrase; it then holds the secrets of the service, too')
       .option(
         '--recipient <key>',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { generateIdentity, identityToRecipient } from 'age-encryption'
@@ -9,6 +9,7 @@ import { MongoClient } from 'mongodb'
 import { expect, inject, it, onTestFinished } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
 import { databaseUri } from '../support/service.ts'
+import { spoil } from '../support/spoil.ts'
 import { startStoreProxy } from '../support/store-proxy.ts'
 
 /** A database of its own beside those of the other tests, reached by the wire protocol. */
@@ -301,4 +302,43 @@ it('archives a store that has no snapshots only while no service works on it, an
     error: 'snapshot_lost',
     message: expect.stringContaining('minSnapshotHistoryWindowInSeconds'),
   })
+})
+
+it('saves from a damaged store what is whole, and lists what is not', async () => {
+  const { env, folder } = await useDataDir()
+  for (const name of ['Ada', 'Bertha']) {
+    const run = await cli(['user', 'invite', `${name.toLowerCase()}@example.com`, '--name', name], { env })
+    expect(run.code).toBe(0)
+  }
+  await spoil(env.DATA_DIR ?? '', 'Bertha')
+  const file = join(folder, 'archive')
+  expect((await cli(['export', file, '--json'], { env })).error()).toMatchObject({
+    error: 'store_unusable',
+    message: expect.stringContaining('is damaged'),
+  })
+  const saved = await cli(['export', file, '--salvage', '--json'], { env })
+  expect([saved.code, saved.stderr]).toEqual([0, ''])
+  const { lost, collections } = saved.json()
+  expect(lost).toEqual([
+    { collection: 'users', what: expect.stringMatching(/^document "usr_/), documents: 1 },
+    { collection: 'accounts', what: expect.stringMatching(/^document "acc_/), documents: 1 },
+  ])
+  expect(collections).toMatchObject({ accounts: 1, users: 1, enrollments: 2, signing_keys: 3 })
+  expect(existsSync(join(env.DATA_DIR ?? '', `export-${process.pid}`))).toBe(false)
+  const words = await cli(['export', `${file}2`, '--salvage'], { env })
+  expect(words.stdout).toMatch(
+    /\nNot whole in the store, .*:\n {2}users: document "usr_\w+"\n {2}accounts: document "acc_\w+"\n/,
+  )
+
+  const target = { DATA_DIR: join(folder, 'target') }
+  expect((await cli(['import', file, '--json'], { env: target })).json().documents).toBe(
+    Object.values<number>(collections).reduce((sum, many) => sum + many),
+  )
+  await copyFile(join(env.DATA_DIR ?? '', 'secrets.json'), join(target.DATA_DIR, 'secrets.json'))
+  const people = await cli(['user', 'list', '--json'], { env: target })
+  expect(people.json().data).toMatchObject([{ email: 'ada@example.com' }])
+
+  const elsewhere = { ...env, MONGODB_URI: (await useDatabase()).uri }
+  const refused = await cli(['export', `${file}3`, '--salvage', '--json'], { env: elsewhere })
+  expect(refused.error()).toMatchObject({ error: 'not_embedded' })
 })

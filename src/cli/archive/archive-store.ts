@@ -1,13 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { copyStore, findRunningStore, StoreFileError, startEmbeddedStore } from 'embedded-mongo'
+import { copyStore, findRunningStore, StoreFileError, salvageStore, startEmbeddedStore } from 'embedded-mongo'
 import { undoAll } from '../../compose/compose.ts'
 import { openStore } from '../../compose/open-store.ts'
 import type { Config } from '../../config/config.ts'
 import type { TrailDeps } from '../../flow/audit/check-states.ts'
 import type { Clock, Log } from '../../ports/ports.ts'
-import { refuseUnfinished } from '../../store/archive/load-archive.ts'
+import type { Manifest } from '../../store/archive/archive-format.ts'
+import { createRescue, refuseUnfinished } from '../../store/archive/load-archive.ts'
 import {
   isQuiet,
   openSnapshot,
@@ -31,7 +32,7 @@ type StoreSettings = Pick<Config, 'mongodbUri' | 'dataDir' | 'secrets' | 'storeT
 const OPERATION_MS = 120_000
 
 /** A store at one moment. */
-interface Frozen extends Source {
+export interface Frozen extends Source {
   server: Server
   /** No service works on the store. */
   stopped: boolean
@@ -99,6 +100,35 @@ async function openFrozen(
   return store.uri
 }
 
+/**
+ * Lets the work read what is whole in a damaged embedded store: in a new store with those documents, and without the others.
+ * @throws StoreLockedError while a process serves it; what opening a store throws
+ */
+export async function withRescuedStore<Result>(
+  config: StoreSettings,
+  work: (source: Frozen, lost: NonNullable<Manifest['lost']>) => Promise<Result>,
+): Promise<Result> {
+  const undos: (() => Promise<void>)[] = []
+  try {
+    const store = await startEmbeddedStore({ dataDir: await makeCopyFolder(config.dataDir, undos) })
+    undos.push(() => store.close())
+    const connection = await connect(store.uri, config)
+    undos.push(() => connection.close())
+    const lost: NonNullable<Manifest['lost']> = []
+    const rescue = createRescue(connection)
+    for await (const held of salvageStore(config.dataDir)) {
+      const collection = held.namespace.slice(held.namespace.indexOf('.') + 1)
+      if ('body' in held) await rescue.add(collection, held.body)
+      else lost.push({ collection, what: held.damaged, documents: held.documents })
+    }
+    await rescue.end()
+    const server = await checkServer(connection)
+    return await work({ connection, server, stopped: true, check: async () => undefined }, lost)
+  } finally {
+    await undoAll(undos.reverse())
+  }
+}
+
 const COPY = /^export-(\d+)$/
 
 /**
@@ -106,6 +136,13 @@ const COPY = /^export-(\d+)$/
  * as nobody else may read it there.
  */
 async function copyRunning(dataDir: string, undos: (() => Promise<void>)[]): Promise<string> {
+  const copy = await makeCopyFolder(dataDir, undos)
+  await copyStore(dataDir, copy)
+  return copy
+}
+
+/** Names a folder for a copy, which `undos` removes, and removes those of exports that were killed. @throws StoreFileError */
+async function makeCopyFolder(dataDir: string, undos: (() => Promise<void>)[]): Promise<string> {
   for (const name of readdirSync(dataDir)) {
     const pid = Number(COPY.exec(name)?.[1] ?? Number.NaN)
     if (!Number.isNaN(pid) && !isAlive(pid)) await remove(join(dataDir, name))
@@ -113,7 +150,6 @@ async function copyRunning(dataDir: string, undos: (() => Promise<void>)[]): Pro
   await refuseFull(dataDir)
   const copy = join(dataDir, `export-${process.pid}`)
   undos.push(() => remove(copy))
-  await copyStore(dataDir, copy)
   return copy
 }
 

@@ -36,6 +36,8 @@ const manifestSchema = z.object({
   store: z.object({ kind: z.string(), id: sha256.nullable() }),
   audit_head: head.nullable(),
   collections: z.array(z.object({ name: z.string().min(1), documents: count })),
+  /** What of a damaged store is missing here; `documents` counts those that it concerns. */
+  lost: z.array(z.object({ collection: z.string(), what: z.string(), documents: count })).optional(),
   /** The service's secrets by name: in encrypted archives alone. */
   secrets: z.record(z.string(), z.string()).optional(),
 })

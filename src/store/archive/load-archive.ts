@@ -36,9 +36,20 @@ export function createLoader(
         skip = Math.max(0, (await countArchived(connection, collection)) - BATCH)
       }
       const first = documents - lines.length
-      for (const line of lines.slice(Math.max(0, skip - first))) await writer.add(collection, line)
+      for (const line of lines.slice(Math.max(0, skip - first)))
+        await writer.add(collection, parseDocument(Buffer.from(line).toString('utf8')), line.length)
       onProgress({ collection, documents, of })
     },
+    end: () => writer.flush(),
+  }
+}
+
+/** Makes a function that writes documents, given as BSON, into an empty store. */
+export function createRescue(connection: StoreConnection) {
+  const writer = createWriter(connection)
+  return {
+    add: (collection: string, body: Uint8Array): Promise<void> =>
+      writer.add(collection, mongo.BSON.deserialize(body, { promoteValues: false }), body.length),
     end: () => writer.flush(),
   }
 }
@@ -59,10 +70,11 @@ function createWriter(connection: StoreConnection) {
     bytes = 0
   }
   return {
-    async add(collection: string, line: Uint8Array): Promise<void> {
+    async add(collection: string, document: mongo.Document, size: number): Promise<void> {
+      if (collection !== into) await send()
       into = collection
-      batch.push(parseDocument(Buffer.from(line).toString('utf8')))
-      bytes += line.length
+      batch.push(document)
+      bytes += size
       if (batch.length >= BATCH || bytes >= BATCH_BYTES) await send()
     },
     async flush(): Promise<void> {

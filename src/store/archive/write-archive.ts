@@ -23,7 +23,7 @@ export function openSnapshot(connection: StoreConnection): mongo.ClientSession {
 /** Describes what of a store an archive will hold. */
 export async function surveyStore(
   { connection, session }: Source,
-  known: Pick<Manifest, 'copy' | 'stopped' | 'version' | 'commit' | 'secrets'> & { kind: string },
+  known: Pick<Manifest, 'copy' | 'stopped' | 'version' | 'commit' | 'lost' | 'secrets'> & { kind: string },
 ): Promise<Manifest> {
   const { kind, ...rest } = known
   const recordAt = (end: 1 | -1) =>
