@@ -66,31 +66,21 @@ const NEXT: Record<Row, Record<CardAim, CardCall | CardEnd>> = {
 /** What an answer changes. `stop`: no more calls in this attempt. */
 type Change = Partial<CardState> & { stop?: true }
 
-const STOP: Change = { stop: true }
-const STOPS: Record<Exclude<CardAnswer, 'accepted'>, Change> = {
-  gone: STOP,
-  unknown: STOP,
-  refused: STOP,
-  passing: STOP,
-  failed: STOP,
-  lost: STOP,
-}
 const CLEARED: Change = { place: 'unposted' }
 
-/** What is known after a call: by the call and its answer. */
-const AFTER: Record<CardCall, Record<CardAnswer, Change>> = {
+/** What is known after a call: by the call and its answer. Any other answer ends the attempt. */
+const AFTER: Record<CardCall, Partial<Record<CardAnswer, Change>>> = {
   search: {
-    ...STOPS,
     accepted: { place: 'behind', lost: 'none' },
     gone: { lost: 'none' },
     unknown: { lost: 'unfindable' },
   },
   // What was lost before was looked for in vain, or cannot be; it is no reason to tell the outcome in a later chat.
-  post: { ...STOPS, accepted: { place: 'shown', lost: 'none' }, lost: { lost: 'perhaps', stop: true } },
+  post: { accepted: { place: 'shown', lost: 'none' }, lost: { lost: 'perhaps', stop: true } },
   // A message that nobody can edit keeps no one from getting the card where they are now.
-  clear: { ...STOPS, accepted: CLEARED, gone: CLEARED, refused: CLEARED, passing: CLEARED },
-  edit: { ...STOPS, accepted: { place: 'shown' }, gone: { place: 'deleted' }, refused: { place: 'fixed' } },
-  reply: { ...STOPS, accepted: {}, gone: { place: 'deleted' }, refused: {} },
+  clear: { accepted: CLEARED, gone: CLEARED, refused: CLEARED, passing: CLEARED },
+  edit: { accepted: { place: 'shown' }, gone: { place: 'deleted' }, refused: { place: 'fixed' } },
+  reply: { accepted: {}, gone: { place: 'deleted' }, refused: {} },
 }
 
 /**
@@ -149,7 +139,7 @@ export function afterCall(
   call: CardCall,
   answer: CardAnswer,
 ): CardState & { stop?: true } {
-  return { place, lost, ...AFTER[call][answer] }
+  return { place, lost, ...(AFTER[call][answer] ?? { stop: true }) }
 }
 
 /** Checks whether a message is known, and was not deleted. */

@@ -1,6 +1,6 @@
 import type { AuditType } from '../../domain/audit.ts'
 import { type Bootstrap, isWaiting } from '../../domain/bootstrap.ts'
-import { type Card, type CardRecipient, type ChatPlatform, UNKNOWN_TENANT } from '../../domain/chat.ts'
+import type { Card, CardRecipient, ChatPlatform } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
 import { noticesIn } from '../../domain/factor-notice.ts'
 import { drawId, isId } from '../../domain/identifier.ts'
@@ -11,6 +11,7 @@ import type { FlowDeps } from '../deps.ts'
 import { pendingApprovers } from '../people/delegates.ts'
 import { dueNow } from '../queue/send-loop.ts'
 import { quietPeople } from '../requests/attention.ts'
+import { servedTo, serves } from '../requests/notify-target.ts'
 import { cardsThatTell } from './tell-requester.ts'
 
 /** The part of an outbox entry that may concern cards. */
@@ -218,18 +219,14 @@ async function approversToNotify(deps: FlowDeps, request: ApprovalRequest): Prom
 
 /** Returns the platforms that serve the account, with its channels there. */
 async function servedBy(deps: FlowDeps, accountId: string) {
-  const tenants = await Promise.all(deps.chats.map((chat) => chat.tenantsOf(accountId)))
-  if (tenants.every(({ length }) => length === 0)) return []
-  const account = await deps.accounts.find(accountId)
-  return deps.chats.flatMap(({ platform }, index) => {
-    const served = tenants[index] ?? []
-    if (served.length === 0) return []
-    const anywhere = served.includes(UNKNOWN_TENANT)
-    const channels = (account?.channels ?? [])
-      .filter((channel) => channel.platform === platform && (anywhere || served.includes(channel.tenant)))
-      .map(({ tenant, channel }) => ({ kind: 'channel' as const, tenant, channel }))
-    return [{ platform, channels }]
-  })
+  const served = (await servedTo(deps, accountId)).filter(({ tenants }) => tenants.length > 0)
+  const account = served.length === 0 ? undefined : await deps.accounts.find(accountId)
+  return served.map(({ platform }) => ({
+    platform,
+    channels: (account?.channels ?? [])
+      .filter((one) => one.platform === platform && serves(served, platform, one.tenant))
+      .map(({ tenant, channel }) => ({ kind: 'channel' as const, tenant, channel })),
+  }))
 }
 
 /** Makes a card that is not posted yet. */

@@ -133,26 +133,27 @@ async function stateInChat(
   eventId: string,
 ): Promise<State> {
   if (chats.length === 0) return 'none'
-  const soon = clock.now().getTime() + PATIENCE_MS
   const asked = (await cards.ofRequest(requestId)).filter(({ recipient }) => recipient.kind === 'approver')
-  const replies = asked.flatMap((card) => {
+  const reminded = asked.flatMap((card) => {
     const reply = card.replies.find(({ id }) => id === eventId)
     return reply === undefined ? [] : [{ card, reply }]
   })
-  if (replies.some(({ reply }) => reply.state === 'said')) return 'said'
-  const open = replies.some(
-    ({ card, reply }) =>
-      reply.state === 'due' &&
-      (card.state === 'leased' || (card.state === 'due' && card.next_at.getTime() <= soon)),
+  if (reminded.some(({ reply }) => reply.state === 'said')) return 'said'
+  return anyOpen(
+    reminded.filter(({ reply }) => reply.state === 'due').map(({ card }) => card),
+    clock.now(),
   )
-  return open ? 'open' : 'none'
 }
 
 async function stateOfPushes({ pushes, clock }: FlowDeps, eventId: string): Promise<State> {
-  const soon = clock.now().getTime() + PATIENCE_MS
-  const asked = await pushes.ofEvent(eventId)
-  if (asked.some(({ state }) => state === 'sent')) return 'said'
-  const open = asked.some(
+  const sent = await pushes.ofEvent(eventId)
+  return sent.some(({ state }) => state === 'sent') ? 'said' : anyOpen(sent, clock.now())
+}
+
+/** Returns whether any of them is being sent, or will be while the caller waits. */
+function anyOpen(queued: readonly { state: string; next_at: Date }[], now: Date): State {
+  const soon = now.getTime() + PATIENCE_MS
+  const open = queued.some(
     ({ state, next_at }) => state === 'leased' || (state === 'due' && next_at.getTime() <= soon),
   )
   return open ? 'open' : 'none'

@@ -13,6 +13,7 @@ import { given } from '../../domain/given.ts'
 import type { User } from '../../domain/user.ts'
 import type { FlowDeps } from '../deps.ts'
 import { inboxScopeOf } from '../people/delegates.ts'
+import { servedTo, serves } from '../requests/notify-target.ts'
 import { makeCards } from './follow-cards.ts'
 
 /** Notes that the workspace or channel accepts nothing from the app, and tells webhooks and the account's owner once. */
@@ -55,12 +56,11 @@ async function troublesThatMayEnd(
 
 /** Checks whether the account's cards go to the workspace. */
 async function isServed(
-  { chats }: FlowDeps,
+  deps: FlowDeps,
   accountId: string,
   { platform, tenant }: ChatPlace,
 ): Promise<boolean> {
-  const tenants = await chats.find((chat) => chat.platform === platform)?.tenantsOf(accountId)
-  return [tenant, UNKNOWN_TENANT].some((one) => tenants?.includes(one)) || tenant === UNKNOWN_TENANT
+  return tenant === UNKNOWN_TENANT || serves(await servedTo(deps, accountId), platform, tenant)
 }
 
 /** Makes the cards due that failed in the workspace or channel. */

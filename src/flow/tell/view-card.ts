@@ -51,9 +51,7 @@ export function viewCard(request: ApprovalRequest, to: CardAudience): CardView {
       account_name: visibleLine(request.requested_by.account_name),
     },
     high_impact: request.high_impact,
-    ...(request.reversibility === undefined
-      ? {}
-      : { reversibility: REVERSIBILITY_WORDS[request.reversibility] }),
+    ...given({ reversibility: request.reversibility && REVERSIBILITY_WORDS[request.reversibility] }),
     ...(request.sandbox ? { sandbox: true as const } : {}),
     quorum: { approved: approvals(request), needed: request.requirement.quorum },
     ...peopleOf(request, to),
@@ -114,8 +112,7 @@ function statusOf(request: ApprovalRequest, to: CardAudience): CardStatus {
   const principal = closing?.on_behalf_of === decider ? undefined : names.get(closing?.on_behalf_of ?? '')
   return {
     ...head,
-    ...(name === undefined ? {} : { by_name: visibleLine(name) }),
-    ...(principal === undefined ? {} : { for_name: visibleLine(principal) }),
+    ...given({ by_name: name && visibleLine(name), for_name: principal && visibleLine(principal) }),
     ...(decider === personId ? { by_you: true as const } : {}),
     comment,
     ...tail,

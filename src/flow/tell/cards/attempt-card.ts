@@ -16,7 +16,7 @@ import {
   shownStep,
   sortReplies,
 } from '../../../domain/card-state.ts'
-import type { Card, CardAttempt, CardReply, MessageRef } from '../../../domain/chat.ts'
+import type { CardAttempt, CardReply, MessageRef } from '../../../domain/chat.ts'
 import { NOT_INSTALLED, UNKNOWN_PERSON } from '../../../domain/chat-trouble.ts'
 import { given } from '../../../domain/given.ts'
 import type { ChatAddress, ChatOutcome, ChatPort } from '../../../ports/ports.ts'
@@ -28,13 +28,13 @@ import {
   type Answer,
   type AttemptDeps,
   accept,
+  beginAttempt,
   type CardReport,
   call,
   cardAnswer,
   type Failed,
   fail,
   type Job,
-  newProgress,
   note,
   notePlace,
   recordCard,
@@ -48,15 +48,17 @@ import {
 export async function attemptCard(
   deps: AttemptDeps,
   chat: ChatPort,
-  { record: card, interrupted }: ClaimedCard,
+  claimed: ClaimedCard,
 ): Promise<CardReport | undefined> {
-  const progress = newProgress(card)
-  if (interrupted) note(progress, deps, whatOf(card), 'interrupted', 0)
-  const job: Job = { deps, chat, card, progress, leaseEnds: card.next_at }
+  const job = beginAttempt(deps, chat, claimed)
+  const { card, progress } = job
   const request = await findSubject(deps, card)
   if (request === undefined) return settle(job)
   const showing = await showSubject(deps, card, request)
-  let state = cardState(card, { interrupted, theirs: await isInTheirChat(job, showing) })
+  const { message } = card
+  const tenants = message === undefined ? [] : await chat.tenantsOf(card.account_id)
+  const theirs = message !== undefined && isTheirs(card, chat.platform, message, showing.person, tenants)
+  let state = cardState(card, { interrupted: claimed.interrupted, theirs })
   for (;;) {
     const { aim, say } = outlook(job, showing, state)
     const move = nextMove(state, aim)
@@ -108,17 +110,6 @@ function dueReplies({ card, progress: { said, dropped } }: Job): CardReply[] {
   return card.replies.filter(({ id, state }) => state === 'due' && !over.has(id))
 }
 
-async function isInTheirChat({ chat, card }: Job, { person }: Showing): Promise<boolean> {
-  const { message } = card
-  if (message === undefined) return false
-  return isTheirs(card, chat.platform, message, person, await chat.tenantsOf(card.account_id))
-}
-
-function whatOf(card: Card): CardAttempt['what'] {
-  if (card.message === undefined) return 'post'
-  return card.shown < card.wanted || card.stale ? 'update' : 'reply'
-}
-
 async function endWith(
   end: CardEnd,
   job: Job,
@@ -131,20 +122,20 @@ async function endWith(
   await notePlace(job)
   if (end === 'settle') return settle(job, request.version)
   const { failure, stale = false, message } = progress
-  if (failure === undefined) return recordCard(deps, card, progress, shownStep(stale))
+  if (failure === undefined) return recordCard(job, shownStep(stale))
   const stands = message !== undefined || lost !== 'none'
   const misleads = isOver(request, deps.clock.now()) && progress.shown < card.wanted && stands
-  return recordCard(deps, card, progress, stepAfter(deps, card, failure, misleads))
+  return recordCard(job, stepAfter(job, failure, misleads))
 }
 
 /** Ends the card's work without posting anything. If no message reached the person while it mattered, that stays on record. */
 function settle(job: Job, version = 0): Promise<CardReport | undefined> {
-  const { deps, card, progress } = job
+  const { card, progress } = job
   progress.shown = Math.max(card.wanted, version)
   progress.stale = false
   progress.dropped.push(...dueReplies(job).map(({ id }) => id))
   const unreached = card.attempts.at(-1)?.outcome === 'unreachable'
-  return recordCard(deps, card, progress, restingStep(unreached ? 'unreachable' : 'idle'))
+  return recordCard(job, restingStep(unreached ? 'unreachable' : 'idle'))
 }
 
 /** Searches the chat where the card would be posted now. */
@@ -234,10 +225,9 @@ function placedTo(
 
 /** Edits a message in a chat that is no longer the person's to one that says nothing about the request. */
 async function clear(job: Job): Promise<CardAnswer> {
-  const { deps, chat, progress } = job
-  const answer = await callAt(job, (message) => chat.update(message, { kind: 'moved' }))
+  const answer = await callAt(job, (message) => job.chat.update(message, { kind: 'moved' }))
   if (!answer.ok && answer.outcome !== 'unreachable') return fail(job, 'update', answer)
-  note(progress, deps, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+  note(job, 'update', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
   return cardAnswer(answer)
 }
 
@@ -263,7 +253,7 @@ async function reply(job: Job, showing: Showing, say: CardReply | undefined): Pr
   if (said === 'accepted') progress.said.push(say.id)
   else if (said === 'refused') progress.dropped.push(say.id)
   else if (!answer.ok && said !== 'gone') return fail(job, 'reply', answer)
-  note(progress, deps, 'reply', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
+  note(job, 'reply', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
   return said
 }
 

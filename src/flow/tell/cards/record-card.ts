@@ -4,25 +4,16 @@ import type { Card, CardAttempt } from '../../../domain/chat.ts'
 import { MAY_BE_OF_CHANNEL } from '../../../domain/chat-trouble.ts'
 import { given } from '../../../domain/given.ts'
 import type { ChatOutcome, ChatPort } from '../../../ports/ports.ts'
-import type { CardResult } from '../../../store/chat/cards.ts'
+import type { CardResult, ClaimedCard } from '../../../store/chat/cards.ts'
 import type { FlowDeps } from '../../deps.ts'
 import type { TroubleWatch } from '../trouble.ts'
 import type { Lookup } from './find-addresses.ts'
 import type { OutageWatch } from './outage.ts'
 
-/** A call that the platform did not accept. */
-export interface CardFailure {
+/** A call that the platform did not accept, and the workspace that it went to. */
+export type Failed = Omit<ChatOutcome<never> & { ok: false }, 'outcome'> & {
   outcome: Exclude<CardAttempt['outcome'], 'accepted'>
-  /** Whole seconds to wait, as the platform asked. */
-  retry_after?: number
-  /** The platform's own code. */
-  code?: string
-  /** The workspace that the call went to. */
   tenant?: string
-  /** The message no longer exists. */
-  gone?: true
-  /** See `ChatOutcome`. */
-  passing?: true
 }
 
 /** The result of an attempt. `next_at`: the next attempt, while it stays due; `patience`: the platform asked to wait. */
@@ -35,15 +26,25 @@ export interface CardReport {
 /** How far an attempt has come. */
 export interface CardProgress
   extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'gone' | 'audit'> {
-  failure?: CardFailure
+  failure?: Failed
   /** A workspace refused the app; the card may have been posted in another one. */
-  refused?: CardFailure
+  refused?: Failed
   /** It will not be tried again. */
   exhausted?: true
 }
 
-export function newProgress({ shown, message }: Card): CardProgress {
-  return { shown, said: [], dropped: [], attempts: [], ...given({ message }) }
+/** Begins an attempt at a claimed card; notes one before it that never reported back. */
+export function beginAttempt(
+  deps: AttemptDeps,
+  chat: ChatPort,
+  { record: card, interrupted }: ClaimedCard,
+): Job {
+  const { shown, message } = card
+  const progress: CardProgress = { shown, said: [], dropped: [], attempts: [], ...given({ message }) }
+  const job = { deps, chat, card, progress, leaseEnds: card.next_at }
+  const edits = shown < card.wanted || card.stale ? 'update' : 'reply'
+  if (interrupted) note(job, message === undefined ? 'post' : edits, 'interrupted', 0)
+  return job
 }
 
 /**
@@ -51,12 +52,8 @@ export function newProgress({ shown, message }: Card): CardProgress {
  * version than the new holder did, so the card is then edited once more.
  * @returns undefined when the claim was lost
  */
-export async function recordCard(
-  deps: RecordDeps,
-  card: Card,
-  progress: CardProgress,
-  step: CardStep,
-): Promise<CardReport | undefined> {
+export async function recordCard(job: Job, step: CardStep): Promise<CardReport | undefined> {
+  const { deps, card, progress } = job
   const now = deps.clock.now()
   const { shown, message, posted_at, perhaps_posted, stale, said, dropped, attempts } = progress
   const { tries, delay_ms, again_ms, ask_patience: patience } = step
@@ -74,24 +71,21 @@ export async function recordCard(
     said,
     dropped,
     attempts,
-    audit: auditOf(deps, card, progress, now),
+    audit: auditOf(job, now),
   })
   if (state === undefined) {
     deps.log.warn({ card_id: card.id }, 'a card was taken over while it was being sent')
     if (attempts.some(({ what }) => what === 'update')) await deps.cards.doubt(card.id, now)
     return undefined
   }
-  await noteOutage(deps, card, progress, step)
+  await noteOutage(job, step)
   return { state, next_at: state === step.state ? next_at : again_at, patience }
 }
 
 /** Notes whether the platform answered: a refusal of this chat is an answer, too. */
-async function noteOutage(
-  { outages }: RecordDeps,
-  card: Card,
-  { attempts, failure, message }: CardProgress,
-  step: CardStep,
-): Promise<void> {
+async function noteOutage({ deps, card, progress }: Job, step: CardStep): Promise<void> {
+  const { attempts, failure, message } = progress
+  const { outages } = deps
   if (attempts.some(({ outcome }) => ANSWERED.has(outcome)))
     await outages.answered(card, failure?.tenant ?? message?.tenant)
   else if (step.state !== 'due') await outages.gone(card)
@@ -100,7 +94,7 @@ async function noteOutage(
 const ANSWERED: ReadonlySet<CardAttempt['outcome']> = new Set(['accepted', 'unreachable'])
 
 /** Makes the audit entries: first message, recipient not found, given up. They never say where on the platform a person is. */
-function auditOf(deps: FlowDeps, card: Card, progress: CardProgress, at: Date): AuditEntry[] {
+function auditOf({ deps, card, progress }: Job, at: Date): AuditEntry[] {
   const entry = (type: AuditType): AuditEntry => {
     const { account_id, request_id, platform, recipient } = card
     const to = recipient.kind === 'channel' ? 'channel' : recipient.user_id
@@ -109,7 +103,7 @@ function auditOf(deps: FlowDeps, card: Card, progress: CardProgress, at: Date): 
     return drawEntry(deps, { type, at, actor, account_id, subject: card.id, detail })
   }
   const refused = progress.attempts.findLast(({ what }) => what !== 'reply')?.outcome === 'unreachable'
-  const lost = progress.failure !== undefined && refused && !wasRefused(card)
+  const lost = progress.failure !== undefined && !progress.exhausted && refused && !wasRefused(card)
   return [
     ...(progress.posted_at ? [entry('card.posted')] : []),
     ...(lost ? [entry('card.unreachable')] : []),
@@ -127,22 +121,15 @@ function refusalsOf(card: Card): number {
 }
 
 /** Returns the step after a call that was not accepted. `misleads`: the message still asks about a request that is over. */
-export function stepAfter(
-  { random, outages }: RecordDeps,
-  card: Card,
-  { outcome, retry_after: retryAfter, passing, tenant }: CardFailure,
-  misleads = false,
-): CardStep {
-  const luck = (random.bytes(1)[0] ?? 0) / 255
+export function stepAfter({ deps, card }: Job, failure: Failed, misleads = false): CardStep {
+  const { outcome, retry_after: retryAfter, passing, tenant } = failure
+  const luck = (deps.random.bytes(1)[0] ?? 0) / 255
   const tries = outcome === 'unreachable' ? refusalsOf(card) : card.tries
   const step = cardStepAfter(outcome, { tries, retryAfter, passing, misleads, luck })
-  return outcome === 'failed' || outcome === 'timeout' ? outages.failed(card, tenant, step) : step
+  return outcome === 'failed' || outcome === 'timeout' ? deps.outages.failed(card, tenant, step) : step
 }
 
-/** What recording needs. */
-type RecordDeps = FlowDeps & { outages: OutageWatch }
-
-export type AttemptDeps = RecordDeps & { lookup: Lookup; troubles: TroubleWatch }
+export type AttemptDeps = FlowDeps & { outages: OutageWatch; lookup: Lookup; troubles: TroubleWatch }
 
 /** A card that this process has claimed. */
 export interface Job {
@@ -160,7 +147,6 @@ const CALL_MS = 20_000
 /** Milliseconds for which the cards of a killed process wait; a process that needs longer extends its lease. */
 export const CARD_LEASE_MS = CALL_MS + 5_000
 
-export type Failed = CardFailure & { ok: false; duration_ms: number; perhaps?: true }
 export type Answer<T> = (ChatOutcome<T> & { ok: true }) | Failed
 
 /**
@@ -191,24 +177,19 @@ async function extend(job: Job): Promise<boolean> {
 }
 
 /** Notes a message that shows the version. `overtaken`: an earlier edit with a lost answer may be applied after this one. */
-export function accept(
-  { deps, progress }: Job,
-  what: CardAttempt['what'],
-  version: number,
-  ms: number,
-  overtaken = false,
-): CardAnswer {
+export function accept(job: Job, what: Call, version: number, ms: number, overtaken = false): CardAnswer {
+  const { progress } = job
   progress.shown = version
   progress.stale = overtaken
   delete progress.failure
-  note(progress, deps, what, 'accepted', ms)
+  note(job, what, 'accepted', ms)
   return 'accepted'
 }
 
-export function fail({ deps, progress }: Job, what: CardAttempt['what'], answer: Failed): CardAnswer {
-  progress.failure = answer
-  note(progress, deps, what, answer.outcome, answer.duration_ms)
-  return cardAnswer(answer)
+export function fail(job: Job, what: Call, failure: Failed): CardAnswer {
+  job.progress.failure = failure
+  note(job, what, failure.outcome, failure.duration_ms)
+  return cardAnswer(failure)
 }
 
 /** Returns the class of an answer by which the table of `domain/card-state.ts` goes on. */
@@ -219,14 +200,10 @@ export function cardAnswer(answer: Answer<unknown>): CardAnswer {
   return answer.gone ? 'gone' : answer.passing ? 'passing' : 'refused'
 }
 
-export function note(
-  progress: CardProgress,
-  { clock }: Pick<AttemptDeps, 'clock'>,
-  what: CardAttempt['what'],
-  outcome: CardAttempt['outcome'],
-  duration_ms: number,
-): void {
-  progress.attempts.push({ at: clock.now(), what, outcome, duration_ms })
+type Call = CardAttempt['what']
+
+export function note(job: Job, what: Call, outcome: CardAttempt['outcome'], duration_ms: number): void {
+  job.progress.attempts.push({ at: job.deps.clock.now(), what, outcome, duration_ms })
 }
 
 /**

@@ -13,10 +13,11 @@ import { createLookup } from './find-addresses.ts'
 import { createOutageWatch } from './outage.ts'
 import {
   type AttemptDeps,
+  accept,
+  beginAttempt,
   CARD_LEASE_MS,
   type CardReport,
-  newProgress,
-  note,
+  fail,
   recordCard,
   stepAfter,
 } from './record-card.ts'
@@ -90,27 +91,32 @@ const DAY_MS = 86_400_000
 async function attemptNotice(
   deps: AttemptDeps,
   chat: ChatPort,
-  { record: card, interrupted }: ClaimedCard,
+  claimed: ClaimedCard,
   notice: FactorNotice,
 ): Promise<CardReport | undefined> {
-  const progress = newProgress(card)
-  if (interrupted) note(progress, deps, 'post', 'interrupted', 0)
+  const job = beginAttempt(deps, chat, claimed)
+  const { card, progress } = job
   const { recipient } = card
-  if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card)))
-    return recordCard(deps, card, { ...progress, shown: card.wanted }, restingStep('idle'))
+  if (recipient.kind !== 'identity' || card.message !== undefined || !(await isStillTheirs(deps, card))) {
+    progress.shown = card.wanted
+    return recordCard(job, restingStep('idle'))
+  }
   const { tenant, user } = recipient
   const links = { details: `${deps.settings.baseUrl}${noticePath(notice)}` }
   const view = { kind: 'notice', request_id: card.request_id, version: 1, notice, links } as const
   const answer = await chat.post({ platform: chat.platform, tenant, user }, view)
-  note(progress, deps, 'post', answer.ok ? 'accepted' : answer.outcome, answer.duration_ms)
-  if (!answer.ok) {
-    const failure = { ...answer, tenant }
-    if (deps.clock.now().getTime() - notice.at.getTime() > NOTICE_PUSH_DAYS * DAY_MS)
-      return recordCard(deps, card, { ...progress, exhausted: true }, restingStep('idle'))
-    return recordCard(deps, card, { ...progress, failure }, stepAfter(deps, card, failure))
+  if (answer.ok) {
+    progress.message = { ...answer.value, user }
+    progress.posted_at = deps.clock.now()
+    accept(job, 'post', card.wanted, answer.duration_ms)
+    return recordCard(job, restingStep('idle'))
   }
-  const posted = { message: { ...answer.value, user }, posted_at: deps.clock.now(), shown: card.wanted }
-  return recordCard(deps, card, { ...progress, ...posted }, restingStep('idle'))
+  const failure = { ...answer, tenant }
+  fail(job, 'post', failure)
+  if (deps.clock.now().getTime() - notice.at.getTime() <= NOTICE_PUSH_DAYS * DAY_MS)
+    return recordCard(job, stepAfter(job, failure))
+  progress.exhausted = true
+  return recordCard(job, restingStep('idle'))
 }
 
 /** Checks that the identity is still linked to the person: it may have been linked by another person since. */
