@@ -302,6 +302,47 @@ describeInBrowser('the pages of members and settings, for everybody', () => {
     expect(await typed()).toEqual(['Ana P.', '2099-01-01T00:00'])
   })
 
+  it('ends the other sessions and a delegation, and leaves an account only when that was asked', async () => {
+    const { state } = suite.server()
+    state.accounts = [
+      { id: state.user.account_id, name: 'Ana Pereira', role: 'owner', own: true },
+      { id: 'acc_2', name: 'Bo Lind', role: 'auditor', own: false },
+    ]
+    const times = { starts_at: '2026-11-21T08:00:00.000Z', ends_at: '2026-11-28T08:00:00.000Z' }
+    state.user = { ...state.user, delegate: { name: 'Bo Lind', email: 'bo@example.com', ...times } }
+    area.sessions.push({ ...area.sessions[0], id: 'ses_2', current: false } as never)
+    const { page } = await suite.visit()
+    await page.goto('/account')
+    await press(page, 'End all others')
+    await page.getByText('2 other sessions are ended.').waitFor()
+    await press(page, 'End the delegation')
+    await page.getByText('You no longer have a delegate.').waitFor()
+    const asked = page.getByRole('dialog')
+    await press(page, 'Leave the account Bo Lind')
+    await asked.getByRole('button', { name: 'Cancel' }).click()
+    await press(page, 'Leave the account Bo Lind')
+    await asked.getByRole('button', { name: 'Leave' }).click()
+    await page.getByText('You have left the account.').waitFor()
+    expect(area.sent.map(({ call }) => call)).toEqual([
+      'POST /me/sessions/end-others',
+      'POST /me/delegate/remove',
+      'POST /me/memberships/acc_2/leave',
+    ])
+  })
+
+  it('makes another link for somebody who has not answered the invitation, with a proof', async () => {
+    const invited = { approver: null, state: 'invited', has_passkey: false, joined_at: null } as const
+    area.members.push(sampleMember({ user_id: 'usr_5', name: 'Dee', ...invited }))
+    const { page } = await suite.visit()
+    await page.goto('/members')
+    await press(page, 'New link: Dee')
+    await page.getByText('The one before stops working.').waitFor()
+    await confirm(page)
+    await page.getByText('Hand this link to').waitFor()
+    const call = 'POST /account/members/usr_5/link'
+    expect(area.sent).toEqual([{ call, body: { proof: { totp: '123456' } } }])
+  })
+
   it('asks for nothing more when the proof is cancelled: the form keeps what was typed', async () => {
     const { page } = await suite.visit()
     await page.goto('/members')
