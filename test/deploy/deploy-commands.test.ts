@@ -51,9 +51,9 @@ describe('docs/deploy.md', () => {
   })
 
   it('starts two processes on one store, and a command sees what both see', async () => {
-    const block = (word: string) =>
+    const holding = (word: string) =>
       blocks('sh').find((text) => text.includes(word)) ?? expect.unreachable(word)
-    const [startStore, startProcesses] = [block('countersign.mjs store'), block('countersign.mjs serve')]
+    const [startStore, startProcesses] = [holding('countersign.mjs store'), holding('countersign.mjs serve')]
     const folder = await mkdtemp(join(tmpdir(), 'countersign-deploy-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const env = { DATA_DIR: join(folder, 'data') }
