@@ -97,6 +97,8 @@ export interface CallbackOutbox {
   delivery_id: string
   /** Copy of `ApprovalRequest.callback_secret_version`. */
   secret_version: number
+  /** Copy of `ApprovalRequest.traceparent`. */
+  traceparent?: string
   /** The exact bytes (UTF-8 text) of every attempt; gone once handed over. */
   body?: string
 }
@@ -125,6 +127,8 @@ export interface ApprovalRequest extends MadeAfter {
   callback_url?: string
   /** Version of the asking key's webhook secret that signs the callback. */
   callback_secret_version?: number
+  /** The header `traceparent` of the create, which callbacks carry on; no part of what is consented to. */
+  traceparent?: string
   /** The address that asked; kept only where `NOTE_SAME_ADDRESS` has it compared with the decider's. */
   asked_from?: string
   /** Hex SHA-256 of the API key's id, `:` and the `Idempotency-Key` of the call; gone once the key makes another request. */

@@ -57,6 +57,8 @@ export interface Delivery {
   request_id?: string
   url: string
   host: string
+  /** The trace of the call that made the request. */
+  traceparent?: string
   /** The exact bytes (UTF-8 text) of every attempt. */
   body: string
   state: DeliveryState

@@ -290,6 +290,7 @@ function headersOf({ version }: Pick<SenderOptions, 'version'>, message: Message
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(message.body)),
     'User-Agent': `Countersign/${version} (+webhooks)`,
+    ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
     ...signatureHeaders(message),
   }
 }

@@ -188,6 +188,7 @@ export interface WebhookSender {
     body: string
     at: Date
     secrets: readonly [string, ...string[]]
+    traceparent?: string
   }): Promise<AttemptOutcome>
   close(): void
 }

@@ -1,5 +1,6 @@
 import type { Card } from '../../domain/chat.ts'
 import type { OutboxEvent } from '../../domain/event.ts'
+import { given } from '../../domain/given.ts'
 import { drawId } from '../../domain/identifier.ts'
 import type { Push } from '../../domain/push.ts'
 import type { Delivery, Webhook } from '../../domain/webhook.ts'
@@ -196,7 +197,16 @@ function requestOf(entry: OutboxEntry, event: OutboxEvent): { request_id: string
 function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
   const { callback } = entry
   if (callback?.state !== 'due' || callback.body === undefined || entry.account_id === undefined) return []
-  const { request_id, api_key_id, url, event_id, delivery_id: id, body, secret_version } = callback
+  const {
+    request_id,
+    api_key_id,
+    url,
+    event_id,
+    delivery_id: id,
+    body,
+    secret_version,
+    traceparent,
+  } = callback
   return [
     {
       ...fresh(deps, { account_id: entry.account_id, url, body, event_id }),
@@ -205,6 +215,7 @@ function callbackOf(deps: FlowDeps, entry: OutboxEntry): Delivery[] {
       target: { kind: 'callback', request_id, api_key_id, secret_version },
       event_type: 'callback',
       request_id,
+      ...given({ traceparent }),
     },
   ]
 }

@@ -39,6 +39,7 @@ export interface CreateInput {
   notify?: NotifyInput | undefined
   sandbox_decision?: Outcome | undefined
   sandbox_auto_decide_seconds?: number | undefined
+  traceparent?: string | undefined
 }
 
 /** Largest context as canonical JSON, in bytes. */
@@ -297,6 +298,7 @@ function buildRequest(deps: FlowDeps, caller: Caller, input: CreateInput, parts:
     version: 1,
     status: 'pending',
     ...(deps.settings.noteSameAddress ? { asked_from: caller.address } : {}),
+    ...given({ traceparent: input.traceparent }),
     votes: [],
     outbox: [drawEvent(deps, 'approval.created', created_at, createdData(facts))],
     audit: [{ ...told, detail: { asked_sha256: requestSha256(asked) } }],

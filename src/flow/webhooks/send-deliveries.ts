@@ -62,7 +62,7 @@ export async function attemptDelivery(
 /** Sends it. A secret that cannot be opened counts as a failed attempt: the owner sees it in the log, and retries end. */
 async function send(
   deps: FlowDeps,
-  { id, url, event_id: eventId, body }: Delivery,
+  { id, url, event_id: eventId, body, traceparent }: Delivery,
   at: Date,
   { openSecrets }: { openSecrets: () => [string, ...string[]] },
 ): Promise<AttemptOutcome> {
@@ -73,7 +73,7 @@ async function send(
     deps.log.error({ error, delivery_id: id }, 'decrypting the secret of a webhook failed; rotate it')
     return { outcome: 'unsigned', duration_ms: 0 }
   }
-  return deps.sender.send({ url, eventId, body, at, secrets })
+  return deps.sender.send({ url, eventId, body, at, secrets, ...given({ traceparent }) })
 }
 
 /** Returns the next step. A test is tried once and disables nothing: the person who fired it sees the outcome. */

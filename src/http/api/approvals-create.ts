@@ -181,6 +181,11 @@ export function idempotencyHeader(description: string) {
   })
 }
 
+const traceparent = z
+  .string()
+  .optional()
+  .meta({ description: 'W3C Trace Context; the callback carries it on.' })
+
 const RETRIES =
   'Makes retries safe for 24 hours: the same body gets the first answer again, another body `idempotency_mismatch`.'
 
@@ -215,7 +220,7 @@ export const createOperations = operations('Approvals', {
     description:
       'Submits an action for human approval. Unknown fields are ignored and named in `ignored_fields`; one that looks like a known field, such as `require_individual_decision` or `expires_in_seconds`, is refused with the right name. A sandbox key runs the whole flow without a person: the first read after `sandbox_auto_decide_seconds` decides.',
     access: { by: ['key'], scope: 'approval:create' },
-    parameters: { header: idempotencyHeader(RETRIES) },
+    parameters: { header: idempotencyHeader(RETRIES).extend({ traceparent }) },
     body: {
       schema: createBody,
       example: exampleBody,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { given } from '../../domain/given.ts'
+import { readTraceparent } from '../../domain/trace-parent.ts'
 import type { Log } from '../../ports/ports.ts'
 import { clientAddress } from './client-address.ts'
 import { whoCalled } from './session.ts'
@@ -63,9 +64,13 @@ export function logRequests({ log, requestLevel, onAnswered }: RequestLog): Requ
       onAnswered?.({ method, route, status, seconds, ...given({ error }) })
       const left = response.writableFinished ? {} : { cut_off: true }
       const fields = { method, route, path, status, ms: Math.round(seconds * 1000), ...left }
+      const trace_id = readTraceparent(request.get('traceparent'))?.split('-')[1]
       const who = { address: clientAddress(request), ...whoCalled(response) }
       const level = HEALTH.has(path) ? 'debug' : requestLevel
-      log[level]({ request_id: requestIdOf(response), ...fields, ...given({ error }), ...who }, 'request')
+      log[level](
+        { request_id: requestIdOf(response), ...fields, ...given({ error, trace_id }), ...who },
+        'request',
+      )
     })
     next()
   }

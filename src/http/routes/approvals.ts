@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { invalidField, Refusal } from '../../domain/errors.ts'
 import { isId } from '../../domain/identifier.ts'
 import type { ApprovalRequest } from '../../domain/request.ts'
+import { readTraceparent } from '../../domain/trace-parent.ts'
 import { cancelRequest } from '../../flow/requests/cancel-request.ts'
 import { consumeRequest } from '../../flow/requests/consume-request.ts'
 import { createRequest, refuseBlankAction, refuseSandboxFields } from '../../flow/requests/create-request.ts'
@@ -73,8 +74,14 @@ const createApproval: Endpoint = async (deps, request, response) => {
   const input = parseInput(createBody, request.body)
   refuseBlankAction(input.action)
   const key = idempotencyKeyOf(request)
+  const traceparent = readTraceparent(request.get('traceparent'))
   const idempotency = key === undefined ? undefined : { key, body: request.body }
-  const { request: made, replayed } = await createRequest(deps, caller, input, idempotency)
+  const { request: made, replayed } = await createRequest(
+    deps,
+    caller,
+    { ...input, traceparent },
+    idempotency,
+  )
   if (replayed) response.setHeader('Idempotency-Replayed', 'true')
   const shown = made.sandbox ? presentSandboxCreated(made, deps.settings.baseUrl) : presentCreated(made)
   response.status(201).json({ ...shown, ...ignoredIn(createBody, request.body) })

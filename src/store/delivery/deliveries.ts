@@ -33,6 +33,7 @@ const deliverySchema = new Schema<DeliveryDocument>(
     event_id: text,
     event_type: text,
     request_id: String,
+    traceparent: String,
     url: text,
     host: text,
     body: text,

@@ -28,6 +28,7 @@ export const requestSchema = new Schema<RequestDocument>(
     requirement: neededPart,
     callback_url: String,
     callback_secret_version: Number,
+    traceparent: String,
     asked_from: String,
     idempotency_sha256: String,
     body_sha256: String,

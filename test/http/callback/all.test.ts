@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { newCaller, send, stored, type TestCaller } from '../../support/caller.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../../support/live.ts'
@@ -37,6 +37,25 @@ async function trusted(path: string, token: string): Promise<void> {
 const delivery = (id: string) => stored(service, 'deliveries').findOne({ request_id: id })
 
 describe('the callback of a request', () => {
+  const TRACE = '0af7651916cd43dd8448eb211c80319c'
+
+  it.each([
+    ['carries the trace of the create on', `00-${TRACE}-b7ad6b7169203331-01`, TRACE],
+    ['drops a trace that is none', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, undefined],
+    ['drops what no standard knows', '00-trace-span-01; drop', undefined],
+  ])('%s', async (_what, traceparent, trace) => {
+    const path = `/trace-${randomUUID()}`
+    await trusted(path, setting.key)
+    const json = { action: 'Deploy', callback_url: receiver.url(path) }
+    const options = { method: 'POST', token: setting.key, json, headers: { traceparent } }
+    const { body } = await send(service, '/api/v1/approvals/request', options)
+    await decideByPasskey(setting, String(body.id), 'approved')
+    const [first] = await arrivals(path, 1)
+    expect(first?.headers.traceparent).toBe(trace === undefined ? undefined : traceparent)
+    const lines = service.logged.filter(({ fields }) => fields.path === '/api/v1/approvals/request')
+    expect(lines.at(-1)?.fields.trace_id).toBe(trace)
+  })
+
   it.each(['approved', 'rejected'] as const)(
     'tells that a live request was %s, with its receipt',
     async (decision) => {
