@@ -30,6 +30,7 @@ const load = {
   audit: () => import('./audit.ts'),
   verify: () => import('./verify-receipt.ts'),
   requests: () => import('./requests.ts'),
+  demo: () => import('./demo.ts'),
   webhooks: () => import('./webhooks.ts'),
   chatApps: () => import('./chat-apps.ts'),
 }
@@ -76,6 +77,9 @@ function createProgram(json: boolean): Command {
   addRequestCommands(program.command('requests').description('look at requests, and withdraw them'))
   addWebhookCommands(program.command('webhooks').description('look at deliveries, and send them again'))
   addCompletionCommand(program)
+  answers(program.command('demo').description('fill a new development store, to look around'), async () =>
+    (await load.demo()).runDemo(),
+  )
   addSlackCommands(program.command('slack').description('cards in Slack'))
   addTeamsCommands(program.command('teams').description('cards in Microsoft Teams'))
   examples(

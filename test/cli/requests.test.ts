@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SHELLS } from '../../src/cli/completion.ts'
 import { lapse } from '../support/caller.ts'
-import { type CliRun, cli } from '../support/cli.ts'
+import { type CliRun, cli, useDataDir } from '../support/cli.ts'
 import { ask, decideByPasskey, type LiveSetting, setUpOwner } from '../support/live.ts'
 import { sampleDelivery } from '../support/sample-delivery.ts'
 import { databaseUri, startService, TEST_SECRETS, type TestService } from '../support/service.ts'
@@ -107,6 +107,37 @@ describe('countersign webhooks', () => {
       error: 'delivery_in_progress',
     })
     expect((await run('webhooks', 'deliveries', '--json')).error()).toMatchObject({ error: 'usage' })
+  })
+})
+
+describe('countersign demo', () => {
+  it('fills a new store with requests in every state, once, and never in production', async () => {
+    const { env } = await useDataDir()
+    const made = (await cli(['demo', '--json'], { env })).json()
+    expect(made.people).toMatchObject([{ email: 'ann@example.com' }, { email: 'ben@example.com' }])
+    const words = ['requests', 'list', '--owner', 'ann@example.com', '--json']
+    const { data } = (await cli(words, { env })).json()
+    expect(
+      data.map((one: { status: string; consumed_at?: string; cancelled?: true }) => [
+        one.status,
+        one.consumed_at !== undefined,
+        one.cancelled === true,
+      ]),
+    ).toEqual([
+      ['pending', false, false],
+      ['approved', false, false],
+      ['expired', false, true],
+      ['expired', false, false],
+      ['rejected', false, false],
+      ['approved', true, false],
+    ])
+    expect((await cli(['audit', 'check'], { env })).code).toBe(0)
+    expect((await cli(['demo', '--json'], { env })).error()).toMatchObject({ error: 'not_empty' })
+    const production = { ...env, ...TEST_SECRETS, NODE_ENV: 'production', BASE_URL: 'https://a.example.com' }
+    const refused = await cli(['demo', '--json'], {
+      env: { ...production, TRUST_PROXY: '0', STORE: 'embedded' },
+    })
+    expect(refused.error()).toMatchObject({ error: 'production' })
   })
 })
 
