@@ -105,7 +105,7 @@ function marksOf(request: PendingRequest): HTMLElement[] {
     ...(requested_by.key_revoked === true ? [tag('Key revoked', 'severe')] : []),
     ...warningNames(action).map((name) => tag(name, 'warn')),
     ...(quorum.needed > 1 && quorum.approved > 0 ? [approvals(quorum)] : []),
-    ...(canDecide(request) ? [] : [tag('You cannot confirm it', 'warn')]),
+    ...(canDecide(request) ? [] : [tag(request.held ? 'Held' : 'You cannot confirm it', 'warn')]),
   ]
 }
 

@@ -8,7 +8,7 @@ import {
   loadReview,
   MismatchError,
 } from '../../webauthn-page/kit/request/checked-review.ts'
-import { quorumView } from '../../webauthn-page/kit/request/request-panel.ts'
+import { heldNotice, quorumView } from '../../webauthn-page/kit/request/request-panel.ts'
 import { signedFacts } from '../../webauthn-page/kit/request/request-scene.ts'
 import { revokedKeyNote } from '../../webauthn-page/kit/request/request-words.ts'
 import { callerBox } from '../../webauthn-page/kit/show/caller-box.ts'
@@ -46,7 +46,9 @@ function reading(request: PendingRequest, checked: CheckedReview): HTMLElement[]
       request.high_impact && el('p', { class: 'badge high-impact' }, 'High impact'),
       canDecide(request)
         ? wayToDecide(review.id, actionId)
-        : p('You have no factor to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
+        : review.why_not === 'held_after_restore'
+          ? heldNotice()
+          : p('You have no factor to confirm it with. ', link('/account', 'Set up a passkey or codes'), '.'),
     ),
     ...everythingSigned(checked, actionId),
     hint(

@@ -71,6 +71,8 @@ export interface Waiting {
   methods: ('passkey' | 'totp')[]
   /** The person for whom a delegate would decide; absent when they decide for themself. */
   onBehalfOf?: Principal
+  /** Held after a restore (`isHeldBy`). */
+  held?: true
   /** The key that made the request was revoked since; set only while the request is pending. */
   keyRevoked: boolean
 }

@@ -113,6 +113,8 @@ it('what a copy left open is neither decided nor used after its restore without 
   // The audit trail of what follows is lost with the store that the copy replaces.
   expectStatus(await decide(rejected, 'rejected'), 200)
   expectStatus(await consume(unused), 200)
+  const used = () => run('audit', 'list', '--type', 'approval.consumed', '--subject', unused)
+  await expect.poll(async () => (await used()).stdout).toMatch(/"seq":\d/)
   const newer = (await run('audit', 'check')).json().head
   const session = there.browser()
   await there.restore(file)
@@ -126,6 +128,10 @@ it('what a copy left open is neither decided nor used after its restore without 
   expect(await consume(unused)).toMatchObject(HELD)
   const review = await there.browser().get(`/api/v1/approvals/${rejected}/review`)
   expect(review.body).toMatchObject({ may_decide: false, why_not: 'held_after_restore' })
+  const inbox = (await there.browser().get('/api/v1/me/pending')).body.data
+  expect(inbox).toContainEqual(
+    expect.objectContaining({ id: rejected, held: true, may_decide: false, methods: [] }),
+  )
   const batch = { items: [rejected, single].map((id) => ({ id, decision: 'approved' })) }
   expect(await there.browser().post('/api/v1/approvals/decisions/options', batch)).toMatchObject({
     status: 409,

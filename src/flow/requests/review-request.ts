@@ -143,6 +143,7 @@ function waitingRow(
   const other = whose !== undefined && whose.user_id !== decider.user_id
   return {
     request,
+    ...given({ held: decider.held }),
     methods: decider.held || (other && decider.not_confirmed) ? [] : methodsFor(request, decider),
     ...(other ? { onBehalfOf: { name: names.get(whose.user_id) ?? '', approver: whose.approver } } : {}),
   }

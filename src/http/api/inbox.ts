@@ -44,7 +44,10 @@ const pendingRequest = z
     expires_at: timeField,
     on_behalf_of: principalAnswer.nullable(),
     quorum: quorumField,
-    may_decide: z.boolean().meta({ description: 'False: the person lacks the required factor.' }),
+    may_decide: z
+      .boolean()
+      .meta({ description: 'False: the person lacks the required factor, or it is held.' }),
+    held: z.literal(true).optional().meta({ description: 'Held after a restore (`held_after_restore`).' }),
     methods: votedMethods.meta({ description: 'Ways in which this person may prove presence here.' }),
   })
   .meta({ id: 'PendingRequest' })
@@ -56,14 +59,15 @@ export function presentWaiting(
   waiting: Waiting,
   person: Pick<User, 'approver'>,
 ): Answer<typeof pendingRequest> {
-  const { request, methods, onBehalfOf } = waiting
+  const { request, methods, onBehalfOf, held } = waiting
   return present(pendingRequest, request, {
     requested_by: presentAsker(waiting),
     on_behalf_of: presentPrincipal(onBehalfOf, person),
     quorum: presentQuorum(request),
-    // A request in the inbox still lacks this person's vote, so only a missing factor can prevent it.
+    // A request in the inbox still lacks this person's vote, so only a hold or a missing factor can prevent it.
     may_decide: methods.length > 0,
     methods,
+    held,
   })
 }
 

@@ -3,6 +3,7 @@ import type { Decision, Review, Vote } from '../api/contract.ts'
 import { copyable, downloadButton } from '../dom/button.ts'
 import { type Child, div, el, exactText, facts, folded, hint, link, mono, p, panel } from '../dom/element.ts'
 import { moment } from '../dom/moment.ts'
+import { notice } from '../dom/notice.ts'
 import { addPasskey, NONE_ALLOWED } from '../passkey/no-factor.ts'
 import { callerText, callerValue } from '../show/caller-text.ts'
 import { chatName, wordsOf } from '../show/chat.ts'
@@ -46,10 +47,7 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
   if (lacking !== undefined) return addPasskey(lacking)
   if (why_not === 'already_voted')
     return p('Your vote is recorded. This page shows the other votes when they come.')
-  if (why_not === 'held_after_restore')
-    return p(
-      'This service was restored from a backup. This request may have been decided after the backup was made, so it is held. The operator of the service must confirm it first, or withdraw it.',
-    )
+  if (why_not === 'held_after_restore') return heldNotice()
   if (why_not === 'not_confirmed')
     return p(
       'Only people confirmed by the operator may decide this request, and you are not. The operator runs “countersign user confirm”.',
@@ -58,6 +56,14 @@ function whyNot({ why_not, sandbox }: Review): HTMLElement {
     sandbox === true
       ? 'A sandbox request is decided automatically.'
       : 'You can follow this request here, but you cannot decide it.',
+  )
+}
+
+/** Says why a request that is pending cannot be decided after a restore. */
+export function heldNotice(): HTMLElement {
+  return notice(
+    'warning',
+    'this request is held. The service was restored from a backup, and you or others may have decided this request after the backup was made. The operator of the service must first confirm or withdraw it.',
   )
 }
 
