@@ -24,7 +24,7 @@ export interface CardReport {
 }
 
 /** How far an attempt has come. */
-export interface CardProgress
+interface CardProgress
   extends Omit<CardResult, 'state' | 'next_at' | 'again_at' | 'news' | 'tries' | 'gone' | 'audit'> {
   failure?: Failed
   /** A workspace refused the app; the card may have been posted in another one. */
