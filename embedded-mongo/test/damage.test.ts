@@ -124,7 +124,7 @@ describe('damage that a running store finds', () => {
         expect(await asked(store, { _id: 1 })).toMatchObject([{ text: 'amount: 121.00' }])
         expect(damage()).toEqual([])
         const hint = 'owner' in filter ? 'owner_1' : undefined
-        const errmsg = `the store file ${file()} is damaged: ${told}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${file()}-wal, and put a backup of the file in its place`
+        const errmsg = `the store file ${file()} is damaged: ${told}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${file()}-wal, and put a backup of the file in its place; without a backup, countersign export --salvage saves the documents that are whole`
         const refused = { code: 366, codeName: 'DataCorruptionDetected', errmsg }
         expect(await asked(store, filter, hint)).toEqual(refused)
         expect(await asked(store, { _id: 1 })).toEqual(refused)
@@ -319,7 +319,7 @@ describe('a store that was spoilt while it rested', () => {
     /store\.db is missing, and .*store\.seal.* shows that there was one: put the whole folder of a backup in its place, or delete/
   const whole =
     /does not match its checksum.*\. Every document in it is whole\..* or delete .*store\.seal to go on/
-  const foreign = /-wal beside it is the log of another file\. Stop .* put a backup of the file in its place$/
+  const foreign = /-wal beside it is the log of another file\. Stop .* put a backup of the file in its place;/
   const older = (name: string) => (folder: string) =>
     copyFileSync(join(snapshots.killed, name), join(folder, name))
   const emptied = (folder: string) => writeFileSync(join(folder, 'store.db'), '')

@@ -106,7 +106,9 @@ it('takes neither half of a data directory for a new one, and says what to do', 
   const damaged = await cli(['user', 'list', '--json'], { env })
   expect(damaged.error()).toEqual({
     error: 'store_unusable',
-    message: expect.stringMatching(/store\.db is damaged: page \d+ .*put a backup of the file in its place$/),
+    message: expect.stringMatching(
+      /store\.db is damaged: page \d+ .*put a backup of the file in its place; without a backup, .*whole$/,
+    ),
   })
   const ill = await cli(['doctor'], { env })
   expect(ill.stdout).toMatch(/FAIL {2}Store .*store\.db is damaged.*\n +docs\/deploy\.md says how to restore/)
@@ -147,7 +149,7 @@ it.each(['a call', 'a command beside it'])(
     const ended = once(second.child, 'close')
     await spoil(dataDir, 'the account 4711')
     const sentence = (what: string) =>
-      `the store file ${join(dataDir, 'store.db')} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${join(dataDir, 'store.db-wal')}, and put a backup of the file in its place`
+      `the store file ${join(dataDir, 'store.db')} is damaged: ${what}. Stop the store, keep a copy of its directory, delete ${join(dataDir, 'store.seal')} and ${join(dataDir, 'store.db-wal')}, and put a backup of the file in its place; without a backup, countersign export --salvage saves the documents that are whole`
     const lost = '1 of 1 documents of test.requests'
     const told = sentence(`a document of test.requests does not match its checksum (${lost})`)
     if (how === 'a call') {

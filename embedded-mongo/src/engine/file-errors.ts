@@ -40,7 +40,7 @@ export class StoreDamageError extends StoreFileError {
 /** The store serves nothing from a damaged file, also not the rows that are whole: an answer without the others would be false. */
 function restoring(path: string): string {
   const seal = path.replace(/\.db$/, '.seal')
-  return `Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place`
+  return `Stop the store, keep a copy of its directory, delete ${seal} and ${path}-wal, and put a backup of the file in its place; without a backup, countersign export --salvage saves the documents that are whole`
 }
 
 /** The file, or its log, was removed, moved or replaced while it was in use. */
