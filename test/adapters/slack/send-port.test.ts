@@ -110,6 +110,20 @@ it('opens it again after an hour: Slack takes messages for a person who has left
   })
 })
 
+it('greets a channel in words that no account’s name gets out of', async () => {
+  const { port } = portTo(slack)
+  const links = { details: 'https://approve.example/integrations' }
+  const account = 'Ana <!channel> *& Co*'
+  const greeting = { kind: 'greeting', request_id: 'cln_1', version: 1, account, links } as const
+  expect(await port.post(person('ana'), greeting)).toMatchObject({ ok: true })
+  const { args } = slack.calls.at(-1) ?? expect.unreachable()
+  expect(args.text).toBe('This channel is connected to Countersign.')
+  const drawn = JSON.stringify(args.blocks)
+  expect(drawn).toContain(links.details)
+  expect(drawn).toContain(account)
+  expect(drawn).not.toContain('mrkdwn')
+})
+
 it('gives a repeated post the same id, and no other card, version or later post that one', async () => {
   const { port } = portTo(slack)
   const before = slack.calls.length
