@@ -230,3 +230,27 @@ it('what a copy left open is neither decided nor used after its restore without 
   await expect.poll(() => calls).toEqual([delivery.event_id])
   await there.stop()
 })
+
+it('a copy that another tool made is held once the operator says so, and once only, however often the start is repeated', async () => {
+  const { env } = await useDataDir()
+  const run = async (...arguments_: string[]) => {
+    const { code, stdout, stderr } = await cli([...arguments_, '--json'], { env })
+    return code === 0 ? JSON.parse(stdout) : { code, ...JSON.parse(stderr) }
+  }
+  await run('user', 'invite', 'ann@example.com')
+  expect(await run('restore', 'status')).toEqual({ held: false })
+  for (const time of ['yesterday', '2999-01-01T00:00:00Z'])
+    expect(await run('restore', 'mark', '--copied-at', time)).toMatchObject({ code: 2, error: 'usage' })
+  const copied_at = '2026-03-04T09:30:00.000Z'
+  const { id } = await run('restore', 'mark', '--copied-at', copied_at)
+  // The next command that writes takes the copy up, as a start does.
+  const held = { held: true, restore: { id, copied_by: 'operator', copied_at }, pending: 0, approved: 0 }
+  expect(await run('restore', 'status')).toMatchObject(held)
+  expect(await run('restore', 'status')).toMatchObject(held)
+  const { stdout } = await cli(['audit', 'list', '--type', 'store.restored', '--json'], { env })
+  expect(stdout.trim().split('\n')).toHaveLength(1)
+  expect(await run('restore', 'confirm')).toMatchObject({ lifted: true })
+  // A second restore holds again what the first one's operator had released.
+  await run('restore', 'mark', '--copied-at', copied_at)
+  expect(await run('restore', 'status')).toMatchObject({ held: true })
+})
