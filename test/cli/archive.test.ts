@@ -263,6 +263,12 @@ it('encrypts for the owners of keys, and refuses whatever they did not get', asy
   }
   const kept = await cli(['export', file, '--json'], { env: { DATA_DIR: target } })
   expect(kept.error()).toEqual({ error: 'file_exists', message: `${file} exists; name a new file.` })
+  await writeFile(join(folder, 'killed.part'), '')
+  const killed = await cli(['export', join(folder, 'killed'), '--json'], { env: { DATA_DIR: target } })
+  expect(killed.error()).toMatchObject({
+    error: 'file_exists',
+    message: expect.stringMatching(/killed\.part exists; another export .* delete it/),
+  })
 })
 
 it('archives a store that has no snapshots only while no service works on it, and asks a replica set for one', async () => {

@@ -1,4 +1,4 @@
-import { copyFile, readdir } from 'node:fs/promises'
+import { copyFile, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cli, cliProcess, startCli, useDataDir } from '../support/cli.ts'
@@ -101,6 +101,8 @@ it('backs up a store that is written to: the copy opens, holds what was answered
     secrets_open: true,
   })
   const archive = join(place, 'archive')
+  // Of an export that was killed.
+  await mkdir(join(data.DATA_DIR ?? '', 'export-999999999'))
   const exported = await cliProcess(['export', archive, '--json'], { env })
   expect([exported.code, exported.stderr]).toEqual([0, ''])
   expect(exported.json().collections.requests).toBeGreaterThan(before.length)

@@ -17,7 +17,7 @@ import { wrongSecrets } from '../wrong-secrets.ts'
 import { writeArchiveFile } from './archive-file.ts'
 import { type Frozen, withFrozenStore, withRescuedStore } from './archive-store.ts'
 import { chooseEncryption, type EncryptOptions } from './encryption.ts'
-import { createProgress } from './progress.ts'
+import { withProgress } from './progress.ts'
 
 export interface ExportOptions extends EncryptOptions {
   salvage?: boolean
@@ -37,24 +37,23 @@ export async function runExport(file: string, options: ExportOptions): Promise<C
   // Of before the copy: what is later may be missing in it.
   const { copied_at, ...mark } = drawCopyMark('export')
   const copy = { ...mark, copied_by: 'export', copied_at: copied_at.toISOString() } as const
-  const progress = createProgress()
   const held = await writtenSecrets(config)
   const secrets = encrypt === undefined ? {} : { secrets: held }
-  const write = async (source: Frozen, lost?: Manifest['lost']): Promise<Manifest> => {
-    const { server, stopped } = source
-    const about = { copy, stopped, ...buildInfo(), kind: server.kind, ...given({ lost }), ...secrets }
-    const survey = await surveyStore(source, about)
-    const lines = writeArchive(source, survey, progress.show('Exporting'))
-    await writeArchiveFile(path, checkedAtEnd(lines, source.check), encrypt)
-    return survey
-  }
-  const manifest = options.salvage
-    ? await withRescuedStore(refuseOther(config, embedded), write)
-    : await withFrozenStore(config, embedded, commandLog(), async (source) => {
-        await refuseWrongSecrets(config, source)
-        return write(source)
-      })
-  progress.end()
+  const manifest = await withProgress(({ show }) => {
+    const write = async (source: Frozen, lost?: Manifest['lost']): Promise<Manifest> => {
+      const { server, stopped } = source
+      const about = { copy, stopped, ...buildInfo(), kind: server.kind, ...given({ lost }), ...secrets }
+      const survey = await surveyStore(source, about)
+      const lines = writeArchive(source, survey, show('Exporting'))
+      await writeArchiveFile(path, checkedAtEnd(lines, source.check), encrypt)
+      return survey
+    }
+    if (options.salvage) return withRescuedStore(refuseOther(config, embedded), write)
+    return withFrozenStore(config, embedded, commandLog(), async (source) => {
+      await refuseWrongSecrets(config, source)
+      return write(source)
+    })
+  })
   const { size: bytes } = await stat(path)
   const missing = missingSecrets({ secrets: held })
   return present({ path, bytes, encrypted: encrypt !== undefined, missing }, manifest)

@@ -1,5 +1,5 @@
 import { inspectKeys, type StoreReport } from '../../compose/inspect-store.ts'
-import { loadConfig } from '../../config/config.ts'
+import { type Config, loadConfig } from '../../config/config.ts'
 import {
   keepSecrets,
   missingSecrets,
@@ -25,7 +25,7 @@ import { CliError, type CommandResult, commandLog, usageError } from '../termina
 import { wrongSecrets } from '../wrong-secrets.ts'
 import { type ArchiveFile, openArchiveFile } from './archive-file.ts'
 import { type ImportTarget, withImportTarget } from './archive-store.ts'
-import { createProgress } from './progress.ts'
+import { type Progress, withProgress } from './progress.ts'
 
 export interface ImportOptions {
   identity?: string
@@ -35,7 +35,11 @@ export interface ImportOptions {
 const NOT_STOPPED =
   'A service worked on the store while this archive was made, so it may have decided something since: stop every process, export again, and import that with --move. Or import this one without --move: what is open in it is then held until you confirm it.'
 
-type Progress = ReturnType<typeof createProgress>
+interface How {
+  progress: Progress
+  /** See `addMarks`. */
+  move: boolean
+}
 
 /**
  * `countersign import <file>`: loads an archive into an empty store. The whole archive is checked before anything is written. An import
@@ -44,19 +48,27 @@ type Progress = ReturnType<typeof createProgress>
 export async function runImport(file: string, options: ImportOptions): Promise<CommandResult> {
   if (file === '') throw usageError('Name the archive.')
   const config = loadConfig()
-  const progress = createProgress()
-  const source = await openArchiveFile(file, options.identity).catch(inFile(file))
-  const archive = await checkArchive(source, progress).catch(inFile(file))
+  return withProgress(async (progress) => {
+    const source = await openArchiveFile(file, options.identity).catch(inFile(file))
+    const archive = await checkArchive(source, progress).catch(inFile(file))
+    return importArchive(config, { source, archive }, { progress, move: options.move ?? false })
+  })
+}
+
+/** @throws CliError, ArchiveError */
+async function importArchive(
+  config: Config,
+  { source, archive }: { source: ArchiveFile; archive: Archive },
+  how: How,
+): Promise<CommandResult> {
   const { secrets = {}, stopped } = archive.manifest
-  const move = options.move ?? false
-  if (move && !stopped) throw new CliError('not_stopped', NOT_STOPPED)
+  if (how.move && !stopped) throw new CliError('not_stopped', NOT_STOPPED)
   const others = await otherSecrets(config, secrets)
   const all = { ...secrets, ...config.secrets }
   if (others.length > 0) throw new CliError('secrets_differ', others.map(otherSetting).join(' '))
   return withImportTarget(config, commandLog(), async (target) => {
-    await load(target, source, archive, { progress, move })
-    const report = await checkAudit(target, archive, progress)
-    progress.end()
+    await load(target, source, archive, how)
+    const report = await checkAudit(target, archive, how.progress)
     if (missingSecrets(config).length > 0 && missingSecrets({ secrets: all }).length === 0)
       await keepSecrets(config.dataDir, all)
     const held = await writtenSecrets(config)
@@ -91,7 +103,7 @@ async function load(
   { connection, makeIndexes, prepare }: ImportTarget,
   source: ArchiveFile,
   { manifest, parts, sha256 }: Archive,
-  { progress, move }: { progress: Progress; move: boolean },
+  { progress, move }: How,
 ): Promise<void> {
   if ((await beginImport(connection, sha256)) === 'documents') {
     // Documents of an older version may not fit them yet.

@@ -3,8 +3,14 @@ import { inJson, terminal } from '../terminal.ts'
 
 const EVERY_MS = 200
 
-/** Shows on a terminal, on one line of stderr, how far a command is. */
-export function createProgress(): { show(what: string): OnProgress; end(): void } {
+/** What shows how far a command is. */
+export interface Progress {
+  /** @param what the command does: “Exporting” */
+  show(what: string): OnProgress
+}
+
+/** Shows on a terminal, on one line of stderr, how far the work is; the line is gone when the work ends. */
+export async function withProgress<Result>(work: (progress: Progress) => Promise<Result>): Promise<Result> {
   const { stderr } = terminal()
   const shown = stderr === process.stderr && process.stderr.isTTY && !inJson()
   let told = 0
@@ -13,19 +19,19 @@ export function createProgress(): { show(what: string): OnProgress; end(): void 
     stderr.write(`\r${text.padEnd(width)}`)
     width = text.length
   }
-  return {
-    show:
-      (what) =>
-      ({ collection, documents, of }) => {
-        if (!shown || (documents < of && performance.now() - told < EVERY_MS)) return
-        told = performance.now()
-        write(
-          `${what} ${collection}: ${documents.toLocaleString('en')} of ${of.toLocaleString('en')} documents`,
-        )
-      },
-    end(): void {
-      if (width > 0) write('')
-      if (width > 0) stderr.write('\r')
-    },
+  const show =
+    (what: string): OnProgress =>
+    ({ collection, documents, of }) => {
+      if (!shown || (documents < of && performance.now() - told < EVERY_MS)) return
+      told = performance.now()
+      write(
+        `${what} ${collection}: ${documents.toLocaleString('en')} of ${of.toLocaleString('en')} documents`,
+      )
+    }
+  try {
+    return await work({ show })
+  } finally {
+    if (width > 0) write('')
+    if (shown) stderr.write('\r')
   }
 }
